@@ -62,8 +62,8 @@ func (i *Invitations) accountWithoutPassword(ctx context.Context, email string) 
 	return account, err
 }
 
-// unlessUsed returns the reason, or why the invitation can't be accepted any more:
-// the existing account may have been created with this very invitation a moment ago.
+// unlessUsed returns the reason if the invitation can still be accepted, else why it can't:
+// the existing account may have been created with this invitation a moment ago.
 func (i *Invitations) unlessUsed(ctx context.Context, token string, reason error) error {
 	if _, _, err := i.open(ctx, token); err != nil {
 		return err
@@ -78,7 +78,7 @@ type Joined struct {
 	Allowance *doorward.Allowance
 }
 
-// Accept makes the membership of an invited person who has an account, proved
+// Accept creates the membership of an invited person who has an account, proved
 // by a session (by) of that address or by the account's password. Errors:
 // unauthenticated with neither, those of Complete about the invitation,
 // wrong_account, invalid_credentials, too_many_attempts.
@@ -285,11 +285,11 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
 	_, err := i.writer.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
-		now, err := markAccepted(ctx, tx, token, inv)
+		current, err := markAccepted(ctx, tx, token, inv)
 		if err != nil {
 			return err
 		}
-		user.Role = now.Role // it may have been renamed, or replaced by another role, since
+		user.Role = current.Role // may have been renamed, or replaced by another role, since inv was read
 		if err := prepare(tx); err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return inv, err
 	}
-	now, _, err := findAcceptable(ctx, tx.Reader, token, tx.Now)
+	current, _, err := findAcceptable(ctx, tx.Reader, token, tx.Now)
 	if err != nil {
 		return inv, err
 	}
@@ -321,7 +321,7 @@ func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward
 			err = doorward.Unavailable(errNotAccepted)
 		}
 	}
-	return now, err
+	return current, err
 }
 
 var errNotAccepted = errors.New("invite: an invitation that can be accepted was not accepted")

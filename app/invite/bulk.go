@@ -18,7 +18,7 @@ type Sent struct {
 }
 
 // SendAll is Send for several offers, in their order, in one transaction: a
-// hundred commits would exceed the time of a request. A failed offer doesn't
+// hundred commits would exceed the time limit of a request. A failed offer doesn't
 // affect the others. If SendAll itself returns an error, such as unavailable or
 // unauthenticated, nothing was sent.
 func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]Sent, error) {
@@ -33,7 +33,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		}
 		operations = append(operations, access.Operation{Action: doorward.UserInvite, On: object(inv), Write: func(tx *access.Tx) error {
 			sent[n] = Sent{Invitation: inv}
-			return sent[n].keepOwnFault(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
+			return sent[n].keepOfferError(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
 		}})
 	}
 	if err := i.sendTogether(ctx, by, operations, sent); err != nil {
@@ -45,7 +45,8 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	return sent, nil
 }
 
-// sendTogether performs the operations. The last one keeps the answer to all of them.
+// sendTogether performs the operations. The last one also stores the answer, in case the
+// request is repeated.
 func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, operations []access.Operation, sent []Sent) error {
 	if len(operations) == 0 {
 		return i.writer.KeepAnswerAlone(ctx, by, sent)
@@ -62,14 +63,14 @@ func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, oper
 	return err
 }
 
-// ownFault has the kinds of errors that concern one offer only.
-var ownFault = []doorward.Kind{doorward.KindConflict, doorward.KindInvalid, doorward.KindTooMany}
+// offerKinds are the kinds of errors that concern one offer only.
+var offerKinds = []doorward.Kind{doorward.KindConflict, doorward.KindInvalid, doorward.KindTooMany}
 
-// keepOwnFault stores an error of this offer only, so that the others continue. It
-// returns any other error.
-func (s *Sent) keepOwnFault(tx *access.Tx, err error) error {
+// keepOfferError stores an error that concerns this offer only, so that the other offers are
+// sent. It returns any other error.
+func (s *Sent) keepOfferError(tx *access.Tx, err error) error {
 	var e *doorward.Error
-	if !errors.As(err, &e) || !slices.Contains(ownFault, e.Kind()) {
+	if !errors.As(err, &e) || !slices.Contains(offerKinds, e.Kind()) {
 		return err
 	}
 	tx.SkipEvent()
@@ -77,7 +78,7 @@ func (s *Sent) keepOwnFault(tx *access.Tx, err error) error {
 	return nil
 }
 
-// Outcome is what became of one of several invitations.
+// Outcome is the result of ResendAll or RevokeAll for one invitation.
 type Outcome struct {
 	ID  string
 	Err error // as Resend or Revoke returns it

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestLateAttemptMakesNothing: an attempt that took longer than its mark lasts, so that
-// another one has begun, writes nothing. The other one's answer is the only one.
+// TestLateAttemptMakesNothing: an attempt whose mark has expired, so that a second attempt has
+// begun, writes nothing. Only the answer of the second attempt is kept.
 func TestLateAttemptMakesNothing(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()

@@ -60,7 +60,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if err := checkFree(ctx, tx, *inv); err != nil {
 		return err
 	}
-	known, err := tx.HasRole(ctx, inv.TenantID, inv.Role) // it may have been deleted since
+	known, err := tx.HasRole(ctx, inv.TenantID, inv.Role) // may have been deleted since the request began
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 		return err
 	}
 	inv.Days = o.days(tenant.Settings)
-	setInviter(inv, tx.By) // an API key may have another owner since
+	setInviter(inv, tx.By) // the caller's API key may have got another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
 	inv.CreatedAt, inv.ExpiresAt = tx.Now.Add(-o.earlier), expiry(tx, *inv).Add(-o.earlier)
@@ -106,7 +106,7 @@ func object(inv doorward.Invitation) doorward.Object {
 	return doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
 }
 
-// expiry is when an invitation whose mail is sent now expires.
+// expiry returns when an invitation expires whose mail is sent now.
 func expiry(tx *access.Tx, inv doorward.Invitation) time.Time {
 	return tx.Now.Add(time.Duration(inv.Days) * 24 * time.Hour)
 }
@@ -158,7 +158,7 @@ func insert(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	if err != nil {
 		return err
 	}
-	if !added { // can't happen under the lock on the tenant; the index decides
+	if !added { // can't happen under the lock on the tenant; the unique index makes sure
 		return alreadyPending("")
 	}
 	return tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)

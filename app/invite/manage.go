@@ -82,17 +82,17 @@ func (i *Invitations) change(ctx context.Context, by doorward.Caller, action doo
 	return i.writer.DoAll(ctx, by, access.Operation{
 		Action: action, On: object(inv), Write: write,
 		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
-			now, err := findInTenant(ctx, tx.Reader, by, inv.ID)
-			return object(now), err
+			current, err := findInTenant(ctx, tx.Reader, by, inv.ID)
+			return object(current), err
 		},
 	})
 }
 
-// resendHits is how many mails of a tenant's invitations an address gets in a day
+// maxResends is how many mails of a tenant's invitations an address gets in resendWindow
 // besides the first one, to prevent harassment. store.Tx.DeleteInvitations deletes
 // the counters by their common prefix.
 const (
-	resendHits   = 5
+	maxResends   = 5
 	resendWindow = 24 * time.Hour
 )
 
@@ -148,7 +148,7 @@ func countFurtherInvitation(ctx context.Context, tx *access.Tx, inv doorward.Inv
 
 func countResend(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":"+inv.Email, resendWindow)
-	if err == nil && t.Hits > resendHits {
+	if err == nil && t.Hits > maxResends {
 		err = tooSoon(t.Since.Add(resendWindow).Sub(tx.Now), "No more invitation mails can be sent to this address today.")
 	}
 	return err

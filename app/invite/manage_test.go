@@ -70,13 +70,13 @@ type hookPolicy struct {
 	hook func()
 }
 
-func (b *hookPolicy) DependsOnRequest(doorward.Action) bool { return false }
+func (p *hookPolicy) DependsOnRequest(doorward.Action) bool { return false }
 
-func (b *hookPolicy) Observes() bool { return false }
+func (p *hookPolicy) Observes() bool { return false }
 
-func (b *hookPolicy) Refusal(doorward.Action, *doorward.Request) *doorward.PolicyRefusal {
-	hook := b.hook
-	b.hook = func() {}
+func (p *hookPolicy) Refusal(doorward.Action, *doorward.Request) *doorward.PolicyRefusal {
+	hook := p.hook
+	p.hook = func() {}
 	hook()
 	return nil
 }
@@ -87,7 +87,7 @@ func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		admin := f.Join(owner, doorward.RoleAdmin)
-		for what, act := range map[string]func(doorward.Caller, string) error{
+		for name, act := range map[string]func(doorward.Caller, string) error{
 			"resend": func(by doorward.Caller, id string) error {
 				_, err := f.Node(0).Invitations.Resend(f.Context(), by, id)
 				return err
@@ -106,26 +106,26 @@ func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 				f.NoError(err)
 			}}
 			if err := act(by, inv.ID); !wasCalled || !doorward.HasCode(err, doorward.CodeForbidden) {
-				t.Errorf("%s: %v, want forbidden; the policy was asked: %v", what, err, wasCalled)
+				t.Errorf("%s: %v, want forbidden; the policy was asked: %v", name, err, wasCalled)
 			}
 			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 			f.NoError(err)
 			if now.State != doorward.InvitationPending || now.Role != doorward.RoleOwner || !now.ExpiresAt.Equal(inv.ExpiresAt) {
-				t.Errorf("%s: the invitation is %+v", what, now)
+				t.Errorf("%s: the invitation is %+v", name, now)
 			}
 		}
 	})
 }
 
-// TestRaisedRoleIsNotGiven: a role that has got a higher rank since the first decision is
-// not given by an ADMIN, to one or to many.
+// TestRaisedRoleIsNotGiven: an ADMIN can't invite to a role whose rank was raised since the
+// first decision, neither one person nor several.
 func TestRaisedRoleIsNotGiven(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		admin := f.Join(owner, doorward.RoleAdmin)
 		made, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", Permissions: []string{"message.read"}})
 		f.NoError(err)
-		for what, send := range map[string]func(doorward.Caller) error{
+		for name, send := range map[string]func(doorward.Caller) error{
 			"one": func(by doorward.Caller) error {
 				return apptest.ErrorOf(f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer("one@example.com", "DESK")))
 			},
@@ -143,7 +143,7 @@ func TestRaisedRoleIsNotGiven(t *testing.T) {
 			f.NoError(err)
 			by.Policy = &hookPolicy{hook: func() { set("tenant.destroy") }}
 			if err := send(by); !doorward.HasCode(err, doorward.CodeForbidden) {
-				t.Errorf("%s: %v, want forbidden", what, err)
+				t.Errorf("%s: %v, want forbidden", name, err)
 			}
 		}
 		if n := f.Int("SELECT count(*) FROM invitations WHERE state = 'PENDING'"); n > 0 {

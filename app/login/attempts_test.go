@@ -85,9 +85,9 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 func TestAttemptsInFlight(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.ProductionLimits, time.Now)
 	_, ann := f.Tenant()
-	held, err := f.SQL().Begin()
+	locking, err := f.SQL().Begin()
 	f.NoError(err)
-	_, err = held.Exec(`UPDATE users SET revision = revision + 1 WHERE id = $1`, ann.User.ID)
+	_, err = locking.Exec(`UPDATE users SET revision = revision + 1 WHERE id = $1`, ann.User.ID)
 	f.NoError(err)
 	refusals := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
 	right := make(chan []error)
@@ -105,25 +105,26 @@ func TestAttemptsInFlight(t *testing.T) {
 	if n := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`) - refusals; n != 0 {
 		t.Errorf("%d refusals are recorded, want none", n)
 	}
-	f.NoError(held.Rollback())
+	f.NoError(locking.Rollback())
 	f.WantCodes(<-right, apptest.Codes{"": apptest.ProductionLimits.PerAccount})
 	if n := f.CountFailures("account:") + f.CountFailures("ip:"); n != 0 || inFlight(f) != 0 {
 		t.Errorf("%d failures are left, and %d attempts in flight", n, inFlight(f))
 	}
 }
 
-// wantWaitOfASecond fails unless the error is that of an attempt beside others in flight.
+// wantWaitOfASecond fails unless the error says to wait a second, since other attempts are in
+// flight.
 func wantWaitOfASecond(f *apptest.Fixture, err error) {
 	f.Helper()
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeTooManyAttempts || e.RetryAfter != time.Second {
-		f.Errorf("an attempt beside those in flight ended with %v", err)
+		f.Errorf("while other attempts are in flight, one ended with %v", err)
 	}
 }
 
-// TestAttemptsThatCantBeJudged: an attempt answered with 503 is not a failure. The
+// TestAttemptsThatCantBeChecked: an attempt answered with 503 is not a failure. The
 // cause here is a hash that can't be parsed.
-func TestAttemptsThatCantBeJudged(t *testing.T) {
+func TestAttemptsThatCantBeChecked(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		good := f.Account(ann).PasswordHash
@@ -163,7 +164,7 @@ func TestHangingUp(t *testing.T) {
 				if err := <-waiting; apptest.Code(err) != doorward.CodeUnavailable {
 					t.Fatalf("hanging up ends with %v", err)
 				}
-				f.Until("the attempt is given back", func() bool { return inFlight(f) == 1 })
+				f.Until("the attempt is released", func() bool { return inFlight(f) == 1 })
 			}
 			stop() // while it is being hashed
 			if err := <-guess; apptest.Code(err) != doorward.CodeUnavailable {
@@ -224,26 +225,26 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 		for _, c := range []struct {
 			name    string
 			devices func(i int) [][]byte
-			left    int // tries that the limits of the devices, 10 each and 30 in all, still allow
+			allowed int // tries that the limits of the devices, 10 each and 30 in all, still allow
 		}{
 			{"one device", func(int) [][]byte { return devices[:1] }, 10},
 			{"two, in any order", func(i int) [][]byte { return [][]byte{devices[1+i%2], devices[2-i%2]} }, 20},
 			{"all", func(i int) [][]byte { return devices[i%6:][:1] }, 0},
 		} {
-			for round := range 4 { // one isn't enough: attempts beside those in flight are refused before the limit is reached
+			for round := range 4 { // one isn't enough: while attempts are in flight, others are refused before the limit is reached
 				got := apptest.CountCodes(apptest.Concurrently(60, func(i int) error {
 					by := apptest.Anonymous(i)
 					by.Devices = c.devices(i)
 					_, err := f.Node(i).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.Password(1), "")
 					return err
 				}))
-				c.left -= got[doorward.CodeInvalidCredentials]
-				if c.left < 0 || got[doorward.CodeInvalidCredentials]+got[doorward.CodeTooManyAttempts] != 60 {
+				c.allowed -= got[doorward.CodeInvalidCredentials]
+				if c.allowed < 0 || got[doorward.CodeInvalidCredentials]+got[doorward.CodeTooManyAttempts] != 60 {
 					f.Errorf("%s, round %d: %v", c.name, round, got)
 				}
 			}
-			if c.left != 0 {
-				f.Errorf("%s: %d tries of the allowance are left", c.name, c.left)
+			if c.allowed != 0 {
+				f.Errorf("%s: %d tries of the allowance are left", c.name, c.allowed)
 			}
 		}
 		clock.Move(time.Hour)

@@ -32,8 +32,8 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, ses
 	return &Login{writer, db, verifier, sessions, factors}
 }
 
-// Outcome is the result of a valid proof. The set is closed, and a caller handles each
-// type in a type switch of its own.
+// Outcome is the result of a valid proof: a SignedIn, a SecondNeeded or an EnrolmentNeeded.
+// Callers handle each in a type switch.
 type Outcome interface{ isOutcome() }
 
 // SignedIn is a complete sign-in.
@@ -42,8 +42,8 @@ type SignedIn struct {
 	// Device, unless nil, is a token for the browser to keep for DeviceLife: it
 	// identifies a browser that has signed in before.
 	Device *secret.Token
-	// Choice reports whether the user can switch to other tenants.
-	Choice bool
+	// CanSwitch reports whether the user can switch to another tenant.
+	CanSwitch bool
 	// Allowance is how many attempts the known browser has left; nil for other browsers.
 	// See credential.Proof.Allowance.
 	Allowance *doorward.Allowance

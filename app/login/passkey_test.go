@@ -27,7 +27,7 @@ func addPasskey(f *apptest.Fixture, begin, finish int, by doorward.Caller) (*pas
 	return a, done.Factor
 }
 
-// answerTo is the authenticator's answer to the challenge.
+// answerTo returns the authenticator's answer to the challenge.
 func answerTo(f *apptest.Fixture, a *passkeytest.Authenticator, b factor.NewChallenge) factor.Answer {
 	f.Helper()
 	got, err := a.Get(b.PublicKey)
@@ -49,8 +49,8 @@ func finishAlone(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answ
 	return apptest.SignedIn(f.Node(i).Login.WithPasskey(f.Context(), apptest.Anonymous(i), b.Token.Reveal(), a.Passkey, ""))
 }
 
-// TestOnePasskeyAnswerAtOnce: an answer that comes to all nodes at once passes once, and is
-// not taken for the use of a copy.
+// TestOnePasskeyAnswerAtOnce: an answer that is sent to all nodes at once is accepted once, and
+// the passkey isn't disabled as a copied one.
 func TestOnePasskeyAnswerAtOnce(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -64,7 +64,7 @@ func TestOnePasskeyAnswerAtOnce(t *testing.T) {
 			wantOnePass(f, "after the password", func(i int) error { return errorOfSecond(f, i, asked, answer) })
 		}
 		if n := f.Int(`SELECT count(*) FROM factors WHERE disabled_at IS NOT NULL`); n > 0 {
-			f.Error("the answer was taken for that of a copy")
+			f.Error("the passkey was disabled as a copied one")
 		}
 		f.WantNoDeadlocks()
 	})
@@ -111,8 +111,8 @@ func TestCopyAtAnotherNode(t *testing.T) {
 	})
 }
 
-// TestRemovingAPasskeyEndsChallenges: what was begun on other nodes is over when the removal
-// returns, and no browser stands in for a factor any more, on any node.
+// TestRemovingAPasskeyEndsChallenges: when the removal returns, challenges made on other nodes
+// have ended, and no remembered browser stands in for a factor any more, on any node.
 func TestRemovingAPasskeyEndsChallenges(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()

@@ -36,7 +36,8 @@ type tenantChoice struct {
 
 // complete opens the session, settles the attempt and stores the browser, in one transaction.
 // If the account may not sign in there, that is a failed attempt, and the browser doesn't
-// become known. If a second factor is needed, all of it is rolled back, and a challenge is made.
+// become known. If a second factor is needed, the transaction is rolled back, and complete
+// makes a challenge.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
@@ -49,7 +50,7 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 	if err != nil {
 		return l.askForMore(ctx, by, proof, in.tenantID, "", err)
 	}
-	done := SignedIn{Opened: opened, Choice: in.hasOthers, Allowance: proof.Allowance()}
+	done := SignedIn{Opened: opened, CanSwitch: in.hasOthers, Allowance: proof.Allowance()}
 	if isNew {
 		done.Device = &device
 	}
@@ -77,7 +78,7 @@ func hasOther(memberships []doorward.User, tenantID string) bool {
 	})
 }
 
-// choose picks the membership to sign in to, or says why none can be.
+// choose returns the membership to sign in to, or the reason why there is none.
 func choose(memberships []doorward.User, tenantID string) (doorward.User, *doorward.Error) {
 	var first *doorward.User
 	for _, m := range preferred(memberships, tenantID) {

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// askForMore makes a challenge where a session was refused for want of a second factor.
+// askForMore makes a challenge if a session was refused because a second factor is missing.
 // The attempt then counts neither as a failure nor as a success; see
 // credential.Proof.Pause. Other causes end the attempt.
 func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID, sessionID string, cause error) (Outcome, error) {
@@ -42,9 +42,9 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 	if sessionID != "" {
 		changed = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	}
-	who := by.As(doorward.User{ID: account.ID, Email: account.Email})
+	caller := by.As(doorward.User{ID: account.ID, Email: account.Email})
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
-	_, err = l.writer.Do(ctx, who, doorward.MFAChallenge, on, func(tx *access.Tx) error {
+	_, err = l.writer.Do(ctx, caller, doorward.MFAChallenge, on, func(tx *access.Tx) error {
 		if same, err := tx.LockAccountWithPassword(ctx, account); err != nil || !same {
 			return cmp.Or(err, error(changed))
 		}
@@ -130,7 +130,7 @@ func (l *Login) withFirst(ctx context.Context, by doorward.Caller, token string,
 	return outcome, done, err
 }
 
-// Asked is what a page says about a challenge.
+// Asked is what a page shows about a challenge.
 type Asked struct {
 	Email        string
 	Methods      []string
@@ -206,7 +206,7 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 		if err := a.proof.Settle(ctx, tx.Tx); err != nil {
 			return err
 		}
-		isNew, err = a.rememberBrowser(ctx, tx, device.Hash())
+		isNew, err = a.storeBrowser(ctx, tx, device.Hash())
 		return err
 	})
 	if err != nil {
@@ -217,7 +217,7 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 	if err != nil {
 		return nil, err
 	}
-	done := SignedIn{Opened: opened, Choice: a.c.SessionID == "" && hasOther(memberships, a.c.TenantID), Allowance: a.proof.Allowance()}
+	done := SignedIn{Opened: opened, CanSwitch: a.c.SessionID == "" && hasOther(memberships, a.c.TenantID), Allowance: a.proof.Allowance()}
 	if isNew {
 		done.Device = &device
 	}
@@ -228,12 +228,12 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string, also func(*access.Tx) error) (session.Opened, error) {
 	account := a.proof.Account
 	if a.c.SessionID == "" {
-		how := doorward.Assurance{}
+		assurance := doorward.Assurance{}
 		if !a.passkeyOnly {
-			how.AMR = []string{doorward.MethodPassword}
+			assurance.AMR = []string{doorward.MethodPassword}
 		}
-		how = how.Proved(l.db.Now(), methods...)
-		return l.sessions.Open(ctx, a.by, account, a.c.TenantID, how, also)
+		assurance = assurance.Proved(l.db.Now(), methods...)
+		return l.sessions.Open(ctx, a.by, account, a.c.TenantID, assurance, also)
 	}
 	by := a.by.As(doorward.User{ID: account.ID, Email: account.Email})
 	by.SessionID = a.c.SessionID
@@ -244,9 +244,9 @@ func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string,
 	return opened, err
 }
 
-// rememberBrowser does what the function of this name does for a password, and makes the
-// browser stand in for the factor if the person wants that and the tenant allows it.
-func (a challengedAttempt) rememberBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
+// storeBrowser is rememberBrowser after a challenge. It also makes the browser stand in for the
+// factor if the person wants that and the tenant allows it.
+func (a challengedAttempt) storeBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
 	device, isNew, err := rememberBrowser(ctx, tx, a.by, a.proof.Account, hash)
 	if err != nil || !a.remember || device == nil {
 		return isNew, err

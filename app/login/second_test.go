@@ -93,7 +93,8 @@ func TestSecondStep(t *testing.T) {
 }
 
 // TestOneCodeAtOnce: of 32 uses of one code at once, over all nodes and with a challenge
-// each, exactly one passes. So it is for a recovery code, and for 32 answers to one challenge.
+// each, exactly one passes. The same holds for a recovery code, and for 32 answers to one
+// challenge.
 func TestOneCodeAtOnce(t *testing.T) {
 	for _, e := range apptest.Engines {
 		if e.Name == apptest.Postgres.Name {
@@ -236,7 +237,7 @@ func TestHundredWrongCodes(t *testing.T) {
 		f.Errorf("%v with %v, want /code closed, or a page tells the person to wait", err, refused)
 	}
 	if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
-		f.Errorf("a code that was not judged counts: %d", n)
+		f.Errorf("a code that was not checked counts: %d", n)
 	}
 	if n := inFlight(f); n != 0 {
 		f.Errorf("%d attempts are in flight", n)
@@ -253,15 +254,15 @@ func TestHundredWrongCodes(t *testing.T) {
 	}
 }
 
-// TestFalseChallenges: a challenge works for its purpose, for its account and until its end,
-// and not after a change of the password or of the factors.
+// TestFalseChallenges: a challenge works only for its purpose and its account, and until its
+// end. It doesn't work after a change of the password or of the factors.
 func TestFalseChallenges(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann, bob, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		a := f.Enrol(ann)
 		f.Enrol(bob)
-		over := func(why string, b factor.NewChallenge) {
+		wantOver := func(why string, b factor.NewChallenge) {
 			f.Helper()
 			if got := resultOfSecond(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
 				f.Errorf("%s: %q", why, got)
@@ -271,18 +272,18 @@ func TestFalseChallenges(t *testing.T) {
 			f.Errorf("another account's challenge: %q", got)
 		}
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = f.DB.Now().Add(-time.Second) })
-		over("of another purpose", f.Challenge(apptest.Anonymous(1), eve))
+		wantOver("of another purpose", f.Challenge(apptest.Anonymous(1), eve))
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		clock.Move(doorward.ChallengeLife)
-		over("late", b)
+		wantOver("late", b)
 		b = f.Challenge(apptest.Anonymous(1), ann)
 		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), ann.Caller)
 		f.NoError(err)
-		over("after a change of the factors", b)
+		wantOver("after a change of the factors", b)
 		b = f.Challenge(apptest.Anonymous(1), ann)
 		_, err = f.Node(0).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(7), apptest.Password(7))
 		f.NoError(err)
-		over("after a change of the password", b)
+		wantOver("after a change of the password", b)
 		clock.Move(doorward.ChallengeLife)
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if n := f.CountRows("challenges"); n != 0 {
@@ -298,7 +299,7 @@ func TestRememberedBrowser(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
-		days := func(n int) {
+		allowDays := func(n int) {
 			f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = n })
 		}
 		remember := func() doorward.Caller {
@@ -310,33 +311,33 @@ func TestRememberedBrowser(t *testing.T) {
 			by.Devices = [][]byte{hash[:]}
 			return by
 		}
-		wantEntry := func(by doorward.Caller, want bool) {
+		wantSignedIn := func(by doorward.Caller, want bool) {
 			f.Helper()
 			o, err := f.Node(1).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, "")
 			f.NoError(err)
-			in, entered := o.(login.SignedIn)
-			if entered != want || entered && (in.Session.AAL != 1 || !in.Session.Remembered || !in.Session.FactorAt.IsZero()) {
+			in, isSignedIn := o.(login.SignedIn)
+			if isSignedIn != want || isSignedIn && (in.Session.AAL != 1 || !in.Session.Remembered || !in.Session.FactorAt.IsZero()) {
 				f.Errorf("the login ends in %T with the session %+v, want a session: %v", o, in.Session, want)
 			}
 		}
-		wantEntry(remember(), false) // the tenant allows none
-		days(2)
+		wantSignedIn(remember(), false) // the tenant allows none
+		allowDays(2)
 		clock.Move(time.Hour)
 		by := remember()
-		wantEntry(by, true)
-		wantEntry(apptest.Anonymous(1), false)
-		days(0)
-		wantEntry(by, false)
-		days(1)
+		wantSignedIn(by, true)
+		wantSignedIn(apptest.Anonymous(1), false)
+		allowDays(0)
+		wantSignedIn(by, false)
+		allowDays(1)
 		clock.Move(24*time.Hour - time.Minute)
-		wantEntry(by, true)
+		wantSignedIn(by, true)
 		clock.Move(time.Minute)
-		wantEntry(by, false)
-		days(30)
-		wantEntry(by, true)
+		wantSignedIn(by, false)
+		allowDays(30)
+		wantSignedIn(by, true)
 		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), signInByCode(f, ann, a))
 		f.NoError(err)
-		wantEntry(by, false)
+		wantSignedIn(by, false)
 	})
 }
 

@@ -18,8 +18,8 @@ func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.New
 	return l.beginStepUp(ctx, by, true)
 }
 
-// OfferStepUp is BeginStepUp for an answer that asks for the proof. It records nothing: the
-// person hasn't asked for the challenge.
+// OfferStepUp is BeginStepUp for the response step_up_required, which carries the challenge. It
+// records no event, since the person hasn't asked for the challenge.
 func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
 	return l.beginStepUp(ctx, by, false)
 }
@@ -58,7 +58,7 @@ func sessionObject(by doorward.Caller) doorward.Object {
 	return doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
 }
 
-// Evidence is the answer to a challenge of BeginStepUp: one of these.
+// Evidence is the answer to a challenge of BeginStepUp: a password or a factor's answer.
 type Evidence struct {
 	Password string // of an account without a second factor
 	factor.Answer
@@ -154,7 +154,7 @@ func wrong(pointer, message string) *doorward.Error {
 	return doorward.Invalid(pointer, "wrong", message)
 }
 
-// wrongAnswer is the fault of the member that the answer was in.
+// wrongAnswer returns validation_failed for the field that the answer was sent in.
 func wrongAnswer(a factor.Answer) *doorward.Error {
 	switch a.Method() {
 	case doorward.ByPasskey:
@@ -165,7 +165,7 @@ func wrongAnswer(a factor.Answer) *doorward.Error {
 	return wrong("/code", "This is not a code that the app shows now, or it was used before. Type the next one.")
 }
 
-// faultOf makes a wrong answer a fault of the form: the session is valid, and a valid
+// faultOf turns invalid_code into validation_failed: the session is valid, and a valid
 // session never gets 401.
 func faultOf(a factor.Answer, err error) error {
 	var e *doorward.Error

@@ -76,7 +76,7 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		c.SetRevocation(o.Revocation)
 		c.SetSession(o.Token)
 		c.SetLogCaller(by.As(o.User))
-		if o.Choice {
+		if o.CanSwitch {
 			return c.WithReturnTo("/login/tenant"), nil
 		}
 		return afterLogin(c, o.User.TenantStatus), nil

@@ -44,13 +44,13 @@ type message struct {
 	Paragraphs []*sentence
 	Details    []*sentence // short lines
 	Advice     []*sentence // paragraphs below them
-	OpenLink   *sentence   `yaml:"open_link"` // the text part has it above the link
-	Button     *sentence   // the HTML part has it on the link
+	OpenLink   *sentence   `yaml:"open_link"` // above the link, in the text part
+	Button     *sentence   // on the link, in the HTML part
 	EnterCode  *sentence   `yaml:"enter_code"`
 	Note       *sentence
 }
 
-// sentence is a template over variables.
+// sentence is a template that is executed with variables.
 type sentence struct{ *template.Template }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -107,8 +107,8 @@ func readCatalogues(files fs.FS) (map[string]catalogue, error) {
 	return all, nil
 }
 
-// readCatalogue rejects unknown names within a mail. An unknown name at the top is taken for
-// a mail, which only the tests reject.
+// readCatalogue rejects unknown names within a mail. It takes an unknown name at the top level
+// for a mail; only the tests reject that.
 func readCatalogue(source []byte) (c catalogue, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(source))
 	d.KnownFields(true)

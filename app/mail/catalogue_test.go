@@ -179,7 +179,8 @@ func documented(t *testing.T) map[string][]string {
 	return all
 }
 
-// Mistakes that a translator can make are named, with the mail or the file.
+// For each mistake that a translator can make, there is an error that names the mail or the
+// file.
 func TestFaultsOfACatalogueAreNamed(t *testing.T) {
 	german, err := texts.ReadFile("text/de.yaml")
 	if err != nil {

@@ -49,7 +49,7 @@ type Mail struct {
 	log       *slog.Logger
 	counts    counts
 	queue     *outbox.Queue[store.Mail]
-	writers   chan struct{} // has an item for each transaction of the queue
+	writers   chan struct{} // holds an item for each running transaction of the queue
 }
 
 // counts counts tries since the start of the process, for metrics.
@@ -126,7 +126,7 @@ func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, within t
 	return only.Drain(ctx)
 }
 
-// Sending is how many mails this process is sending, and how many domains are slow.
+// Sending returns how many mails this process is sending, and how many domains are slow.
 func (m *Mail) Sending() outbox.Stats { return m.queue.Stats() }
 
 func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.Mail, error) {
@@ -164,8 +164,8 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMai
 		if err := lockRecipient(ctx, tx, row); err != nil {
 			return err
 		}
-		taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(outbox.MaxTry))
-		if err != nil || !taken {
+		claimed, err := tx.ClaimMail(ctx, row, tx.Now.Add(outbox.MaxTry))
+		if err != nil || !claimed {
 			return err
 		}
 		rendered, err = m.compose(ctx, tx, row)
@@ -175,8 +175,8 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMai
 }
 
 // lockRecipient locks the account that a mail makes a reset for: of two mails made at the same
-// time, each would miss the other's reset and leave it open. The lock comes before that on the
-// mail, as when an account is erased with its mails.
+// time, each would miss the other's reset and leave it open. The account is locked before the
+// mail, in the same order as by the erasure of an account.
 func lockRecipient(ctx context.Context, tx *store.Tx, row store.Mail) error {
 	if row.Kind != store.MailReset {
 		return nil

@@ -219,8 +219,8 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
 }
 
-// composeLeak makes the notice of an API key that somebody has found. Like other security
-// notices it has no link and no image.
+// composeLeak makes the notice of a leaked API key. Like other security notices it has no link
+// and no image.
 func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -234,8 +234,8 @@ func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*
 	return renderMail(row.Kind, locale, v), err
 }
 
-// composeOperatorLeak makes the notice of an operator key or service key that somebody has
-// found. The key is deleted, so its name is taken from the event.
+// composeOperatorLeak makes the notice of a leaked operator key or service key. The key is
+// deleted, so its name is taken from the event.
 func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -244,8 +244,8 @@ func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.
 	return renderMail(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: formatTime(e.At), IP: e.IP}), nil
 }
 
-// actorOf names the event's actor: a user (by the address alone after leaving) or an API key
-// (by its id after its deletion). All others have no name; mails call them the operator.
+// actorOf returns the name of the event's actor. A user who has left is named by the address,
+// and a deleted API key by its id. Other actors have no name; mails call them the operator.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
 	switch e.ActorType {
 	case doorward.ByUser:

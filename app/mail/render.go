@@ -261,7 +261,7 @@ func strong(s string) string {
 
 var markRemover = strings.NewReplacer(strongBegins, "", strongEnds, "")
 
-// Plain is the text without marks.
+// Plain returns the text without marks.
 func (t text) Plain() string { return markRemover.Replace(string(t)) }
 
 // span is a part of a text, strong or not.

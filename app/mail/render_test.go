@@ -58,10 +58,10 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 			for name, value := range values {
 				t.Run(strings.Join([]string{kind, language, name}, "/"), func(t *testing.T) {
 					v := variablesWith(value)
-					if linked[store.MailKind(kind)] {
+					if hasLink[store.MailKind(kind)] {
 						v.Link = link
 					}
-					if coded[store.MailKind(kind)] {
+					if hasCode[store.MailKind(kind)] {
 						v.Code = code
 					}
 					r := renderMail(store.MailKind(kind), language, v)
@@ -72,10 +72,10 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 	}
 }
 
-// linked are the mails with a link, and coded those that have a code, too.
+// hasLink has the mails with a link, and hasCode those that also have a code.
 var (
-	linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
-	coded  = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
+	hasLink = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
+	hasCode = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
 )
 
 // Whatever the values are, the transport accepts the mail, and its subject is one line of 1 to
@@ -115,10 +115,10 @@ func TestThePlainText(t *testing.T) {
 			}
 		}
 		var wantLinks, wantCodes []string
-		if linked[kind] {
+		if hasLink[kind] {
 			wantLinks = []string{link}
 		}
-		if coded[kind] {
+		if hasCode[kind] {
 			wantCodes = []string{code}
 		}
 		if !slices.Equal(links, wantLinks) || !slices.Equal(codes, wantCodes) {
@@ -157,14 +157,14 @@ func TestTheHTML(t *testing.T) {
 				}
 			}
 		}
-		if linked[kind] != slices.Equal(links, []string{link}) || !linked[kind] && len(links) > 0 {
+		if hasLink[kind] != slices.Equal(links, []string{link}) || !hasLink[kind] && len(links) > 0 {
 			t.Errorf("the links are %q", links)
 		}
 		if kind != store.MailReset && !strings.Contains(text.String(), oneLine(value)) {
 			t.Errorf("no %q in\n%s", oneLine(value), m.HTML)
 		}
-		if coded[kind] != strings.Contains(text.String(), code) {
-			t.Errorf("the HTML has the code: %v, want %v, in\n%s", !coded[kind], coded[kind], m.HTML)
+		if hasCode[kind] != strings.Contains(text.String(), code) {
+			t.Errorf("the HTML has the code: %v, want %v, in\n%s", !hasCode[kind], hasCode[kind], m.HTML)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestTheHTML(t *testing.T) {
 // Mails that get no link, such as security notices, have none in either part.
 func TestNoticesHaveNoLink(t *testing.T) {
 	for kind := range composers {
-		if linked[kind] {
+		if hasLink[kind] {
 			continue
 		}
 		for language := range catalogues() {

@@ -34,9 +34,9 @@ type fixture struct {
 // node sends mail from the queue of the database.
 type node struct {
 	*mail.Mail
-	db     *store.DB
-	access *access.Writer
-	load   *countingTransport
+	db        *store.DB
+	access    *access.Writer
+	transport *countingTransport
 }
 
 var databases = map[string]func(testing.TB) string{
@@ -64,8 +64,8 @@ func (f *fixture) newNode() node {
 	writer := access.New(db, lease.New(db, lease.MinLease))
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
 	f.noError(err)
-	l := &countingTransport{Transport: transport, current: map[string]int{}, highest: map[string]int{}}
-	return node{mail.New(writer, db, l, "http://localhost:8080", doorward.Brand{}, slog.New(slog.DiscardHandler)), db, writer, l}
+	counting := &countingTransport{Transport: transport, current: map[string]int{}, highest: map[string]int{}}
+	return node{mail.New(writer, db, counting, "http://localhost:8080", doorward.Brand{}, slog.New(slog.DiscardHandler)), db, writer, counting}
 }
 
 func (f *fixture) noError(err error) {
@@ -90,7 +90,8 @@ func (f *fixture) write(fn func(tx *store.Tx) error) {
 	f.noError(f.access.Upkeep(f.Context(), fn))
 }
 
-// invite makes a tenant, and queues its invitation to annN.TENANT at the Nth host.
+// invite makes a tenant, and queues an invitation to annN.TENANT at each host, where N is the
+// host's index.
 func (f *fixture) invite(tenant string, hosts ...string) {
 	f.Helper()
 	f.write(func(tx *store.Tx) error {
@@ -128,11 +129,11 @@ func (f *fixture) reset(network, email string) {
 }
 
 // until waits for the condition.
-func (f *fixture) until(what string, holds func() bool) {
+func (f *fixture) until(condition string, holds func() bool) {
 	f.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
-			f.Fatalf("timeout: %s", what)
+			f.Fatalf("timeout: %s", condition)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -163,29 +164,29 @@ type countingTransport struct {
 	current, highest map[string]int
 }
 
-func (l *countingTransport) Send(ctx context.Context, m smtp.Message) error {
+func (c *countingTransport) Send(ctx context.Context, m smtp.Message) error {
 	local, host, _ := strings.Cut(m.To, "@")
 	_, tenant, _ := strings.Cut(local, ".")
-	l.count(1, "all", "host "+host, "tenant "+tenant)
-	defer l.count(-1, "all", "host "+host, "tenant "+tenant)
-	return l.Transport.Send(ctx, m)
+	c.count(1, "all", "host "+host, "tenant "+tenant)
+	defer c.count(-1, "all", "host "+host, "tenant "+tenant)
+	return c.Transport.Send(ctx, m)
 }
 
-func (l *countingTransport) count(by int, names ...string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (c *countingTransport) count(by int, names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, name := range names {
-		l.current[name] += by
-		l.highest[name] = max(l.highest[name], l.current[name])
+		c.current[name] += by
+		c.highest[name] = max(c.highest[name], c.current[name])
 	}
 }
 
 // wantAtMost fails if there were ever more concurrent deliveries than allowed.
-func (l *countingTransport) wantAtMost(t *testing.T, all, host, tenant int) {
+func (c *countingTransport) wantAtMost(t *testing.T, all, host, tenant int) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name, n := range l.highest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, n := range c.highest {
 		allowed := map[string]int{"all": all, "host": host, "tenant": tenant}[strings.Fields(name)[0]]
 		if n > allowed && name != "tenant " { // resets belong to no tenant
 			t.Errorf("%s: %d at once, want %d at most", name, n, allowed)
@@ -207,7 +208,7 @@ func TestSlowHostDelaysNobody(t *testing.T) {
 		if len(f.sink.Mails()) != 2 {
 			t.Errorf("%d mails have arrived", len(f.sink.Mails()))
 		}
-		f.load.wantAtMost(f.T, 32, 4, 12)
+		f.transport.wantAtMost(f.T, 32, 4, 12)
 	})
 }
 
@@ -227,21 +228,21 @@ func TestThousandDeadHosts(t *testing.T) {
 				}
 				f.run(f.node)
 				f.until("as many as allowed are tried", func() bool { return f.sink.Stalled() >= min(8*tenants, 16) })
-				asked := time.Now()
+				start := time.Now()
 				f.reset("192.0.2.1", "bob@good.example")
 				f.sink.Wait(f, "bob@good.example", 1)
-				f.Logf("the reset took %v", time.Since(asked))
+				f.Logf("the reset took %v", time.Since(start))
 				f.until("dead hosts count as slow", func() bool { return f.Sending().SlowHosts > 40 })
-				asked = time.Now()
+				start = time.Now()
 				f.invite("globex", "good.example")
 				f.sink.Wait(f, "ann0.globex@good.example", 1)
 				f.reset("192.0.2.1", "cat@fine.example")
 				f.sink.Wait(f, "cat@fine.example", 1)
-				f.Logf("an invitation and a reset took %v", time.Since(asked))
+				f.Logf("an invitation and a reset took %v", time.Since(start))
 				if n := f.sink.Stalled(); n == 0 {
 					t.Error("no delivery hangs: the test proves nothing")
 				}
-				f.load.wantAtMost(f.T, 32, 4, 12)
+				f.transport.wantAtMost(f.T, 32, 4, 12)
 			})
 		})
 	}
@@ -259,7 +260,7 @@ func TestDeadHostsOfResets(t *testing.T) {
 		f.until("as many as allowed are tried", func() bool { return f.sink.Stalled() >= 24 })
 		f.reset("192.0.2.1", "bob@good.example") // from a network with earlier requests
 		f.sink.Wait(f, "bob@good.example", 1)
-		f.load.wantAtMost(f.T, 32, 4, 32)
+		f.transport.wantAtMost(f.T, 32, 4, 32)
 	})
 }
 
@@ -280,7 +281,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		if last > 60 {
 			t.Errorf("the other tenant's last mail has position %d, want 60 at most", last)
 		}
-		f.load.wantAtMost(f.T, 32, 4, 8)
+		f.transport.wantAtMost(f.T, 32, 4, 8)
 	})
 }
 
@@ -408,13 +409,13 @@ func TestOldMailsKeepNoAddress(t *testing.T) {
 		f.invite("globex", "good.example")
 		f.noError(f.Deliver(f.Context()))
 		for _, step := range []struct {
-			later time.Duration
-			left  int // mails with an address
+			later       time.Duration
+			withAddress int // mails that still have an address
 		}{{24*time.Hour - time.Minute, 602}, {time.Minute, 0}} {
 			passed += step.later
 			f.noError(f.Sweep(f.Context()))
-			if n := f.countWithAddress(); n != step.left {
-				t.Errorf("after %v %d mails have an address, want %d", passed, n, step.left)
+			if n := f.countWithAddress(); n != step.withAddress {
+				t.Errorf("after %v %d mails have an address, want %d", passed, n, step.withAddress)
 			}
 		}
 		for id, want := range map[string]doorward.Delivery{"inv_acme_599": doorward.DeliveryFailed, "inv_globex_0": doorward.DeliverySent} {

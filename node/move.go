@@ -37,7 +37,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	if err := checkNoServer(ctx, source, force); err != nil {
 		return nil, 0, fit, err
 	}
-	if fit, err = masterkey.Fits(ctx, source.Read(), cfg.KeyFile()); err != nil {
+	if fit, err = masterkey.CheckFile(ctx, source.Read(), cfg.KeyFile()); err != nil {
 		return nil, 0, fit, err
 	}
 	cfg.Migrate = true

@@ -100,7 +100,7 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 	if err := checkNoServer(ctx, n.DB, false); err != nil {
 		return ended, nil, fit, err
 	}
-	if fit, err = masterkey.Fits(ctx, n.DB.Read(), cfg.KeyFile()); err != nil {
+	if fit, err = masterkey.CheckFile(ctx, n.DB.Read(), cfg.KeyFile()); err != nil {
 		return ended, nil, fit, err
 	}
 	if ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
@@ -173,7 +173,7 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	if r.Tampered > 0 && !o.AcceptDamage {
 		return ErrTampered
 	}
-	if r.MasterKey, err = masterkey.Fits(ctx, n.DB.Read(), target.KeyFile()); err != nil {
+	if r.MasterKey, err = masterkey.CheckFile(ctx, n.DB.Read(), target.KeyFile()); err != nil {
 		return err
 	}
 	if err := r.compare(ctx, n, target); err != nil {

@@ -10,14 +10,14 @@
 // # Replacing the key
 //
 // Rotate makes another key the current one, and seals everything again with it, while
-// nodes run. It leaves the new key in the database, sealed with the old one: a node that
-// finds a value sealed with an unknown key reads its file again, and that sealed key. The
+// nodes run. It stores the new key in the database, sealed with the old one: a node that
+// finds a value sealed with an unknown key reads its file and that sealed key again. The
 // operator then replaces the file on each node. When every live node has read the new
-// one, Forget removes the old key and the sealed copy of the new one.
+// file, Forget removes the old key and the sealed copy of the new one.
 //
-// A transaction that seals holds the row of the current key, and Rotate changes that
-// row first. So whatever is sealed with the old key is committed before Rotate looks
-// for it.
+// A transaction that seals locks the row of the current key, and Rotate changes that
+// row first. So every value sealed with the old key is committed before Rotate looks
+// for such values.
 package masterkey
 
 import (
@@ -38,7 +38,7 @@ type Keys struct {
 	db     *store.DB
 	source File
 
-	file atomic.Pointer[seal.Key] // as read last
+	file atomic.Pointer[seal.Key] // the key that was last read from source
 	ring *seal.Ring               // the file's key, and the current one if it differs; empty until Load
 }
 
@@ -111,7 +111,7 @@ func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey
 
 // usableKeys returns the file's key, and the current one if the database has it sealed with
 // the file's. Errors: *WrongKeyError if the database doesn't know the file's key, or the
-// current one stays unknown; an error of the check value if that is damaged.
+// current one can't be opened with it; an error if the check value is damaged.
 func usableKeys(file seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
 	known, current := false, seal.ID{}
 	keys := []seal.Key{file}
@@ -159,7 +159,7 @@ func unwrap(file seal.Key, row store.MasterKey) (seal.Key, error) {
 // None is what FileID returns without a key.
 const None = "none"
 
-// FileID is the id of the key in this node's file, or None.
+// FileID returns the id of the key in this node's file, or None.
 func (k *Keys) FileID() string {
 	if file := k.file.Load(); !file.IsZero() {
 		return file.ID().String()
@@ -167,7 +167,7 @@ func (k *Keys) FileID() string {
 	return None
 }
 
-// missingError says that there is no key, or another one than is needed.
+// missingError returns master_key_missing: there is no key, or not the one that is needed.
 func missingError(detail string) error {
 	return doorward.Fail(doorward.CodeMasterKeyMissing, "%s", detail)
 }
@@ -198,21 +198,23 @@ func (k *Keys) Seal(ctx context.Context, tx *store.Tx, at seal.Place, plain []by
 	return key.Seal(at, plain), nil
 }
 
-// Hold makes other transactions that seal wait until this one ends. Errors: as of Seal.
+// Hold locks the current key until the transaction ends, so that other transactions that seal
+// wait. Errors: as of Seal.
 func (k *Keys) Hold(ctx context.Context, tx *store.Tx) error {
 	_, err := k.hold(ctx, tx)
 	return err
 }
 
-// hold returns the current key, which stays the current one until the transaction ends.
+// hold locks the current key, so that it stays current until the transaction ends, and
+// returns it.
 func (k *Keys) hold(ctx context.Context, tx *store.Tx) (seal.Key, error) {
 	if err := k.Ready(); err != nil {
 		return seal.Key{}, err
 	}
 	for range sealTries {
 		for _, key := range k.ring.Keys() {
-			held, err := tx.HoldMasterKey(ctx, key.ID().String())
-			if err != nil || held {
+			isCurrent, err := tx.HoldMasterKey(ctx, key.ID().String())
+			if err != nil || isCurrent {
 				return key, err
 			}
 		}
@@ -265,7 +267,7 @@ func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 }
 
 // Refresh reads the file again while the key is being replaced, and adopts a key that
-// could not be adopted at the start, when the database was away. It reports whether the
+// could not be adopted at the start, when the database was unavailable. It reports whether the
 // key is being replaced. Errors: as of Load.
 func (k *Keys) Refresh(ctx context.Context) (isReplacing bool, err error) {
 	rows, err := k.db.Read().MasterKeys(ctx)

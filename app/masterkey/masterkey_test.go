@@ -226,7 +226,7 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 	})
 }
 
-// The old file works until each live node has the new one, and not afterwards.
+// The old file works until each live node has the new one and Forget has removed the old key.
 func TestForgetTheOldKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		old, next, third := seal.NewKey(), seal.NewKey(), seal.NewKey()
@@ -257,7 +257,7 @@ func TestForgetTheOldKey(t *testing.T) {
 		}
 		var refused *masterkey.WrongKeyError
 		if err := newNode(t, dsn, old).Load(t.Context()); !errors.As(err, &refused) {
-			t.Errorf("after the end the old file is loaded with %v", err)
+			t.Errorf("after Forget the old file is loaded with %v", err)
 		}
 		rows, err := a.db.Read().MasterKeys(t.Context())
 		if err != nil || len(rows) != 1 || rows[0].Wrapped != nil {
@@ -293,7 +293,7 @@ func TestOptionalFileIsMadeOnce(t *testing.T) {
 	if err != nil || key.IsZero() {
 		t.Fatalf("the file holds %v, %v", key, err)
 	}
-	if fit, err := masterkey.Fits(t.Context(), first.db.Read(), source); err != nil || fit.Here != fit.Needed || fit.Here != key.ID().String() {
+	if fit, err := masterkey.CheckFile(t.Context(), first.db.Read(), source); err != nil || fit.InFile != fit.Needed || fit.InFile != key.ID().String() {
 		t.Errorf("the file fits as %+v, %v", fit, err)
 	}
 	check(t, os.Remove(source.Path))

@@ -13,8 +13,8 @@ import (
 // resealBatch is how many values are sealed again in one transaction.
 const resealBatch = 100
 
-// Rotate makes next the current master key in place of old, encrypts again what is sealed
-// with old, and returns the number of such values. Called again it finishes a rotation that
+// Rotate makes next the current master key in place of old, seals again with next what is sealed
+// with old, and returns the number of such values. Called again, it finishes a rotation that
 // was interrupted. inFiles are the keys of live nodes, as FileID returns them. Errors:
 // *WrongKeyError when neither is the current key; *UnfinishedError; unavailable.
 func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key, inFiles []string) (int, error) {
@@ -29,8 +29,8 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Ke
 
 // UnfinishedError says that an earlier rotation isn't finished: values are sealed with the key
 // that it replaced, or a live node still has that key in its file. Such a node can open values
-// of the current key, which is stored encrypted with the replaced one, but not those of a
-// third key.
+// sealed with the current key, which is stored sealed with the replaced one, but not those of
+// a third key.
 type UnfinishedError struct{ Before, Current string }
 
 // Error says what to do.
@@ -39,8 +39,8 @@ func (e *UnfinishedError) Error() string {
 }
 
 // finish ends the earlier rotation that made old the current key, if it isn't finished. It
-// does nothing if old isn't current, as when a call is repeated, or if next is the key before
-// old.
+// does nothing if old isn't current, as when a call is repeated, or if next is the key that old
+// has replaced.
 func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
 	state, err := ReadState(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
@@ -126,11 +126,11 @@ func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key, a
 	return all, err
 }
 
-// State is what the database says of master keys.
+// State is the state of the master keys in the database.
 type State struct {
 	Current string // id of the key that seals; empty: none was ever used
 	Before  string // id of the one before, while nodes may still have it in their files
-	Sealed  bool   // there is something that needs a key
+	Sealed  bool   // a value is sealed, so a key is needed
 	Left    int    // values that are still sealed with another key; at most 1,000 are counted
 }
 
@@ -160,9 +160,9 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 	return s, err
 }
 
-// Forget removes the key before the current one, once every live node has the current
-// one in its file and nothing is sealed with another, and reports whether that is done.
-// inFiles are the keys in their files; a node without one (None) prevents nothing. Errors:
+// Forget removes the key before the current one if every live node has the current one in
+// its file and nothing is sealed with another key. It reports whether it has removed it.
+// inFiles are the keys in the nodes' files; nodes without a key (None) don't matter. Errors:
 // unavailable.
 func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err error) {
 	state, err := ReadState(ctx, k.db.Read())
@@ -181,9 +181,9 @@ func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err err
 	return done, err
 }
 
-// Fits compares the key in a file with the database. Errors: *FileError, which may wrap a
+// CheckFile compares the key in a file with the database. Errors: *FileError, which may wrap a
 // *WrongKeyError; unavailable.
-func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
+func CheckFile(ctx context.Context, read store.Reader, f File) (Fit, error) {
 	rows, err := read.MasterKeys(ctx)
 	if err != nil || len(rows) == 0 {
 		return Fit{}, err
@@ -198,7 +198,7 @@ func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
 	if err != nil || file.IsZero() {
 		return fit, err
 	}
-	fit.Here = file.ID().String()
+	fit.InFile = file.ID().String()
 	if _, err := usableKeys(file, rows); err != nil {
 		return fit, &FileError{f.Path, err}
 	}
@@ -208,5 +208,5 @@ func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
 // Fit has the ids of the key that a database needs and of the key in a file.
 type Fit struct {
 	Needed string // by the database; empty: it has never used one
-	Here   string // in the file; empty: there is no file
+	InFile string // empty: there is no file
 }

@@ -112,7 +112,7 @@ func rotateError(err error, sealed int) error {
 
 // warnKeyMissing warns if a copied database needs a master key whose file isn't there.
 func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
-	if fit.Needed == "" || fit.Here != "" {
+	if fit.Needed == "" || fit.InFile != "" {
 		return
 	}
 	where := "name its file with --master-key-file"
@@ -125,7 +125,7 @@ func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
 // checkMasterKey compares the key file with the database.
 func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f finding) {
 	f = finding{what: "master key", code: exitConfig}
-	fit, err := masterkey.Fits(ctx, db.Read(), cfg.KeyFile())
+	fit, err := masterkey.CheckFile(ctx, db.Read(), cfg.KeyFile())
 	wrong := (*masterkey.FileError)(nil)
 	switch {
 	case errors.As(err, &wrong):
@@ -134,7 +134,7 @@ func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f findi
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
 		return f
-	case fit.Needed != "" && fit.Here == "":
+	case fit.Needed != "" && fit.InFile == "":
 		f.wrong = fmt.Sprintf("the database is sealed with the key %s, and there is no file of it: what needs it is refused", fit.Needed)
 		f.remedy = "Put the file back, or name it with --master-key-file."
 		return f
@@ -150,7 +150,7 @@ func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f findi
 
 // checkRotation reports whether a replacement of the master key is finished.
 func checkRotation(ctx context.Context, db *store.DB, fit masterkey.Fit) finding {
-	f := finding{what: "master key", fine: "the file holds the key " + fit.Here + ", which fits"}
+	f := finding{what: "master key", fine: "the file holds the key " + fit.InFile + ", which fits"}
 	state, err := masterkey.ReadState(ctx, db.Read())
 	switch {
 	case err != nil:
@@ -158,8 +158,8 @@ func checkRotation(ctx context.Context, db *store.DB, fit masterkey.Fit) finding
 	case state.Left > 0:
 		f.wrong, f.code = fmt.Sprintf("%d values or more are still sealed with the key %s", state.Left, state.Before), exitFailed
 		f.remedy = "Run \"doorward key rotate-master\" again: it was interrupted."
-	case fit.Here != fit.Needed:
-		f.fine = fmt.Sprintf("the file holds the key %s, which %s has replaced: put that key's file in its place", fit.Here, fit.Needed)
+	case fit.InFile != fit.Needed:
+		f.fine = fmt.Sprintf("the file holds the key %s, which %s has replaced: put that key's file in its place", fit.InFile, fit.Needed)
 	case state.Before != "":
 		f.fine += "; the key before it is kept until every server has this one"
 	}

@@ -19,8 +19,8 @@ import (
 
 // Question asks why somebody in the caller's tenant may do something, or may not.
 type Question struct {
-	// One of the three says who: the id of a user; the id of an API key; the token of a
-	// session, or the secret of a key.
+	// One of these says who: the id of a user; the id of an API key; or a credential, which is
+	// the token of a session or the secret of a key.
 	UserID, KeyID, Credential string
 
 	Action doorward.Action
@@ -33,15 +33,15 @@ type Question struct {
 	Version int64
 }
 
-// Context is the request that is asked about. Policies don't know what is empty or can't be
-// read, but an empty Time is now.
+// Context is the request that is asked about. For policies, fields that are empty or can't be
+// parsed are missing; only an empty Time means now.
 type Context struct {
 	IP   string
 	Time string // RFC 3339
 	Stated
 }
 
-// Stated is what a gateway would say of the request.
+// Stated is what a gateway would state about the request.
 type Stated struct{ Method, Host, Path string }
 
 // Kind is what has decided.
@@ -61,14 +61,15 @@ type Because struct {
 	ID     string // name of the role; id of the key, the policy or the tenant
 	Line   int    // of a policy, where it begins
 	Reason string // a sentence; may be empty
-	// Platform: it is a policy of the platform, and Line is of the model's policies.
+	// Platform reports whether it is a policy of the platform. Line then counts in the
+	// policies of the model.
 	Platform bool
 }
 
-// Explanation is a decision and its causes: what refuses, or all that allows.
+// Explanation is a decision and its causes: what refuses the action, or else all that allows it.
 type Explanation struct {
 	Allowed   bool
-	Role      doorward.Role // of a key the effective one
+	Role      doorward.Role // of the user; of a key, the effective role
 	Because   []Because
 	GrantedBy []doorward.Role // the role, if it grants the action
 }
@@ -95,8 +96,8 @@ func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) 
 }
 
 // applyVersion gives the principal a version of the policies in place of those in force.
-func (p *Policies) applyVersion(ctx context.Context, who *doorward.Principal, version int64) error {
-	v, err := p.db.Read().PolicyVersion(ctx, who.TenantID, version)
+func (p *Policies) applyVersion(ctx context.Context, principal *doorward.Principal, version int64) error {
+	v, err := p.db.Read().PolicyVersion(ctx, principal.TenantID, version)
 	if errors.Is(err, store.ErrNone) {
 		return noVersion(version)
 	}
@@ -111,18 +112,19 @@ func (p *Policies) applyVersion(ctx context.Context, who *doorward.Principal, ve
 	if err != nil {
 		return doorward.Unavailable(err)
 	}
-	who.Policy = trial.For(who)
+	principal.Policy = trial.For(principal)
 	return nil
 }
 
-// subject is who is asked about, and what keeps them out whatever they ask for.
+// subject is the principal that is asked about, and the causes that refuse it every action.
 type subject struct {
 	p       doorward.Principal
 	refused []Because
 }
 
-// findSubject finds who is asked about in the caller's tenant, for the operator a key or a
-// session in any. Errors: not_found, unavailable.
+// findSubject returns the principal that is asked about. It must be in the caller's tenant,
+// except that the operator may ask about keys and sessions in any. Errors: not_found,
+// unavailable.
 func (p *Policies) findSubject(ctx context.Context, by doorward.Caller, q Question) (s subject, err error) {
 	if err := p.db.Clock().Err(); err != nil {
 		return s, err // expiry can't be determined
@@ -234,8 +236,8 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 // tenantType is the type of the resource of actions that declare none.
 const tenantType = "tenant"
 
-// allowCauses returns what together allows the action: a permit of the platform, or the role and
-// the key.
+// allowCauses returns the causes that allow the action: a permit of the platform, or the role
+// and, for a key, also the key.
 func (s *subject) allowCauses(d access.Decision) []Because {
 	if by := d.Permit(); by != nil {
 		return []Because{{Kind: ByPolicy, ID: by.PolicyID, Line: by.Line, Platform: true}}
@@ -285,7 +287,7 @@ func becauseOfPolicy(f *doorward.PolicyRefusal) Because {
 	return b
 }
 
-// request is what policies know of the request that is asked about.
+// request returns the request that is asked about, as policies see it.
 func (q Question) request(now time.Time) *doorward.Request {
 	ip, _ := netip.ParseAddr(q.Context.IP)
 	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}

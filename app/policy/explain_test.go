@@ -35,14 +35,14 @@ func TestExplain(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		tenant, owner := f.Tenant()
-		bob, vic, gone := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer), f.Join(owner, doorward.RoleUser)
+		bob, vic, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer), f.Join(owner, doorward.RoleUser)
 		key, secret, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
 		f.NoError(err)
 		ended, _, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "ended", Permissions: []string{"message.send"}})
 		f.NoError(err)
 		_, err = f.Node(0).APIKeys.Revoke(ctx, owner.Caller, ended.ID)
 		f.NoError(err)
-		_, _, err = f.Node(0).Users.Edit(ctx, owner.Caller, gone.User, suspended())
+		_, _, err = f.Node(0).Users.Edit(ctx, owner.Caller, eve.User, suspended())
 		f.NoError(err)
 		put(f, 0, owner.Caller, policy.Draft{Text: explainedText})
 		inside := policy.Context{IP: "192.0.2.7"}
@@ -56,7 +56,7 @@ func TestExplain(t *testing.T) {
 			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: policy.Context{IP: "198.51.100.7"}}, "false USER [USER] | policy closed:1 Closed for the audit. | policy inside:3"},
 			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send"}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
 			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send", Context: inside}, "true OWNER [OWNER] | role OWNER"},
-			{policy.Question{UserID: gone.User.ID, Action: "message.read"}, "false USER [USER] | role USER The membership is suspended."},
+			{policy.Question{UserID: eve.User.ID, Action: "message.read"}, "false USER [USER] | role USER The membership is suspended."},
 			{policy.Question{KeyID: key.ID, Action: "message.read"}, "false USER [USER] | key " + key.ID + " The API key does not have the permission message.read."},
 			{policy.Question{KeyID: key.ID, Action: "user.manage"}, "false USER [] | role USER The role USER does not grant user.manage."},
 			{policy.Question{KeyID: ended.ID, Action: "message.send"}, "false USER [USER] | key " + ended.ID + " The API key was revoked."},

@@ -79,13 +79,13 @@ func TestObserve(t *testing.T) {
 		}
 		put(f, 0, owner.Caller, policy.Draft{Text: fromInside})
 		if maySend(f, 1, bob, "198.51.100.7") || observedOn(f, 1, owner.Caller) != "[]" {
-			t.Error("once enforced it refuses nothing, or still observes")
+			t.Error("the enforced version refuses nothing, or still observes")
 		}
 	})
 }
 
-// While one version observes, the one that refused before goes on to refuse, unless its own
-// text is the one that now observes.
+// While a version observes, the version that refused before keeps refusing, unless both have
+// the same text.
 func TestObserveKeepsWhatRefuses(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -156,14 +156,14 @@ func TestObserveCountsRequestsOnce(t *testing.T) {
 	})
 }
 
-// Nothing that was counted is lost, or counted twice, while the database is away and while
-// flushes run side by side.
+// No count is lost or added twice, while the database is unavailable and while flushes run
+// side by side.
 func TestObserveLosesNothing(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		put(f, 0, owner.Caller, observing(noMessages))
-		gone, cancel := context.WithCancel(f.Context())
+		cancelled, cancel := context.WithCancel(f.Context())
 		cancel()
 		const each = 200
 		var all sync.WaitGroup
@@ -173,7 +173,7 @@ func TestObserveLosesNothing(t *testing.T) {
 					for i := range each {
 						maySend(f, n, bob, "")
 						if i%20 == 0 {
-							_ = f.Node(n).Access.Decisions().Flush(gone) // fails
+							_ = f.Node(n).Access.Decisions().Flush(cancelled) // fails
 							_ = f.Node(n).Access.Decisions().Flush(f.Context())
 						}
 					}

@@ -11,10 +11,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Outcome is what becomes of an action.
+// Outcome says whether an action is allowed.
 type Outcome string
 
-// The outcomes. Conditional: it depends on the principal or on the request.
+// The outcomes. Conditional means that it depends on the principal or on the request.
 const (
 	Allowed     Outcome = "allowed"
 	Refused     Outcome = "refused"
@@ -28,15 +28,15 @@ type Plan struct {
 	Changed []Change
 }
 
-// Cell is what becomes of an action for those who have a role, under the policies that
-// refuse now and under the text.
+// Cell is the outcome of an action for a role, under the policies that refuse now and under
+// the text.
 type Cell struct {
 	Role       doorward.Role
 	Action     doorward.Action
 	Was, Would Outcome
 }
 
-// Change is a decision that was kept and that the text would have made differently.
+// Change is a stored decision that would have been different under the text.
 type Change struct {
 	At         time.Time
 	ActorType  doorward.PrincipalKind
@@ -50,14 +50,14 @@ type Change struct {
 const (
 	// PlanHoursMax is how far back a plan looks, at most.
 	PlanHoursMax = 168
-	// PlanDecisionsMax bounds how many decisions are decided again, the newest, so that the
-	// answer comes in time.
+	// PlanDecisionsMax is how many decisions are decided again, at most, the newest ones. It
+	// bounds the time of the request.
 	PlanDecisionsMax = 5000
 	planBatch        = 500 // decisions in memory at once
 )
 
-// Plan says what a text would change, for each role and in the decisions kept of the last
-// hours, 1 to PlanHoursMax. It changes nothing. Errors: validation_failed, unavailable.
+// Plan returns what a text would change, for each role and in the stored decisions of the last
+// hours, 1 to PlanHoursMax. It writes nothing. Errors: validation_failed, unavailable.
 func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, hours int) (Plan, error) {
 	if hours < 1 || hours > PlanHoursMax {
 		return Plan{}, doorward.Invalid("/hours", "out_of_range", "Give 1 to 168 hours, or leave it out.")
@@ -102,7 +102,7 @@ func (p *Policies) newTrial(ctx context.Context, tenantID, text string) (t trial
 		return t, err
 	}
 	refusing := store.PolicyVersion{}
-	if v := s.Refusing(&s.now); v != nil {
+	if v := s.Refusing(&s.inForce); v != nil {
 		refusing = *v
 	}
 	if t.was, err = rules.Try(refusing, model); err == nil {
@@ -114,8 +114,8 @@ func (p *Policies) newTrial(ctx context.Context, tenantID, text string) (t trial
 	return t, nil
 }
 
-// replay yields the decisions kept of the last hours, the newest first, PlanDecisionsMax at
-// most.
+// replay yields the stored decisions of the last hours, the newest first, at most
+// PlanDecisionsMax.
 func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield func(*store.KeptDecision)) error {
 	now := p.db.Now()
 	since := now.Add(-time.Duration(hours) * time.Hour)
@@ -149,18 +149,18 @@ func (t trial) matrix(tenantID string) (all []Cell) {
 	return all
 }
 
-// outcome returns what becomes of an action, from what the role grants and from the policies:
+// outcome returns the outcome of an action, from what the role grants and from the policies:
 // those of the operator may permit and refuse, those of the tenant only refuse.
-func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, of rules.OfRole) Outcome {
+func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, policies rules.RoleOutcomes) Outcome {
 	d := access.CanRole(current, role, v.Action)
-	worst := of.Outcome(v.Through)
+	worst := policies.Outcome(v.Through)
 	if v.Action != v.Through {
-		worst = max(worst, of.Outcome(v.Action))
+		worst = max(worst, policies.Outcome(v.Action))
 	}
 	switch {
 	case d.Exempt && d.Granted:
 		return Allowed
-	case worst == cedar.RefusesAll || !d.Granted && !(v.Platform && of.MayPermit(v.Action)):
+	case worst == cedar.RefusesAll || !d.Granted && !(v.Platform && policies.MayPermit(v.Action)):
 		return Refused
 	case worst == cedar.Depends || !d.Granted:
 		return Conditional

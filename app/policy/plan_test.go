@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 		if want := []string{"USER message.send refused>conditional", "ADMIN message.send refused>conditional", "OWNER message.send refused>conditional"}; !slices.Equal(changedCells(plan), want) {
 			t.Errorf("the matrix has %q", changedCells(plan))
 		}
-		if plan.Checked != 5 || len(plan.Changed) != 2 { // what the role or the rank refuses stays so
+		if plan.Checked != 5 || len(plan.Changed) != 2 { // refusals by the role or the rank don't change
 			t.Fatalf("of %d decisions %d change: %+v", plan.Checked, len(plan.Changed), plan.Changed)
 		}
 		want := policy.Change{
@@ -102,8 +102,8 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// Each cell of the matrix is what a check says of everybody with the role, or, where they
-// differ, conditional.
+// Each cell of the matrix is the result of a check for everybody with the role, or conditional
+// if the results differ.
 func TestPlanMatrix(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -155,7 +155,7 @@ func TestReplayIsIdentical(t *testing.T) {
 					pick(`when { context.ip.isLoopback() }`, `unless { context.ip.isInRange(ip("192.0.2.0/24")) }`, `when { context has authAge && context.authAge > 60 }`,
 						`when { context.aal == 2 }`, `when { context.path like "/a*" }`, `when { context.kind == "key" }`, `when { principal has email && principal.email like "*a*" }`,
 						`when { principal has owner && principal.owner == User::"`+owner.User.ID+`" }`, `when { context.now > datetime("2026-01-01") }`, `when { resource in Tenant::"`+tenant.ID+`" }`))
-				if f.Node(0).Policies.Check(ctx, one) == nil { // not every condition fits every head
+				if f.Node(0).Policies.Check(ctx, one) == nil { // not every condition is valid for every scope
 					text, i = text+one, i+1
 				}
 			}

@@ -1,12 +1,12 @@
 // Package policy shows and changes the policies of a tenant: Cedar text of "forbid"
 // policies, which narrow what roles allow.
 //
-// A version can be one that only observes: it refuses nothing, what it would have refused is
-// counted, and the version that refused before goes on to refuse.
+// A version can also only observe. Then it refuses nothing, what it would have refused is
+// counted, and the version that refused before keeps refusing.
 //
 // All versions are kept. A change is in force on every node before the call returns. A
-// version that has to be confirmed ends by itself, on every node, when its time is over: the
-// one that was confirmed last is then in force again.
+// version that has to be confirmed, and isn't, ends by itself on every node when its time is
+// over. The version that was confirmed last is then in force again.
 package policy
 
 import (
@@ -29,11 +29,11 @@ type Version = store.PolicyVersion
 // Mode says what a version does.
 type Mode = store.PolicyMode
 
-// Now is the version in force.
-type Now struct {
+// InForce is the version in force.
+type InForce struct {
 	store.PolicyVersion
-	// Observed is what a version that only observes would have refused, by the policies of
-	// its text; nil for one that refuses.
+	// Observed counts what a version that only observes would have refused, for each policy of
+	// its text; nil for a version that refuses.
 	Observed []Observed
 }
 
@@ -64,7 +64,7 @@ func New(writer *access.Writer, db *store.DB, sessions *session.Sessions) *Polic
 	return &Policies{writer, db, sessions}
 }
 
-// Tag is the ETag of the version in force. It changes when the version is confirmed, and
+// Tag returns the ETag of the version in force. It changes when the version is confirmed, and
 // when it ends.
 func Tag(v store.PolicyVersion) string {
 	tag := strconv.FormatInt(v.Version, 10)
@@ -77,66 +77,66 @@ func Tag(v store.PolicyVersion) string {
 // Current returns the version in force in the caller's tenant. Version 0 has no text.
 // The counts of what it observes are up to date for this node, and up to a second old for
 // others. Errors: unavailable.
-func (p *Policies) Current(ctx context.Context, by doorward.Caller) (Now, error) {
+func (p *Policies) Current(ctx context.Context, by doorward.Caller) (InForce, error) {
 	s, err := stateOf(ctx, p.db.Read(), by.TenantID, p.db.Now())
 	if err != nil {
-		return Now{}, err
+		return InForce{}, err
 	}
-	return p.observed(ctx, s.now)
+	return p.observed(ctx, s.inForce)
 }
 
-// observed adds what the version observes.
-func (p *Policies) observed(ctx context.Context, v store.PolicyVersion) (Now, error) {
-	now := Now{PolicyVersion: v}
+// observed returns the version with the counts of what it observes.
+func (p *Policies) observed(ctx context.Context, v store.PolicyVersion) (InForce, error) {
+	inForce := InForce{PolicyVersion: v}
 	if v.Mode != store.PolicyObserves {
-		return now, nil
+		return inForce, nil
 	}
 	if err := p.writer.Decisions().Flush(ctx); err != nil {
-		return now, err
+		return inForce, err
 	}
 	counts, err := p.db.Read().Observed(ctx, v.TenantID, v.Version)
 	if err != nil {
-		return now, err
+		return inForce, err
 	}
 	schema, err := schemaOf(ctx, p.db.Read())
 	if err != nil {
-		return now, err
+		return inForce, err
 	}
 	set, _, err := cedar.ParseStored(v.Text, schema)
 	if err != nil {
-		return now, doorward.Unavailable(err)
+		return inForce, doorward.Unavailable(err)
 	}
 	for _, id := range set.IDs() {
-		now.Observed = append(now.Observed, Observed{id, counts[id]})
+		inForce.Observed = append(inForce.Observed, Observed{id, counts[id]})
 	}
-	return now, nil
+	return inForce, nil
 }
 
-// state is what is in force in a tenant at an instant.
+// state has a tenant's policies at an instant.
 type state struct {
 	store.Policies
-	now  store.PolicyVersion
-	last int64 // the highest number
+	inForce store.PolicyVersion
+	last    int64 // the highest version number
 }
 
 func stateOf(ctx context.Context, read store.Reader, tenantID string, at time.Time) (s state, err error) {
-	s.now = store.PolicyVersion{TenantID: tenantID, Mode: store.PolicyEnforces}
+	s.inForce = store.PolicyVersion{TenantID: tenantID, Mode: store.PolicyEnforces}
 	if s.Policies, err = read.Policies(ctx, tenantID); err != nil || s.Latest == nil {
 		return s, err
 	}
 	s.last = s.Latest.Version
 	if v := s.At(at); v != nil {
-		s.now = *v
+		s.inForce = *v
 	}
 	return s, nil
 }
 
-// enforcedBeside returns the version that goes on to refuse while a text is only observed; 0 for
-// none. It is the one that refuses now. If an unconfirmed version is in force, which ends with
-// its successor, it is the one that the last confirmed version lets refuse. None does if the
-// observed text is its own.
+// enforcedBeside returns the version that keeps refusing while a version with the text observed
+// only observes; 0 for none. Usually it is the version that refuses now. An unconfirmed version
+// ends with its successor, so if one is in force, it is the version that refused under the last
+// confirmed one. A version with the same text as the observing one doesn't refuse.
 func (s state) enforcedBeside(observed string) int64 {
-	base := &s.now
+	base := &s.inForce
 	if base.ConfirmUntil != nil {
 		base = s.Confirmed
 	}
@@ -197,12 +197,13 @@ func modelOf(ctx context.Context, read store.Reader) (string, error) {
 type Draft struct {
 	Text string
 	Mode store.PolicyMode // empty: enforce
-	// ConfirmMinutes is when the version ends unless it is confirmed; 0: it needs no
-	// confirmation.
+	// ConfirmMinutes is after how many minutes the version ends unless it is confirmed; 0: it
+	// needs no confirmation.
 	ConfirmMinutes int
 }
 
-// check sets the mode if there is none. Errors: validation_failed.
+// check checks the mode and the minutes, and sets the mode if it is empty. Errors:
+// validation_failed.
 func (d *Draft) check() error {
 	var faults []doorward.FieldError
 	if d.Mode == "" {
@@ -247,14 +248,14 @@ func check(text string, schema *cedar.Schema) error {
 
 // Changed is a version that is in force on every node.
 type Changed struct {
-	Now
+	InForce
 	Revocation doorward.Revocation
 }
 
-// Put adds a version, which is in force on every node when Put returns. The text and mode
-// that are in force already, without time to confirm, make no new version. tags are those of the
-// versions that the caller has seen; none for any. Errors: validation_failed,
-// precondition_failed, forbidden, unavailable.
+// Put adds a version, which is in force on every node when Put returns. If the same text and
+// mode are already in force and neither version needs a confirmation, there is no new version.
+// tags are those of the versions that the caller has seen; none for any. Errors:
+// validation_failed, precondition_failed, forbidden, unavailable.
 func (p *Policies) Put(ctx context.Context, by doorward.Caller, d Draft, tags []string) (Changed, error) {
 	if err := d.check(); err != nil {
 		return Changed{}, err
@@ -286,15 +287,15 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		if err != nil {
 			return err
 		}
-		now := s.now
-		if err := doorward.CheckVersion(Tag(now), tags); err != nil {
+		before := s.inForce
+		if err := doorward.CheckVersion(Tag(before), tags); err != nil {
 			return err
 		}
 		d, err := draft(tx)
 		if err != nil {
 			return err
 		}
-		if v = now; d.Text == now.Text && d.Mode == now.Mode && d.ConfirmMinutes == 0 && now.ConfirmUntil == nil {
+		if v = before; d.Text == before.Text && d.Mode == before.Mode && d.ConfirmMinutes == 0 && before.ConfirmUntil == nil {
 			tx.SkipEvent()
 			return nil
 		}
@@ -309,7 +310,7 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		if v.Mode == store.PolicyObserves {
 			v.Enforced = s.enforcedBeside(v.Text)
 		}
-		record(tx, now, v)
+		record(tx, before, v)
 		return tx.InsertPolicy(ctx, v)
 	})
 	return p.withObserved(ctx, c, v, err)
@@ -319,7 +320,7 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 // err if that is set.
 func (p *Policies) withObserved(ctx context.Context, c Changed, v store.PolicyVersion, err error) (Changed, error) {
 	if err == nil {
-		c.Now, err = p.observed(ctx, v)
+		c.InForce, err = p.observed(ctx, v)
 	}
 	return c, err
 }
@@ -335,7 +336,7 @@ func (d Draft) version(tx *access.Tx, by doorward.Caller, number int64) store.Po
 	return v
 }
 
-// record says in the event what changes, without the texts: the versions are kept.
+// record adds the change to the event, without the texts, since all versions are kept.
 func record(tx *access.Tx, from, to store.PolicyVersion) {
 	tx.Changed("version", strconv.FormatInt(from.Version, 10), strconv.FormatInt(to.Version, 10))
 	if from.Mode != to.Mode {
@@ -357,11 +358,11 @@ func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []strin
 		if err != nil {
 			return err
 		}
-		now := s.now
-		if err := doorward.CheckVersion(Tag(now), tags); err != nil {
+		before := s.inForce
+		if err := doorward.CheckVersion(Tag(before), tags); err != nil {
 			return err
 		}
-		if now.ConfirmUntil == nil {
+		if before.ConfirmUntil == nil {
 			return doorward.Fail(doorward.CodeNotFound, "No version waits to be confirmed.")
 		}
 		for _, needed := range []doorward.Action{doorward.TenantRead, doorward.UserRead} {
@@ -369,11 +370,11 @@ func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []strin
 				return err
 			}
 		}
-		if _, err := tx.ConfirmPolicy(ctx, by.TenantID, now.Version); err != nil {
+		if _, err := tx.ConfirmPolicy(ctx, by.TenantID, before.Version); err != nil {
 			return err
 		}
-		v, v.ConfirmUntil = now, nil
-		tx.Changed("version", "", strconv.FormatInt(now.Version, 10))
+		v, v.ConfirmUntil = before, nil
+		tx.Changed("version", "", strconv.FormatInt(before.Version, 10))
 		return nil
 	})
 	return p.withObserved(ctx, c, v, err)

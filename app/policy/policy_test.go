@@ -50,10 +50,10 @@ func maySendOn(ctx context.Context, f *apptest.Fixture, token secret.Token, key 
 }
 
 const (
-	// of a session and a key on each of three nodes
+	// results of maySendOn on three nodes
 	yes = "true true true true true true "
 	no  = "false false false false false false "
-	// and on each of two
+	// and on two nodes
 	noOnTwo = "false false false false "
 )
 
@@ -159,8 +159,8 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 	}
 }
 
-// A policy refuses Doorward's own actions, too, also those that are decided only within a
-// transaction. It refuses neither the ending of sessions nor, to an OWNER, restoring policies.
+// A policy also refuses Doorward's own actions, even those that are decided only within a
+// transaction. It can't keep anybody from ending sessions, or an OWNER from restoring policies.
 func TestOwnActions(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx := f.Context()

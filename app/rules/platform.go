@@ -13,7 +13,7 @@ type compiledModel struct {
 	operator *cedar.Set    // the operator's own policies; nil without policies and entities
 }
 
-// operatorText is the operator's policies as one text; nil without any.
+// operatorText returns the operator's policies as one text; nil without any.
 func (c compiledModel) operatorText() *text {
 	if c.operator == nil {
 		return nil
@@ -21,8 +21,8 @@ func (c compiledModel) operatorText() *text {
 	return &text{set: c.operator, operator: true}
 }
 
-// Check returns what is wrong with the policies and entities of a model file that
-// modelfile.Read has accepted, with places in the file.
+// Check returns the faults of the policies and entities of a model file that modelfile.Read
+// has accepted, with their places in the file.
 func Check(file *modelfile.File) error {
 	_, faults, err := compileFile(file)
 	if len(faults) > 0 {
@@ -72,10 +72,10 @@ func compileFile(file *modelfile.File) (c compiledModel, faults modelfile.Faults
 	return c, faults, nil
 }
 
-// OperatorPolicies returns the text of each of the operator's policies of a model by its
-// id; empty is the built-in model.
+// OperatorPolicies returns the texts of the operator's policies in a model, by id. An empty
+// model is the built-in one.
 func OperatorPolicies(model string) (map[string]string, error) {
-	c, err := read(model)
+	c, err := compileModel(model)
 	if err != nil || c.operator == nil {
 		return nil, err
 	}

@@ -52,8 +52,7 @@ func TestNoPolicyWithoutText(t *testing.T) {
 	}
 }
 
-// Whatever the text, a model that is accepted compiles, also as a stored one, and its
-// policies give an answer.
+// A model that is accepted compiles, also as a stored one, and its policies can be evaluated.
 func FuzzModel(f *testing.F) {
 	certification, err := os.ReadFile("../../examples/authzen/certification.yaml")
 	if err != nil {

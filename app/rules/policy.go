@@ -31,7 +31,7 @@ func Schema(model *doorward.Model, resources []modelfile.Resource) (*cedar.Schem
 
 // SchemaOf is Schema for the text of a model; empty for the built-in one.
 func SchemaOf(model string) (*cedar.Schema, error) {
-	c, err := read(model)
+	c, err := compileModel(model)
 	return c.schema, err
 }
 
@@ -52,10 +52,10 @@ func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err e
 	return ids, err
 }
 
-// policy is a doorward.Policy. If the latest version has an end, confirmed takes its place
-// then, by itself.
+// policy is a doorward.Policy. If the latest version has an end, confirmed is in force from
+// then on.
 type policy struct {
-	operator          *text // of the model; nil: says nothing
+	operator          *text // policies of the model; nil: none
 	latest, confirmed inForce
 	until             time.Time // when the latest ends; zero: never
 }
@@ -67,30 +67,30 @@ type inForce struct{ enforced, observed *text }
 type text struct {
 	set      *cedar.Set
 	version  int64
-	operator bool // it has no version
+	operator bool // it is the operator's text, which has no version
 }
 
-// compile returns nil where no policy says anything.
+// compile returns nil if there are no policies.
 func compile(p store.Policies, model compiledModel) (doorward.Policy, error) {
 	schema := model.schema
 	latest, err := compileVersion(p, p.Latest, schema)
 	if err != nil {
 		return nil, err
 	}
-	one := policy{operator: model.operatorText(), latest: latest}
+	compiled := policy{operator: model.operatorText(), latest: latest}
 	if p.Latest != nil && p.Latest.ConfirmUntil != nil {
-		one.until = *p.Latest.ConfirmUntil
-		if one.confirmed, err = compileVersion(p, p.Confirmed, schema); err != nil {
+		compiled.until = *p.Latest.ConfirmUntil
+		if compiled.confirmed, err = compileVersion(p, p.Confirmed, schema); err != nil {
 			return nil, err
 		}
 	}
-	if one.operator == nil && one.latest == (inForce{}) && one.confirmed == (inForce{}) {
+	if compiled.operator == nil && compiled.latest == (inForce{}) && compiled.confirmed == (inForce{}) {
 		return nil, nil
 	}
-	return &one, nil
+	return &compiled, nil
 }
 
-// compileVersion compiles what holds while v is the version in force.
+// compileVersion compiles the policies that apply while v is the version in force.
 func compileVersion(p store.Policies, v *store.PolicyVersion, schema *cedar.Schema) (f inForce, err error) {
 	if f.enforced, err = textOf(p.Refusing(v), schema); err != nil || v == nil || v.Mode != store.PolicyObserves {
 		return f, err
@@ -108,16 +108,16 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 	return &text{set: set, version: v.Version}, err
 }
 
-// For is part of doorward.Policy.
+// For implements doorward.Policy.
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
-	of := &policyOf{operator: p.operator.prepare(who), latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
+	prepared := &policyOf{operator: p.operator.prepare(who), latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
 	if who.Kind == doorward.ByUser {
-		of.authAt, of.aal = who.AuthAt, who.AAL
+		prepared.authAt, prepared.aal = who.AuthAt, who.AAL
 	}
-	return of
+	return prepared
 }
 
-// ForDeclared is part of doorward.Policy.
+// ForDeclared implements doorward.Policy.
 func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf {
 	if p.operator == nil || !p.operator.set.Schema().Declares(modelfile.TypeUser, id) {
 		return nil
@@ -126,7 +126,7 @@ func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf
 	return &policyOf{operator: &textFor{p.operator, p.operator.set.Prepare(who)}}
 }
 
-// Declared is part of doorward.Policy.
+// Declared implements doorward.Policy.
 func (p *policy) Declared(kind string) []string {
 	if p.operator == nil {
 		return nil
@@ -148,8 +148,8 @@ func (t *text) prepare(who *doorward.Principal) *textFor {
 	})}
 }
 
-// roleOf returns the role that the policies see. Those of the operator don't see a tenant's own
-// role: the tenant could give it a name that one of them permits.
+// roleOf returns the role that the policies see. The operator's policies don't see a tenant's
+// own role: the tenant could give it a name that one of them permits.
 func (t *text) roleOf(role doorward.Role) string {
 	if t.operator && !role.IsBuiltIn() {
 		return ""
@@ -171,11 +171,11 @@ type inForceFor struct{ enforced, observed *textFor }
 
 // textFor is a text, evaluated in the same way.
 type textFor struct {
-	of *text
+	text *text
 	*cedar.Prepared
 }
 
-// DependsOnRequest is part of doorward.PolicyOf.
+// DependsOnRequest implements doorward.PolicyOf.
 func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
 	return !p.until.IsZero() || p.operator.isConditional(action) || p.latest.enforced.isConditional(action)
 }
@@ -184,7 +184,7 @@ func (t *textFor) isConditional(action doorward.Action) bool {
 	return t != nil && t.Conditional(string(action))
 }
 
-// Permit is part of doorward.PolicyOf.
+// Permit implements doorward.PolicyOf.
 func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward.PolicyPermit {
 	if p.operator == nil {
 		return nil
@@ -196,7 +196,7 @@ func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward
 	return (*doorward.PolicyPermit)(&permit)
 }
 
-// Refusal is part of doorward.PolicyOf. Where the instant is unknown, a version that may
+// Refusal implements doorward.PolicyOf. Where the instant is unknown, a version that may
 // have ended refuses, and so does the one after it.
 func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if refusal := p.refusal(p.operator, action, r); refusal != nil {
@@ -214,7 +214,7 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 	return nil
 }
 
-// Refusals is part of doorward.PolicyOf.
+// Refusals implements doorward.PolicyOf.
 func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
 	for _, t := range []*textFor{p.operator, p.current(r).enforced} {
 		if t == nil {
@@ -227,7 +227,7 @@ func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []
 	return all
 }
 
-// current returns what of the tenant's policies is in force at the time of the request.
+// current returns the tenant's policies that are in force at the time of the request.
 func (p *policyOf) current(r *doorward.Request) inForceFor {
 	if p.hasEnded(r) {
 		return p.confirmed
@@ -240,10 +240,10 @@ func (p *policyOf) hasEnded(r *doorward.Request) bool {
 	return !p.until.IsZero() && !r.At.Before(p.until)
 }
 
-// Observes is part of doorward.PolicyOf.
+// Observes implements doorward.PolicyOf.
 func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confirmed.observed != nil }
 
-// Observed is part of doorward.PolicyOf.
+// Observed implements doorward.PolicyOf.
 func (p *policyOf) Observed(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	return p.refusal(p.current(r).observed, action, r)
 }
@@ -268,7 +268,7 @@ func (t *textFor) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	if !v.Refused {
 		return nil
 	}
-	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.of.version, ByOperator: t.of.operator, Needs: v.Needs}
+	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.text.version, ByOperator: t.text.operator, Needs: v.Needs}
 }
 
 func (p *policyOf) request(r *doorward.Request) *cedar.Request {
@@ -283,8 +283,8 @@ func (p *policyOf) request(r *doorward.Request) *cedar.Request {
 	if r.Resource != nil {
 		asked.Resource = &cedar.Resource{Type: r.Resource.Type, ID: r.Resource.ID, Attributes: r.Resource.Attributes}
 	}
-	if said := r.Properties; said != nil {
-		asked.SubjectSays, asked.ActionSays, asked.ResourceSays = said.Subject, said.Action, said.Resource
+	if stated := r.Properties; stated != nil {
+		asked.SubjectSays, asked.ActionSays, asked.ResourceSays = stated.Subject, stated.Action, stated.Resource
 	}
 	return asked
 }

@@ -1,5 +1,5 @@
-// Package rules compiles what decides in a tenant: the platform's model, and the tenant's
-// own roles and policies. Package store reads them and keeps what is compiled.
+// Package rules compiles the rules of a tenant: the platform's model, and the tenant's own roles
+// and policies. Package store reads them and caches the compiled rules.
 package rules
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Compiler compiles rules. It keeps the last model, which the rules of all tenants share.
+// Compiler compiles rules. It caches the last model, which the rules of all tenants share.
 // The zero Compiler is ready for use.
 type Compiler struct {
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ func (c *Compiler) modelOf(s store.RulesSource) (compiledModel, error) {
 	if c.last.model != nil && c.revision == s.Version.Model {
 		return c.last, nil
 	}
-	model, err := read(s.Model)
+	model, err := compileModel(s.Model)
 	if err != nil {
 		return compiledModel{}, err
 	}
@@ -46,8 +46,8 @@ func (c *Compiler) modelOf(s store.RulesSource) (compiledModel, error) {
 	return model, nil
 }
 
-// read compiles a model. Empty is the built-in one.
-func read(text string) (compiledModel, error) {
+// compileModel compiles the text of a model. An empty text is the built-in model.
+func compileModel(text string) (compiledModel, error) {
 	if text != "" {
 		return compileStored(text)
 	}
@@ -55,7 +55,7 @@ func read(text string) (compiledModel, error) {
 	return compiledModel{model: doorward.BuiltIn(), schema: schema}, err
 }
 
-// Model returns the list of actions of a model file and Doorward's own.
+// Model returns the model with the actions of a model file and Doorward's own.
 func Model(file *modelfile.File) (*doorward.Model, error) {
 	var platform []doorward.PlatformAction
 	for _, a := range file.Actions {

@@ -8,14 +8,13 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Trial is the text of a version as if it were enforced, beside the policies of the operator,
-// to see what it would make of decisions. It is a doorward.Policy that keeps what For has
-// returned for each principal.
+// Trial is a doorward.Policy that enforces the text of any version, besides the policies of the
+// operator, to find out how it would decide. It caches the result of For for each principal.
 type Trial struct {
 	policy
 
-	mu   sync.Mutex
-	made map[principalKey]doorward.PolicyOf
+	mu       sync.Mutex
+	prepared map[principalKey]doorward.PolicyOf
 }
 
 // principalKey is what policies read of a principal.
@@ -26,9 +25,9 @@ type principalKey struct {
 	aal                    int
 }
 
-// Try compiles a version under the text of a model; empty is the built-in one.
+// Try compiles a version under the text of a model. An empty model is the built-in one.
 func Try(v store.PolicyVersion, model string) (*Trial, error) {
-	c, err := read(model)
+	c, err := compileModel(model)
 	if err != nil {
 		return nil, err
 	}
@@ -36,43 +35,43 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, made: map[principalKey]doorward.PolicyOf{}}, nil
+	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, prepared: map[principalKey]doorward.PolicyOf{}}, nil
 }
 
-// For is part of doorward.Policy.
+// For implements doorward.Policy.
 func (t *Trial) For(who *doorward.Principal) doorward.PolicyOf {
 	key := principalKey{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano(), who.AAL}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of, known := t.made[key]
+	prepared, known := t.prepared[key]
 	if !known {
-		of = t.policy.For(who)
-		t.made[key] = of
+		prepared = t.policy.For(who)
+		t.prepared[key] = prepared
 	}
-	return of
+	return prepared
 }
 
-// OfRole is what a trial makes of actions for all who have a role.
-type OfRole struct{ operator, tenant *cedar.OfRole } // nil: say nothing
+// RoleOutcomes has the outcomes of a trial for all principals with one role.
+type RoleOutcomes struct{ operator, tenant *cedar.OfRole } // nil: no policies
 
-// OfRole evaluates the policies for those who have a role in the tenant.
-func (t *Trial) OfRole(tenantID string, role doorward.Role) OfRole {
-	of := func(t *text) *cedar.OfRole {
+// OfRole evaluates the policies for all principals with a role in the tenant.
+func (t *Trial) OfRole(tenantID string, role doorward.Role) RoleOutcomes {
+	evaluate := func(t *text) *cedar.OfRole {
 		if t == nil {
 			return nil
 		}
 		return t.set.OfRole(tenantID, t.roleOf(role), role != doorward.RoleOwner) // no key has the role OWNER
 	}
-	return OfRole{of(t.operator), of(t.latest.enforced)}
+	return RoleOutcomes{evaluate(t.operator), evaluate(t.latest.enforced)}
 }
 
-// Outcome is what the policies that refuse make of an action: cedar.RefusesNone,
-// cedar.Depends or cedar.RefusesAll.
-func (o OfRole) Outcome(action doorward.Action) cedar.Outcome {
+// Outcome returns whether the policies refuse an action: cedar.RefusesNone, cedar.Depends or
+// cedar.RefusesAll.
+func (o RoleOutcomes) Outcome(action doorward.Action) cedar.Outcome {
 	worst := cedar.RefusesNone
-	for _, of := range []*cedar.OfRole{o.operator, o.tenant} {
-		if of != nil {
-			worst = max(worst, of.Outcome(string(action)))
+	for _, policies := range []*cedar.OfRole{o.operator, o.tenant} {
+		if policies != nil {
+			worst = max(worst, policies.Outcome(string(action)))
 		}
 	}
 	return worst
@@ -80,6 +79,6 @@ func (o OfRole) Outcome(action doorward.Action) cedar.Outcome {
 
 // MayPermit reports whether the operator's policies may permit the action to users with the
 // role.
-func (o OfRole) MayPermit(action doorward.Action) bool {
+func (o RoleOutcomes) MayPermit(action doorward.Action) bool {
 	return o.operator != nil && o.operator.MayPermit(string(action))
 }

@@ -34,7 +34,7 @@ func viewPolicy(v policy.Version) policyView {
 	return view
 }
 
-func viewCurrentPolicy(c *front.Call, now policy.Now) policyView {
+func viewCurrentPolicy(c *front.Call, now policy.InForce) policyView {
 	c.SetVersion(policy.Tag(now.PolicyVersion))
 	view := viewPolicy(now.PolicyVersion)
 	for _, o := range now.Observed {
@@ -102,7 +102,7 @@ func viewChangedPolicy(c *front.Call, changed policy.Changed, err error) (policy
 		return policyView{}, err
 	}
 	c.SetRevocation(changed.Revocation)
-	return viewCurrentPolicy(c, changed.Now), nil
+	return viewCurrentPolicy(c, changed.InForce), nil
 }
 
 type policySchema struct {

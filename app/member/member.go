@@ -57,18 +57,19 @@ type Account struct {
 	doorward.Account
 	// Created reports whether this call created it.
 	Created bool
-	// Unused: it existed without a password and in no tenant, so no sign-in was possible.
+	// Unused reports whether the account existed without a password and in no tenant, so that
+	// no sign-in was possible.
 	Unused bool
 }
 
-// maxInserts bounds the tries of Ensure: the account that keeps it from inserting one may be
-// deleted before it is locked.
+// maxInserts bounds the tries of Ensure: an account that already has the address may be deleted
+// before Ensure locks it.
 const maxInserts = 3
 
 var errDeleted = errors.New("member: the account was deleted by others at each try")
 
-// Ensure returns the account of the address of a, or creates a. An account in use
-// keeps its password, an unused one gets that of a, if a has one. The account is
+// Ensure returns the account that has the address of a, or else creates a. An account in use
+// keeps its password. An unused one gets the password of a, if there is one. The account is
 // locked, so that its last membership, and with it the password, can't be removed
 // at the same time. Errors: unavailable.
 func Ensure(ctx context.Context, tx *access.Tx, a doorward.Account) (Account, error) {

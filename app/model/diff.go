@@ -18,7 +18,7 @@ type Plan struct {
 	Parts   []PartChange
 	Roles   []Holder       // roles of tenants that would gain or lose something
 	Keys    []Holder       // API keys that would gain or lose something
-	Off     []BrokenPolicy // policies of tenants that would be off: they name what the text lacks
+	Off     []BrokenPolicy // policies of tenants that would no longer apply, since the text lacks what they name
 }
 
 // Holder is a role of a tenant or an API key, with what it would gain and lose.
@@ -92,8 +92,8 @@ func (p *Plan) addHolders(ctx context.Context, read store.Reader, now time.Time,
 	})
 }
 
-// rulesWith returns a function for the rules of tenants under a model. It keeps only the rules
-// of the last tenant with own roles, so call it tenant by tenant.
+// rulesWith returns a function that returns the rules of a tenant under a model. The function
+// caches the rules of one tenant with roles of its own, so call it tenant by tenant.
 func rulesWith(m *doorward.Model, roles map[string][]doorward.CustomRole) func(tenantID string) *doorward.Rules {
 	plain := doorward.NewRules(doorward.RulesVersion{}, m, nil)
 	lastTenant, lastRules := "", plain

@@ -11,14 +11,14 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// BrokenPolicy is a policy of a tenant that names what a new model no longer has.
+// BrokenPolicy is a policy of a tenant that names something that a new model no longer has.
 type BrokenPolicy struct {
 	TenantID string
 	ID       string
 }
 
-// brokenPolicies returns the policies of all tenants that are valid under the current
-// model and not under the next one, by tenant.
+// brokenPolicies returns the policies of all tenants that are valid under the model since but
+// not under the model next, sorted by tenant.
 func brokenPolicies(ctx context.Context, read store.Reader, since Version, next string) (all []BrokenPolicy, err error) {
 	if since.Version == 0 {
 		since.Text = "" // the built-in model

@@ -2,9 +2,9 @@
 // which roles grant them, the resources that they act on, and the operator's policies and
 // entities.
 //
-// A model is a text of package modelfile. All versions of it are kept; the last one is in
-// force, on every node before Apply returns. Until one is applied, that is the built-in one,
-// version 0.
+// A model is a text that package modelfile reads. All versions of it are kept; the last one is
+// in force, on every node before Apply returns. Until one is applied, the built-in model,
+// version 0, is in force.
 package model
 
 import (
@@ -70,7 +70,7 @@ func (m *Models) Version(ctx context.Context, number int64) (Version, error) {
 	return all[i], nil
 }
 
-// Tag is the ETag of a version.
+// Tag returns the ETag of a version.
 func Tag(v Version) string { return strconv.FormatInt(v.Version, 10) }
 
 // Check returns validation_failed unless the text can be applied, with the line and
@@ -120,42 +120,43 @@ type Applied struct {
 }
 
 // Apply makes the text the model of the installation, and returns when it is in force on
-// every node. The current text makes no new version. Keys and custom roles keep actions that
-// the model lacks, without effect. Unless versions is empty, it must have the tag of the current
-// version. If policies of tenants name what the text no longer has, Apply changes nothing; with
-// force it applies the text, and those policies no longer apply. Errors: validation_failed,
-// precondition_failed, model_in_use without force, forbidden, unavailable.
+// every node. If it is the current text, there is no new version. Keys and custom roles keep
+// actions that the model lacks, without effect. Unless versions is empty, it must have the tag
+// of the current version. If policies of tenants name something that the text no longer has,
+// Apply changes nothing; with force it applies the text, and those policies no longer apply.
+// Errors: validation_failed, precondition_failed, model_in_use without force, forbidden,
+// unavailable.
 func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string, force bool) (a Applied, err error) {
 	file, err := read(text)
 	if err != nil {
 		return a, err
 	}
 	a.Revocation, err = m.writer.Do(ctx, by, doorward.ModelApply, object, func(tx *access.Tx) error {
-		now, err := current(ctx, tx.Reader)
+		before, err := current(ctx, tx.Reader)
 		if err != nil {
 			return err
 		}
-		if err := doorward.CheckVersion(Tag(now), versions); err != nil {
+		if err := doorward.CheckVersion(Tag(before), versions); err != nil {
 			return err
 		}
-		if a.Model, a.Changes, a.Parts = now, nil, nil; now.Text == text {
+		if a.Model, a.Changes, a.Parts = before, nil, nil; before.Text == text {
 			tx.SkipEvent()
 			return nil
 		}
-		if a.Changes, err = changes(now, file); err != nil {
+		if a.Changes, err = changes(before, file); err != nil {
 			return err
 		}
-		if a.Parts, err = partChanges(now, file, text); err != nil {
+		if a.Parts, err = partChanges(before, file, text); err != nil {
 			return err
 		}
-		if a.Off, err = brokenPolicies(ctx, tx.Reader, now, text); err != nil {
+		if a.Off, err = brokenPolicies(ctx, tx.Reader, before, text); err != nil {
 			return err
 		}
 		if len(a.Off) > 0 && !force {
 			return inUseError(a.Off)
 		}
-		a.Model = Version{Version: now.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
-		return insert(ctx, tx, now, a)
+		a.Model = Version{Version: before.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
+		return insert(ctx, tx, before, a)
 	})
 	return a, err
 }

@@ -28,9 +28,9 @@ const (
 
 // check is what a test expects: whether a credential may perform an action.
 type check struct {
-	who     string
-	action  doorward.Action
-	allowed bool
+	credential string // session or key
+	action     doorward.Action
+	allowed    bool
 }
 
 // credentials are a USER's session and a key of the role USER, which may read invoices
@@ -49,9 +49,9 @@ func (c credentials) want(ctx context.Context, checks ...check) {
 		key, err := node.APIKeys.Check(ctx, apptest.Anonymous(1), c.key.Reveal())
 		c.f.NoError(err)
 		for _, want := range checks {
-			p := map[string]*doorward.Principal{"session": &session, "key": &key.Principal}[want.who]
+			p := map[string]*doorward.Principal{"session": &session, "key": &key.Principal}[want.credential]
 			if got := access.CanCheck(p, want.action).Allowed; got != want.allowed {
-				c.f.Errorf("%s of the %s is allowed: %v, want %v", want.action, want.who, got, want.allowed)
+				c.f.Errorf("%s of the %s is allowed: %v, want %v", want.action, want.credential, got, want.allowed)
 			}
 		}
 	}
@@ -170,8 +170,8 @@ func TestVersionsAreKept(t *testing.T) {
 	})
 }
 
-// Of several who apply a model at once to the same version, one succeeds. The others are
-// refused, since they haven't seen the new version.
+// Of several callers that apply a model to the same version at once, one succeeds. The others
+// are refused, since they haven't seen the new version.
 func TestOneOfSeveralApplies(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		errs := apptest.Concurrently(6, func(i int) error {
@@ -363,6 +363,6 @@ func TestModelInUse(t *testing.T) {
 		if d := access.CanCheck(&p, "invoice.read"); d.Allowed {
 			t.Error("the other policy no longer refuses")
 		}
-		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n") // a policy that is off already stops no other model
+		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n") // a policy that no longer applies doesn't keep another model from being applied
 	})
 }

@@ -63,8 +63,8 @@ func partsOf(v Version) (map[part]string, error) {
 	return parts(file, v.Text)
 }
 
-// parts returns the policies and entities of a model in a canonical form, so that changes of
-// layout alone are no differences.
+// parts returns the policies and entities of a model in a canonical form, in which a change of
+// the layout makes no difference.
 func parts(file *modelfile.File, text string) (map[part]string, error) {
 	all := map[part]string{}
 	policies, err := rules.OperatorPolicies(text)

@@ -21,7 +21,7 @@ type dispatcher[T any] struct {
 	tries       sync.WaitGroup
 	events      chan event
 	ended       chan struct{} // closed when the loop has ended
-	pausedUntil time.Time     // the database has failed: nothing is polled or started before
+	pausedUntil time.Time     // after an error of the database: nothing is polled or started before
 }
 
 func newDispatcher[T any](ctx context.Context, q *Queue[T]) *dispatcher[T] {
@@ -60,8 +60,8 @@ func (d *dispatcher[T]) start() {
 	d.preempt()
 }
 
-// startNext starts the next work of a lane whose share and host have a free slot, and
-// reports whether there was any.
+// startNext starts the next work of a lane whose share and host have a free slot. It reports
+// whether it has started any.
 func (d *dispatcher[T]) startNext(urgent, slow bool) bool {
 	work, found := d.waiting.take(laneOf(urgent, slow), func(share string) func(string) bool {
 		if !d.limiter.shareHasSlot(share, slow) {
@@ -130,7 +130,7 @@ func (d *dispatcher[T]) hasPreemptible() bool {
 	return false
 }
 
-// preemptOne cancels the oldest fitting try that has turned out to be slow.
+// preemptOne cancels the oldest try that has turned out to be slow and that fits accepts.
 func (d *dispatcher[T]) preemptOne(fits func(*try) bool) {
 	var oldest *try
 	for _, t := range d.running {

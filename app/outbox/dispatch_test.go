@@ -155,9 +155,8 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestEndpoints: endpoints of which nothing good is known share eight tries, one each, and a
-// proven one waits for none of them. One quick answer proves an endpoint, one failure ends
-// that.
+// TestEndpoints: endpoints that aren't proven share eight slots, one each, and a proven endpoint
+// doesn't wait for them. One quick answer makes an endpoint fast, and one failure makes it slow.
 func TestEndpoints(t *testing.T) {
 	mem := &memoryQueue{}
 	for i := range 40 {

@@ -10,8 +10,8 @@ import (
 // has answered quickly before. Of endpoints only the last try counts.
 type hosts struct {
 	endpoints bool // see Queue.Endpoints
-	known     map[string]int
-	slow      int // how many of the known ones are slow
+	known     map[string]int // score by host
+	slow      int            // how many of the known hosts are slow
 	// took has the durations of the newest successes, of all hosts.
 	took []time.Duration
 	next int // index of the oldest of them, once there are maxSamples
@@ -52,8 +52,8 @@ func (h *hosts) score(host string, quick bool) (changed bool) {
 
 func (h *hosts) set(host string, to int) {
 	if _, found := h.known[host]; !found && len(h.known) >= maxHosts {
-		for some := range h.known {
-			h.forget(some)
+		for other := range h.known { // whichever comes first
+			h.forget(other)
 			break
 		}
 	}

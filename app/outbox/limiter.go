@@ -65,7 +65,7 @@ func add[K comparable](to map[K]int, key K, n int) {
 	}
 }
 
-// running is how many tries there are to hosts of the speed.
+// running returns how many tries there are to hosts of the speed.
 func (l *limiter) running(slow bool) int {
 	return l.lane[laneOf(true, slow)] + l.lane[laneOf(false, slow)]
 }

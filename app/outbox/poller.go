@@ -12,8 +12,8 @@ type poller struct {
 	scanning    bool
 	scanAfter   Job // the last job that the scan has read
 	scanBegan   time.Time
-	nextBatchAt time.Time // no batch before
-	nextScanAt  time.Time // no new scan before
+	nextBatchAt time.Time // no batch is read before
+	nextScanAt  time.Time // no scan begins before
 	incomplete  bool      // rows were left out, for lack of memory or time
 
 	rows  int // fetched so far
@@ -23,8 +23,8 @@ type poller struct {
 // recent is how far the recent polls of urgent or of normal work have come.
 type recent struct {
 	wanted    bool      // there may be something new
-	polledAt  time.Time // the last one, by the queue's clock
-	notBefore time.Time // none before, by this machine's clock
+	polledAt  time.Time // time of the last poll, by the queue's clock
+	notBefore time.Time // earliest time of the next poll, by this machine's clock
 }
 
 const (

@@ -1,6 +1,6 @@
 package outbox
 
-// waiting is work that is due and not started, in the order in which it starts:
+// waiting is work that is due and not yet started, in the order in which it will start:
 // urgent work first, shares in turn, and in a share its hosts in turn.
 type waiting[T any] struct {
 	lanes    [lanes]lane[T] // by laneOf
@@ -102,7 +102,7 @@ func (w *waiting[T]) eachShare(lane int, hasSlot func(host string) bool, fn func
 	}
 }
 
-// move moves the work for a host to the lanes of its new speed.
+// move moves the work for a host to the lanes of the host's new speed.
 func (w *waiting[T]) move(host string, slow bool) {
 	for _, urgent := range []bool{true, false} {
 		from, to := &w.lanes[laneOf(urgent, !slow)], &w.lanes[laneOf(urgent, slow)]

@@ -25,22 +25,22 @@ func TestCountsOfEndedSessions(t *testing.T) {
 		users, ctx := f.Node(0).Users, f.Context()
 		ends := []struct {
 			act doorward.Action
-			do  func(who apptest.Person) (doorward.Ended, error)
+			do  func(p apptest.Person) (doorward.Ended, error)
 		}{
-			{doorward.UserSignOut, func(who apptest.Person) (doorward.Ended, error) { return users.SignOut(ctx, owner.Caller, who.User) }},
-			{doorward.UserSuspend, func(who apptest.Person) (doorward.Ended, error) { return users.Suspend(ctx, owner.Caller, who.User) }},
-			{doorward.UserRemove, func(who apptest.Person) (doorward.Ended, error) {
-				return users.Remove(ctx, owner.Caller, who.User, user.Handover{}, nil)
+			{doorward.UserSignOut, func(p apptest.Person) (doorward.Ended, error) { return users.SignOut(ctx, owner.Caller, p.User) }},
+			{doorward.UserSuspend, func(p apptest.Person) (doorward.Ended, error) { return users.Suspend(ctx, owner.Caller, p.User) }},
+			{doorward.UserRemove, func(p apptest.Person) (doorward.Ended, error) {
+				return users.Remove(ctx, owner.Caller, p.User, user.Handover{}, nil)
 			}},
-			{doorward.UserLeave, func(who apptest.Person) (doorward.Ended, error) { return users.Leave(ctx, who.Caller, acme.ID) }},
+			{doorward.UserLeave, func(p apptest.Person) (doorward.Ended, error) { return users.Leave(ctx, p.Caller, acme.ID) }},
 		}
 		for range len(ends) + 1 {
 			f.Join(owner, doorward.RoleUser)
 		}
-		owner, who := tighten(f, acme, clock)
+		owner, others := tighten(f, acme, clock)
 		for i, end := range ends {
-			before := countAffected(f, owner, who[i])
-			after, err := end.do(who[i])
+			before := countAffected(f, owner, others[i])
+			after, err := end.do(others[i])
 			f.NoError(err)
 			if want := (doorward.Ended{Sessions: 2}); before != want || withoutRevocation(f, after) != want || sessionsEndedInTrail(f, acme.ID, end.act) != "2" {
 				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, sessionsEndedInTrail(f, acme.ID, end.act))
@@ -64,12 +64,12 @@ func TestCountsOfOwnEndedSessions(t *testing.T) {
 		for range 2 {
 			f.Join(owner, doorward.RoleUser)
 		}
-		_, who := tighten(f, acme, clock)
-		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
-		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
+		_, others := tighten(f, acme, clock)
+		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), others[0].Caller)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), others[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
 		for i, action := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
-			if got := sessionsEndedInTrail(f, acme.ID, action); got != "1" || !f.IsValid(who[i].Token) {
-				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", action, got, f.IsValid(who[i].Token))
+			if got := sessionsEndedInTrail(f, acme.ID, action); got != "1" || !f.IsValid(others[i].Token) {
+				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", action, got, f.IsValid(others[i].Token))
 			}
 		}
 		ended, err := f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
@@ -110,7 +110,7 @@ func countAffected(f *apptest.Fixture, by, member apptest.Person) doorward.Ended
 	return e
 }
 
-// sessionsEndedInTrail is how many sessions the newest such action ended, from the trail.
+// sessionsEndedInTrail returns how many sessions the newest event of the action says it ended.
 func sessionsEndedInTrail(f *apptest.Fixture, tenantID string, action doorward.Action) string {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)

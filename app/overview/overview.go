@@ -34,7 +34,7 @@ type Tenant struct {
 	People    int    // all of them, suspended or not
 	Suspended int
 	Pending   int       // invitations that can be accepted; user.invite
-	Failed    int       // those of them whose newest mail could not be delivered
+	Failed    int       // pending invitations whose newest mail could not be delivered
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
 	Since     time.Time // when these 24 hours began, in whole seconds
@@ -59,8 +59,8 @@ type Refusal struct {
 	Times  int
 }
 
-// Of returns the overview of the caller's tenant, with the sign-ins of so many days, today
-// included.
+// Of returns the overview of the caller's tenant. It has the sign-ins of the last days,
+// including today.
 func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenant, error) {
 	var t Tenant
 	for _, part := range []struct {
@@ -84,17 +84,17 @@ func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) erro
 	}
 	rules, err := o.db.Read().Rules(ctx, tenantID)
 	for _, role := range slices.Backward(rules.Roles()) {
-		own := Role{Role: role}
+		r := Role{Role: role}
 		for _, c := range counts {
 			if c.Role == role {
-				own.People += int(c.People)
+				r.People += int(c.People)
 			}
 			if c.Role == role && c.Status == doorward.UserSuspended {
 				t.Suspended += int(c.People)
 			}
 		}
-		t.Roles = append(t.Roles, own)
-		t.People += own.People
+		t.Roles = append(t.Roles, r)
+		t.People += r.People
 	}
 	return err
 }
@@ -111,13 +111,13 @@ func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) err
 		first := o.db.Now().UTC().Truncate(day).Add(-time.Duration(days-1) * day)
 		counts, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
 		for n := range days {
-			own := Day{Day: first.Add(time.Duration(n) * day)}
+			d := Day{Day: first.Add(time.Duration(n) * day)}
 			for _, c := range counts {
-				if c.Day == own.Day.Unix()/int64(day/time.Second) {
-					own.SignIns = int(c.Times)
+				if c.Day == d.Day.Unix()/int64(day/time.Second) {
+					d.SignIns = int(c.Times)
 				}
 			}
-			t.SignIns = append(t.SignIns, own)
+			t.SignIns = append(t.SignIns, d)
 		}
 		return err
 	}

@@ -29,9 +29,9 @@ func TestChangeToTheSamePassword(t *testing.T) {
 			}
 		}
 		f.RecordPending()
-		for what, n := range rows() {
-			if n != before[what] {
-				f.Errorf("%s: %d more", what, n-before[what])
+		for table, n := range rows() {
+			if n != before[table] {
+				f.Errorf("%s: %d more", table, n-before[table])
 			}
 		}
 		if !f.IsValid(elsewhere.Token) {
@@ -47,9 +47,9 @@ func TestChangeToTheSamePassword(t *testing.T) {
 	})
 }
 
-// TestChangeWithFactor: with a stolen session of a person with a second factor nobody can try
-// passwords, or learn which one is right: step_up_required comes first. A factor that was set
-// up after the caller was read counts, too.
+// TestChangeWithFactor: whoever has stolen the session of a person with a second factor can't
+// guess the password with it, since step_up_required comes first. A factor that was set up after
+// the caller was read counts, too.
 func TestChangeWithFactor(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()

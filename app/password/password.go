@@ -39,8 +39,8 @@ const maxReturn = 700
 
 // Forgot asks for a mail with a reset link for the address. The inbox's worker looks the
 // account up later, so neither the answer nor its time reveals whether there is one. The
-// link's page redirects to returnTo, which the caller has found to be allowed; it is left
-// out if it is too long. Errors: validation_failed, too_many_attempts, unavailable.
+// link's page redirects to returnTo, which the caller has checked; it is left out if it is
+// too long. Errors: validation_failed, too_many_attempts, unavailable.
 func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, returnTo string) error {
 	if address == "" {
 		return doorward.Invalid("/email", "required", "Say which address the account has.")
@@ -93,17 +93,17 @@ func returnForLink(returnTo string) string {
 	return returnTo
 }
 
-// Changed says how the change was confirmed on all nodes, and the rest of the
-// allowance that the old password counted in; see credential.Proof.Allowance.
+// Changed says how the change was confirmed on all nodes, and how many attempts the known
+// browser has left; see credential.Proof.Allowance.
 type Changed struct {
 	Revocation doorward.Revocation
 	Allowance  *doorward.Allowance
 }
 
 // Change replaces the caller's password, ends all other sessions, in every tenant,
-// and the trust in all other browsers. Errors: validation_failed, too_many_attempts, and
-// before anything else step_up_required: with a stolen session of somebody with a second
-// factor nobody can try passwords.
+// and the trust in all other browsers. Errors: validation_failed, too_many_attempts. Before
+// these comes step_up_required, so that a stolen session of a person with a second factor can't
+// be used to guess the password.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
 	if err := p.RequireChange(ctx, by); err != nil {
 		return Changed{}, err
@@ -140,10 +140,10 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 // RequireChange returns nil if the caller may change the password now. Errors:
 // step_up_required if a second factor has to be proved first.
 func (p *Passwords) RequireChange(ctx context.Context, by doorward.Caller) error {
-	return p.writer.Require(ctx, by, doorward.PasswordChange, ofAccount(by.ID, by.TenantID))
+	return p.writer.Require(ctx, by, doorward.PasswordChange, accountObject(by.ID, by.TenantID))
 }
 
-func ofAccount(userID, tenantID string) doorward.Object {
+func accountObject(userID, tenantID string) doorward.Object {
 	return doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
 }
 
@@ -155,7 +155,7 @@ func wrongCurrent(err error) error {
 	return wrong
 }
 
-// identityWords are the names that the person's password may not contain.
+// identityWords returns the names that the person's password may not contain.
 func (p *Passwords) identityWords(ctx context.Context, userID string) ([]string, error) {
 	memberships, err := p.db.Read().Memberships(ctx, userID)
 	var words []string
@@ -165,7 +165,7 @@ func (p *Passwords) identityWords(ctx context.Context, userID string) ([]string,
 	return words, err
 }
 
-// errChanged: another request has changed the password since it was read.
+// errChanged means that another request has changed the password since it was read.
 var errChanged = errors.New("password: it has since been changed")
 
 // set replaces the password of the account, ends every session except the caller's
@@ -176,7 +176,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	return p.writer.Do(ctx, by, action, ofAccount(account.ID, by.TenantID), func(tx *access.Tx) error {
+	return p.writer.Do(ctx, by, action, accountObject(account.ID, by.TenantID), func(tx *access.Tx) error {
 		now, err := replace(ctx, tx, account, hash, guard)
 		if err != nil {
 			return err
@@ -236,8 +236,8 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 }
 
 // endTrust ends the trust in all browsers except the one in which a signed-in user
-// has just changed the password. A reset ends factors that are being set up, too: somebody
-// else may have begun. Later logins send notices again.
+// has just changed the password. A reset also ends factors that are being set up, since
+// somebody else may have begun to set them up. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	by.Email = account.Email
 	var current []byte

@@ -22,7 +22,7 @@ const (
 // and in the gateway.
 type QueryLimiter struct {
 	open      atomic.Int64
-	lastReply atomic.Int64 // after the epoch: the last reply, or the start of the first query that is open
+	lastReply atomic.Int64 // time since epoch: the last reply, or the start of the oldest open query
 }
 
 // epoch is the origin of the monotonic clock.
@@ -30,8 +30,8 @@ var epoch = time.Now()
 
 var errSilent = errors.New("registry: the database has not answered for half a second")
 
-// Do runs query, unless the database is silent and enough queries wait for it
-// already: then the error is unavailable.
+// Do runs query. If the database is silent and enough queries wait for it already, it
+// returns unavailable instead.
 func (q *QueryLimiter) Do(query func() error) error {
 	return q.doAt(func() time.Duration { return time.Since(epoch) }, query)
 }

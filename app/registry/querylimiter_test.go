@@ -13,10 +13,10 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 	var q QueryLimiter
 	now := time.Hour
 	clock := func() time.Duration { return now }
-	gone := doorward.Unavailable(errSilent)
-	queried := func() (yes bool) {
-		_ = q.doAt(clock, func() error { yes = true; return gone })
-		return yes
+	unavailable := doorward.Unavailable(errSilent)
+	canQuery := func() (can bool) {
+		_ = q.doAt(clock, func() error { can = true; return unavailable })
+		return can
 	}
 	replies, done := make(chan error), make(chan error)
 	hang := func(n int) {
@@ -34,7 +34,7 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 	}
 	expect := func(want bool, when string) {
 		t.Helper()
-		if queried() != want {
+		if canQuery() != want {
 			t.Errorf("%s: the check queries: %v, want %v", when, !want, want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 	expect(true, "before the database is silent")
 	now += silence + 1
 	expect(false, "the database is silent, and as many checks wait as may")
-	reply(1, gone)
+	reply(1, unavailable)
 	expect(true, "one has timed out, so another may wait")
 	hang(1)
 	expect(false, "a fault is not a reply")
@@ -51,7 +51,7 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 	expect(true, "the database has replied")
 	now += silence + 1
 	expect(false, "it is silent again")
-	reply(maxOpen, gone)
+	reply(maxOpen, unavailable)
 	hang(maxOpen)
 	expect(true, "all have timed out, so others may wait")
 	reply(maxOpen, nil)

@@ -54,7 +54,7 @@ type shard struct {
 	_       [32]byte // keeps neighbours off the same cache line
 }
 
-// Entry is one credential in memory: its principal, its life, and its subjects. It
+// Entry is one credential in memory: its principal, its limits, and its subjects. It
 // holds nothing specific to a kind of credential, since there may be a million
 // sessions: an entry takes 64 bytes, its text and its slot in the map.
 type Entry struct {
@@ -88,21 +88,21 @@ type shared struct {
 	extra        any           // a pointer to what is specific to one key; nil for a session
 }
 
-// proof is how a session's user was authenticated. It is the same for all sessions that
-// have only been logged in to; a step-up makes another one.
+// proof is how a session's user was authenticated. Sessions that have had no step-up since the
+// login mostly share one value.
 type proof struct {
 	aal                            int
 	hasFactor, hasCode, hasPasskey bool
-	last                           time.Duration // of the last proof, since the login
-	factor                         time.Duration // of the last one with a second factor; negative: none
+	last                           time.Duration // from the login to the last proof
+	factor                         time.Duration // from the login to the last proof with a second factor; negative: none
 }
 
 func proofOf(p doorward.Principal, login time.Time) proof {
-	of := proof{p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
+	made := proof{p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
 	if !p.FactorAt.IsZero() {
-		of.factor = p.FactorAt.Sub(login)
+		made.factor = p.FactorAt.Sub(login)
 	}
-	return of
+	return made
 }
 
 // revoked holds, for each subject, the number of changes applied when the last one
@@ -124,11 +124,11 @@ func New(maxEntries int) *Registry {
 
 var slotSeed = maphash.MakeSeed()
 
-// slot is the slot of a user or tenant in revoked. Ids begin with their kind, so a user
+// slot returns the slot of a user or tenant in revoked. Ids begin with their kind, so a user
 // and a tenant never have the same id.
 func slot(id string) uint16 { return uint16(maphash.String(slotSeed, id)) }
 
-// slotOf is the slot of a credential, whose hash is random already.
+// slotOf returns the slot of a credential, whose hash is random already.
 func slotOf(h secret.Hash) uint16 { return binary.LittleEndian.Uint16(h[8:]) }
 
 func (r *Registry) shard(h secret.Hash) *shard {
@@ -151,7 +151,7 @@ func (r *Registry) isValid(h secret.Hash, e *Entry) bool {
 		r.revoked.at[e.subject[1]].Load() <= e.mark
 }
 
-// Known returns the entry, valid or not: its last use counts in both cases.
+// Known returns the entry, even if it is no longer valid: its last use counts all the same.
 func (r *Registry) Known(h secret.Hash) *Entry {
 	s := r.shard(h)
 	s.mu.RLock()
@@ -181,15 +181,14 @@ func (r *Registry) Put(h secret.Hash, e *Entry) {
 
 // NewEntry makes the entry of a user's principal, with the time of its login. Its subjects
 // are the user and the tenant: a change of one of them invalidates it.
-func NewEntry(p doorward.Principal, login time.Time, life doorward.SessionLimits, seen time.Time, mark uint64) *Entry {
-	s := sharedOf(p, life)
+func NewEntry(p doorward.Principal, login time.Time, limits doorward.SessionLimits, seen time.Time, mark uint64) *Entry {
+	s := sharedOf(p, limits)
 	s.proof = proofOf(p, login)
 	return newEntry(p, p.ID, login.UnixMicro(), s, seen, mark)
 }
 
-// NewKeyEntry makes the entry of an API key's principal, until an instant. Its subjects
-// are the owner and the tenant. Extra is what else a check needs, and is specific to the
-// key.
+// NewKeyEntry makes the entry of an API key's principal, valid until an instant. Its subjects
+// are the owner and the tenant. Extra is a pointer to other data of the key that a check needs.
 func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark uint64) *Entry {
 	s := sharedOf(p, doorward.SessionLimits{})
 	s.owner, s.extra = p.OwnerID, extra
@@ -197,11 +196,11 @@ func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark ui
 	return newEntry(p, p.OwnerID, p.AuthAt.UnixMicro(), s, seen, mark)
 }
 
-func sharedOf(p doorward.Principal, life doorward.SessionLimits) shared {
+func sharedOf(p doorward.Principal, limits doorward.SessionLimits) shared {
 	return shared{
 		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.Rank, permissions: p.Permissions, policy: p.Policy,
 		demands: p.DemandsFactor, proofAge: p.MaxProofAge,
-		absolute: life.Absolute.Microseconds(), idle: life.Idle.Microseconds(),
+		absolute: limits.Absolute.Microseconds(), idle: limits.Idle.Microseconds(),
 	}
 }
 
@@ -225,7 +224,7 @@ func (e *Entry) Check(now int64) (p doorward.Principal, extra any, inTime bool) 
 	return e.principal(&s), s.extra, true
 }
 
-// Extra is what was passed to NewKeyEntry; nil for a session.
+// Extra returns what was passed to NewKeyEntry; nil for a session.
 func (e *Entry) Extra() any { return e.shared.Value().extra }
 
 func (e *Entry) principal(s *shared) doorward.Principal {
@@ -240,8 +239,8 @@ func (e *Entry) principal(s *shared) doorward.Principal {
 	return p
 }
 
-// evictOne removes some entry whose last use is in the database or in uses, if there is one.
-// The next check of it reads the database. The order of a Go map is random enough.
+// evictOne removes an entry whose last use is in the database or in uses, if there is one.
+// Its next check reads the database. The order of a Go map is random enough.
 func (s *shard) evictOne() {
 	for h, e := range s.entries {
 		if e.seen.Load() <= e.flushed.Load() {
@@ -252,8 +251,8 @@ func (s *shard) evictOne() {
 }
 
 // Forget applies a change: it invalidates the entries that the change concerns and that were
-// read before. A Mark taken from now on belongs to a read that sees the change, since it is
-// committed. A change of a kind that this version doesn't know invalidates all entries.
+// read before. The change is committed, so a read that takes its Mark afterwards sees it. A
+// change of a kind that this version doesn't know invalidates all entries.
 func (r *Registry) Forget(c store.Change) {
 	n := r.applied.Add(1)
 	switch c.Kind {
@@ -264,7 +263,7 @@ func (r *Registry) Forget(c store.Change) {
 			raise(&r.revoked.at[slotOf(h)], n)
 			r.drop(h)
 		}
-	case store.ChangeFlush, store.ChangeSigning, store.ChangeMaintenance: // end nothing
+	case store.ChangeFlush, store.ChangeSigning, store.ChangeMaintenance: // concern no credential
 	default: // ChangeAll, or a kind of a newer version
 		raise(&r.revoked.all, n)
 	}
@@ -289,7 +288,7 @@ func (r *Registry) drop(h secret.Hash) {
 // Reset invalidates all entries.
 func (r *Registry) Reset() { raise(&r.revoked.all, r.applied.Add(1)) }
 
-// Len counts the entries.
+// Len returns the number of entries.
 func (r *Registry) Len() int {
 	n := 0
 	for i := range r.shards {

@@ -86,8 +86,8 @@ func TestRule5(t *testing.T) {
 	} {
 		for at := range 4 {
 			r, ended := New(1000), false
-			arriveAt := func(now int) {
-				if at == now {
+			arriveAt := func(moment int) {
+				if at == moment {
 					ended = true // committed, and then applied
 					r.Forget(change)
 				}
@@ -183,20 +183,20 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 	for uses := d.batch(flushBatch); len(uses) > 0; uses = d.batch(flushBatch) {
 		sizes = append(sizes, len(uses))
 		for _, u := range uses {
-			if written[u.Hash]++; u.At.UnixMicro() != 2000 || d.of(u.Hash) != 2000 {
-				t.Fatalf("a use at %d, known as %d; want 2000", u.At.UnixMicro(), d.of(u.Hash))
+			if written[u.Hash]++; u.At.UnixMicro() != 2000 || d.unwritten(u.Hash) != 2000 {
+				t.Fatalf("a use at %d, known as %d; want 2000", u.At.UnixMicro(), d.unwritten(u.Hash))
 			}
 		}
 		d.removeWritten(uses)
 	}
-	if diff := cmp.Diff([]int{200, 200, 50}, sizes); diff != "" || len(written) != 450 || d.of(first) != 0 {
-		t.Errorf("%d sessions written, the first is queued at %d, in batches (-want +got):\n%s", len(written), d.of(first), diff)
+	if diff := cmp.Diff([]int{200, 200, 50}, sizes); diff != "" || len(written) != 450 || d.unwritten(first) != 0 {
+		t.Errorf("%d sessions written, the first is queued at %d, in batches (-want +got):\n%s", len(written), d.unwritten(first), diff)
 	}
 	d.add(first, 3000)
 	uses := d.batch(flushBatch)
 	d.add(first, 4000)
 	d.removeWritten(uses)
-	if at := d.of(first); at != 4000 {
+	if at := d.unwritten(first); at != 4000 {
 		t.Errorf("the last use is %d, want 4000", at)
 	}
 }

@@ -14,16 +14,16 @@ import (
 const (
 	// flushEvery is the minimum interval between writes of a credential's last use.
 	flushEvery = time.Minute
-	// sweepEvery is how often memory is searched for uses that no later use has
-	// flushed.
+	// sweepEvery is how often memory is searched for uses that are still unwritten, since
+	// no later use has caused a write.
 	sweepEvery = 30 * time.Second
 	// FlushLag is how far the database may be behind a running node, with a margin for
 	// a slow flush.
 	FlushLag = flushEvery + sweepEvery + 30*time.Second
 	// flushBatch is how many credentials are written in one transaction.
 	flushBatch = 200
-	// endWithin bounds the last writes, at shutdown.
-	endWithin = 5 * time.Second
+	// lastFlushTimeout bounds the last flush, at shutdown.
+	lastFlushTimeout = 5 * time.Second
 )
 
 // uses holds the uses to be written, each until it is written. So the last use of a credential
@@ -42,8 +42,8 @@ func (u *uses) add(h secret.Hash, at int64) {
 	u.at[h] = max(u.at[h], at)
 }
 
-// of returns the unwritten use, or 0.
-func (u *uses) of(h secret.Hash) int64 {
+// unwritten returns the time of the unwritten use, or 0.
+func (u *uses) unwritten(h secret.Hash) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.at[h]
@@ -101,24 +101,24 @@ func (r *Registry) queue(h secret.Hash, e *Entry, at int64) {
 	e.flushed.Store(at)
 }
 
-// LastUse is the last use that this node knows of, in Unix microseconds, or 0.
+// LastUse returns the time of the last use that this node knows of, in Unix microseconds, or 0.
 func (r *Registry) LastUse(h secret.Hash) int64 {
 	seen := int64(0)
 	if e := r.Known(h); e != nil {
 		seen = e.seen.Load()
 	}
-	return max(seen, r.uses.of(h))
+	return max(seen, r.uses.unwritten(h))
 }
 
 // HasUnwritten reports whether this node knows a use that isn't in the database.
 func (r *Registry) HasUnwritten(h secret.Hash) bool {
 	e := r.Known(h)
 	inEntry := e != nil && e.seen.Load() > e.flushed.Load() // read before uses: see queue
-	return inEntry || r.uses.of(h) != 0
+	return inEntry || r.uses.unwritten(h) != 0
 }
 
-// Flush writes uses in batches. What can't be written now is kept for the next flush,
-// and the error returned.
+// Flush writes uses in batches. If a write fails, it returns the error and keeps the rest for
+// the next flush.
 func (r *Registry) Flush(write func([]store.Use) error) error {
 	for {
 		all := r.uses.batch(flushBatch)
@@ -144,7 +144,7 @@ func (r *Registry) Run(ctx context.Context, now func() int64, write func(context
 		select {
 		case <-ctx.Done():
 			r.queueAll()
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
 			defer cancel()
 			flush(last) // if it fails, at worst a session idles out a minute early
 			return
@@ -169,7 +169,7 @@ func (r *Registry) sweep(now int64) {
 	})
 }
 
-// queueAll passes to Flush everything that this node knows and the database doesn't.
+// queueAll passes all unwritten uses to Flush.
 func (r *Registry) queueAll() {
 	r.each(func(h secret.Hash, e *Entry) bool {
 		if seen := e.seen.Load(); seen > e.flushed.Load() {

@@ -100,12 +100,12 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 // rules may have changed since the first decision.
 func (r *Roles) objectUnderLock(ctx context.Context, by doorward.Caller, on doorward.Object, fill func(*doorward.Rules, *doorward.Object)) func(*store.Tx) (doorward.Object, error) {
 	return func(tx *store.Tx) (doorward.Object, error) {
-		now := on
+		locked := on
 		rules, err := tx.Rules(ctx, by.TenantID)
 		if err == nil {
-			fill(rules, &now)
+			fill(rules, &locked)
 		}
-		return now, err
+		return locked, err
 	}
 }
 
@@ -152,10 +152,10 @@ func joinActions(all []doorward.Action) string {
 	return strings.Join(texts, " ")
 }
 
-// Edit changes the role and returns it. All of the edit is done, or none; it is in force on
-// every node when Edit returns, and everything that has the role gets its new name. Errors:
-// not_found, forbidden for a built-in role, a role above the caller's or permissions that the
-// caller lacks, precondition_failed, validation_failed.
+// Edit changes the role and returns it. The edit is applied completely or not at all. It is in
+// force on every node when Edit returns, and everything that has the role gets its new name.
+// Errors: not_found, forbidden for a built-in role, a role above the caller's or permissions that
+// the caller lacks, precondition_failed, validation_failed.
 func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, revocation doorward.Revocation, err error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
 		rules, err := tx.Rules(ctx, by.TenantID)
@@ -197,13 +197,13 @@ func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.Cu
 	return is, nil
 }
 
-// checkVersion is doorward.CheckVersion for the role as callers see it: with those of its
+// checkVersion is doorward.CheckVersion for the role as callers see it: only with the
 // permissions that the model has.
-func checkVersion(rules *doorward.Rules, now doorward.CustomRole, versions []string) error {
-	return doorward.CheckVersion(view(rules, now, 0).Version(), versions)
+func checkVersion(rules *doorward.Rules, c doorward.CustomRole, versions []string) error {
+	return doorward.CheckVersion(view(rules, c, 0).Version(), versions)
 }
 
-// change returns the role with the edit, and the faults of the edit.
+// change returns the edited role, and the faults of the edit.
 func (e Edit) change(m *doorward.Model, c doorward.CustomRole) (_ doorward.CustomRole, faults []doorward.FieldError) {
 	if e.Name != nil {
 		if faults = checkName(*e.Name); len(faults) == 0 {
@@ -247,10 +247,10 @@ func update(ctx context.Context, tx *access.Tx, tenantID string, was, is doorwar
 	return err
 }
 
-// Delete deletes the role; if versions are given, only in one of them. Members, invitations and
-// keys that have it get the role replaceBy; if that is empty they are the error role_in_use.
-// Errors: not_found, forbidden for a built-in role, a role above the caller's or one that the
-// caller can't give, precondition_failed, role_in_use, validation_failed.
+// Delete deletes the role. If versions are given, the role must have one of them. Members,
+// invitations and keys that have the role get replaceBy instead; if replaceBy is empty, there
+// must be none. Errors: not_found, forbidden for a built-in role, a role above the caller's or a
+// replacement that the caller can't give, precondition_failed, role_in_use, validation_failed.
 func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, replaceBy doorward.Role, versions ...string) (doorward.Revocation, error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
 		rules, err := tx.Rules(ctx, by.TenantID)
@@ -289,7 +289,7 @@ func replace(ctx context.Context, tx *access.Tx, tenantID string, was, by doorwa
 	case err != nil:
 		return err
 	case !known || by == was:
-		return badReplacement("This is no other role of the tenant.")
+		return badReplacement("This is not another role of the tenant.")
 	case by == doorward.RoleOwner && use.Keys > 0:
 		return badReplacement("API keys have the role, and no key can be OWNER.")
 	}
@@ -305,21 +305,21 @@ func replace(ctx context.Context, tx *access.Tx, tenantID string, was, by doorwa
 	return tx.MoveRole(ctx, tenantID, was, by)
 }
 
-// updateDemand gives the tenant's demand for second factors the new name of a role, or takes
-// the role out of it if there is none. Errors: role_in_use for the last one that it covers,
-// since a demand without roles covers everybody.
-func updateDemand(ctx context.Context, tx *access.Tx, tenantID string, was, is doorward.Role) error {
+// updateDemand replaces the role old by next in the tenant's demand for second factors, or
+// removes it if next is empty. Errors: role_in_use if the demand covers no other role, since
+// without any it would cover everybody.
+func updateDemand(ctx context.Context, tx *access.Tx, tenantID string, old, next doorward.Role) error {
 	tenant, err := tx.Tenant(ctx, tenantID)
 	if err != nil {
 		return err
 	}
 	demand := &tenant.Settings.SecondFactor
-	before, at := demand.RoleNames(), slices.Index(demand.Roles, was)
+	before, at := demand.RoleNames(), slices.Index(demand.Roles, old)
 	switch {
 	case at < 0:
 		return nil
-	case is != "":
-		demand.Roles[at] = is
+	case next != "":
+		demand.Roles[at] = next
 	case len(demand.Roles) == 1:
 		return doorward.Fail(doorward.CodeRoleInUse, "The setting mfaRoles names this role alone. Change that setting first.")
 	default:
@@ -335,7 +335,7 @@ func badReplacement(message string) error {
 }
 
 // change runs write on a custom role of the caller's tenant, read again under the lock on
-// the tenant. setGrant adds to the object what the change would give.
+// the tenant. setGrant adds to the object what the change would grant.
 func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
 	write func(*access.Tx, doorward.CustomRole) error, setGrant func(*doorward.Rules, doorward.CustomRole, *doorward.Object),
 ) (doorward.Revocation, error) {

@@ -1,9 +1,9 @@
 // Package role lists, creates, changes and deletes the roles that a tenant has made.
 //
-// A role is known by its name: memberships, invitations and API keys have it. A change of
-// the name changes them in the same transaction, and a role that anything has can't be
-// deleted without another that takes its place. Every change runs under the lock on the
-// tenant and counts on every node before the answer.
+// Memberships, invitations and API keys refer to a role by its name. A change of the name
+// updates them in the same transaction. A role that is in use can only be deleted if another
+// one replaces it. Every change runs under the lock on the tenant, and is in force on every node
+// before the call returns.
 package role
 
 import (
@@ -34,7 +34,7 @@ type Role struct {
 	Members int64
 }
 
-// idOf is the id of a built-in role.
+// idOf returns the id of a built-in role.
 func idOf(r doorward.Role) string { return doorward.PrefixRole + strings.ToLower(string(r)) }
 
 // isBuiltIn reports whether the id is that of a built-in role.
@@ -106,12 +106,12 @@ func get(ctx context.Context, read store.Reader, tenantID, id string) (Role, err
 	return Role{}, doorward.Fail(doorward.CodeNotFound, "")
 }
 
-// object is the role as the object of an action. held is its name; empty for a new role.
+// object returns the role as the object of an action. held is its name; empty for a new role.
 func object(by doorward.Caller, id string, held doorward.Role) doorward.Object {
 	return doorward.Object{Type: "role", ID: id, TenantID: by.TenantID, Held: held}
 }
 
-// grant is what the role would grant under the rules, with the role's name, which refusals
+// grant returns what the role would grant under the rules, with the role's name, which refusals
 // quote.
 func grant(rules *doorward.Rules, c doorward.CustomRole) *doorward.Grant {
 	g := rules.Model().GrantOf(c.Permissions)

@@ -33,8 +33,8 @@ func join(f *apptest.Fixture, by apptest.Person, name doorward.Role) apptest.Per
 	return f.Join(by, name)
 }
 
-// TestChangeCountsOnEveryNode: after the answer no node allows what a role has lost, or
-// refuses what it has gained.
+// TestChangeCountsOnEveryNode: once a change has returned, no node allows what a role has lost,
+// or refuses what it has gained.
 func TestChangeCountsOnEveryNode(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -58,8 +58,8 @@ func TestChangeCountsOnEveryNode(t *testing.T) {
 	})
 }
 
-// TestRenameAndReplace: a new name, and a role in the place of a deleted one, reach
-// members, invitations and keys.
+// TestRenameAndReplace: members, invitations and keys get the new name of a role, and the role
+// that replaces a deleted one.
 func TestRenameAndReplace(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -103,8 +103,8 @@ func TestRenameAndReplace(t *testing.T) {
 	})
 }
 
-// TestDemandFollowsRoles: a demand for second factors covers a role under its new name too,
-// and the last role that it covers can't be deleted: without any it would cover all.
+// TestDemandFollowsRoles: a demand for second factors also covers a role under its new name.
+// The last role that it covers can't be deleted, since without any it would cover everybody.
 func TestDemandFollowsRoles(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

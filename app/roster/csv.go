@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// columns has the field of each column of a CSV file.
+// columns has a function for each column of a CSV file, which returns the column's field of a
+// row.
 var columns = map[string]func(*row) *string{
 	"email":        func(r *row) *string { return &r.Email },
 	"name":         func(r *row) *string { return &r.Name },
@@ -54,7 +55,7 @@ func (r *parser) csv(text []byte) {
 	}
 }
 
-// separator is the first separator in the header; no name of a column contains one.
+// separator returns the first separator in the header; no name of a column contains one.
 func separator(text []byte) rune {
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	if i := bytes.IndexAny(header, ",;\t"); i >= 0 {

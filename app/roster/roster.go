@@ -83,7 +83,7 @@ type Person struct {
 	PasswordHash string
 }
 
-// Fault is one thing that is wrong with a file.
+// Fault is one fault of a file.
 type Fault struct {
 	Line    int    // 0: the file
 	Column  string // empty: the row
@@ -106,7 +106,7 @@ func (f *Faults) Add(line int, column, code, message string) {
 	f.Listed = append(f.Listed, Fault{line, column, code, message})
 }
 
-// Err is nil when there are no faults, else an [*Error], sorted by line.
+// Err returns nil when there are no faults, else an [*Error], sorted by line.
 func (f *Faults) Err() error {
 	if len(f.Listed) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (f *Faults) Err() error {
 // Error says that a list was refused, with its faults.
 type Error struct{ Faults }
 
-// Error counts the faults.
+// Error says how many faults there are.
 func (e *Error) Error() string {
 	n := len(e.Faults.Listed) + e.More
 	if n == 1 {
@@ -139,18 +139,18 @@ func Read(r io.Reader, format Format) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
-	read := parser{seen: map[string]int{}}
+	p := parser{seen: map[string]int{}}
 	switch {
 	case len(text) > MaxBytes:
-		read.Add(0, "", "too_long", "The file has more than 64 MiB. Split it.")
+		p.Add(0, "", "too_long", "The file has more than 64 MiB. Split it.")
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
-		read.Add(1, "", "invalid", "The file is written in UTF-16. Save it as UTF-8.")
+		p.Add(1, "", "invalid", "The file is written in UTF-16. Save it as UTF-8.")
 	case format == CSV:
-		read.csv(text)
+		p.csv(text)
 	default:
-		read.jsonLines(text)
+		p.jsonLines(text)
 	}
-	return read.List, nil
+	return p.List, nil
 }
 
 // parser is the state of a Read.
@@ -169,8 +169,8 @@ type row struct {
 	PasswordHash string `json:"passwordHash"`
 }
 
-// admitRow counts a row, and reports whether it is within MaxPeople. The first one that isn't
-// is a fault, and the last that is read.
+// admitRow counts a row, and reports whether it is within MaxPeople. If not, it adds a fault, and
+// the caller reads no further.
 func (r *parser) admitRow(line int) bool {
 	if r.rows++; r.rows <= MaxPeople {
 		return true

@@ -114,14 +114,14 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Princip
 	now := s.db.Now().UnixMicro()
 	if e := s.registry.Get(hash); e != nil {
 		s.registry.Use(hash, e, now)
-	} else { // not in memory, but the use counts all the same
+	} else { // the entry has since been evicted or invalidated; the use counts all the same
 		s.registry.UseUnknown(hash, now)
 	}
 	return doorward.PrincipalOf(cred.User, cred.Session), nil
 }
 
-// read loads the session, and puts it in memory, as rule 5 of docs/lease.md demands. Its last
-// use is the later one of what the database and this node know. It doesn't check the limits.
+// read loads the session, and puts it in memory, as rule 5 of docs/lease.md demands. If this node
+// knows a later use than the database, LastSeenAt is that one. It doesn't check the limits.
 func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential, error) {
 	var cred store.Credential
 	if err := s.db.Clock().Err(); err != nil {
@@ -149,9 +149,9 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 
 // entryOf makes the entry of a session, under the limits of the installation.
 func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registry.Entry {
-	life := c.Session.Tenant.Tighten(l)
-	life.Absolute = c.Session.ExpiresAt(l).Sub(c.Session.CreatedAt)
-	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, life, c.Session.LastSeenAt, mark)
+	limits := c.Session.Tenant.Tighten(l)
+	limits.Absolute = c.Session.ExpiresAt(l).Sub(c.Session.CreatedAt)
+	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, limits, c.Session.LastSeenAt, mark)
 }
 
 func isUsable(c store.Credential) bool { return CheckUsable(c.User) == nil }
@@ -162,7 +162,7 @@ func (s *Sessions) looksIdle(session doorward.Session) bool {
 	return !now.Before(session.LastSeenAt.Add(s.idle(session))) && now.Before(session.ExpiresAt(s.limits))
 }
 
-// idle is how long the session may be unused.
+// idle returns how long the session may be unused.
 func (s *Sessions) idle(session doorward.Session) time.Duration {
 	return session.Tenant.Tighten(s.limits).Idle
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// flushWithin bounds one write: a hanging connection would otherwise delay the
+// flushTimeout bounds one write: a hanging connection would otherwise delay the
 // writes for up to 15 minutes, TCP's own timeout.
-const flushWithin = 5 * time.Second
+const flushTimeout = 5 * time.Second
 
 // Flush writes uses. It never restores an ended session: its row is gone. Uses that
 // can't be written now are kept for the next flush.
@@ -20,14 +20,13 @@ func (s *Sessions) Flush(ctx context.Context) error {
 }
 
 func (s *Sessions) write(ctx context.Context, uses []store.Use) error {
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	return s.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, uses) })
 }
 
-// flushRequested writes at once this node's last use of a session, since another
-// node is about to decide whether it is idle. It goes on when the request that
-// caused it has ended.
+// flushRequested writes this node's last use of a session at once, since another node is about
+// to decide whether the session is idle. It continues even if ctx ends.
 func (s *Sessions) flushRequested(ctx context.Context, subject string) error {
 	h, ok := registry.ParseSubject(subject)
 	if !ok || !s.registry.HasUnwritten(h) {
@@ -44,8 +43,8 @@ func (s *Sessions) Run(ctx context.Context) {
 // sweepBatch is how many sessions one transaction deletes, so that nobody waits for it.
 const sweepBatch = 500
 
-// Sweep deletes the rows of sessions that have certainly expired, even if a node has later uses
-// that it has not written. It only bounds the size of the table.
+// Sweep deletes the rows of sessions that have certainly expired, even if a node has uses that
+// it has not written yet. It only bounds the size of the table.
 func (s *Sessions) Sweep(ctx context.Context) error {
 	life := Life(s.limits)
 	for {
@@ -64,14 +63,14 @@ func (s *Sessions) Sweep(ctx context.Context) error {
 	}
 }
 
-// ClampFuture corrects times in the future that a clock which was ahead has written,
-// and returns how many sessions it changed.
+// ClampFuture corrects times in the future, written while a clock was ahead, and returns how
+// many sessions it changed.
 func (s *Sessions) ClampFuture(ctx context.Context) (n int, err error) {
 	err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { n, err = tx.ClampFuture(ctx); return err })
 	return n, err
 }
 
-// Life decides whether a session in the database has certainly expired, under the
+// Life returns what decides whether a session in the database has certainly expired, under the
 // limits of the installation.
 func Life(l doorward.SessionLimits) store.SessionLifetime {
 	return store.SessionLifetime{SessionLimits: l, Lag: registry.FlushLag}

@@ -30,7 +30,7 @@ func withClock(c *apptest.StoppedClock) doorwardtest.Option {
 	return func(cfg *node.Config) { cfg.Clock = c.Now }
 }
 
-// pair is two nodes on one PostgreSQL and one clock, and a signed-up person.
+// pair is two nodes that share a PostgreSQL database and a clock, and a person with an account.
 type pair struct {
 	*testing.T
 	a, b *doorwardtest.Server
@@ -124,11 +124,11 @@ func TestUseOnAnotherNodeCounts(t *testing.T) {
 func TestIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
-	gate, heard := make(chan struct{}), make(chan struct{})
+	gate, received := make(chan struct{}), make(chan struct{})
 	silent := lease.New(p.a.Node.DB, time.Second)
 	silent.Follow(func(_ context.Context, changes []store.Change) error {
 		if len(changes) > 0 {
-			heard <- struct{}{}
+			received <- struct{}{}
 			<-gate
 		}
 		return nil
@@ -142,15 +142,15 @@ func TestIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	}
 	p.Move(time.Hour)
 	p.want(p.b, token, doorward.CodeUnavailable, "idle, unless the silent node has seen it")
-	<-heard
+	<-received
 	close(gate)
 	leave()
 	running.Wait()
 	p.want(p.b, token, doorward.CodeUnauthenticated, "idle, after the silent node has left")
 }
 
-// TestSessionLimitHoldsInMemory: the session beyond the limit is gone from the
-// memory of every node before the login is answered, and no other one is.
+// TestSessionLimitHoldsInMemory: when a login returns, every node's memory has lost the
+// session beyond the limit, and no other one.
 func TestSessionLimitHoldsInMemory(t *testing.T) {
 	p := newPair(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 3}))
 	var all []secret.Token
@@ -200,10 +200,10 @@ func TestLimitsAreExact(t *testing.T) {
 // TestMemoryIsBounded: sessions that don't fit in memory stay valid, their uses
 // count, and they can be ended.
 func TestMemoryIsBounded(t *testing.T) {
-	const places, sessions = 256, 160 // one place in each of the 256 shards of the registry
+	const capacity, sessions = 256, 160 // one entry in each of the 256 shards of the registry
 	c := newClock()
 	server := doorwardtest.Start(t, withClock(c), func(cfg *node.Config) {
-		cfg.SessionsInMemory = places
+		cfg.SessionsInMemory = capacity
 		cfg.Sessions.PerUser = 0
 	})
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -235,8 +235,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsesAreWrittenAtTheEnd: when the process ends, it also writes uses that came too soon
-// after others to be written at once.
+// TestUsesAreWrittenAtTheEnd: when the process ends, it also writes uses that it has not
+// written so far because they followed another use too soon.
 func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	c, dsn := newClock(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn), withClock(c))
@@ -257,8 +257,8 @@ func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestRoleCountsAtOnce: after a change of role is answered no node uses the old
-// role, though checks load the session during the change.
+// TestRoleCountsAtOnce: once a change of role has returned, no node uses the old role, although
+// checks load the session during the change.
 func TestRoleCountsAtOnce(t *testing.T) {
 	p := newPair(t)
 	bob := p.a.Tenant("Other").Join("bob@other.example", "USER")
@@ -268,11 +268,11 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := func(on *doorwardtest.Server) doorward.Role {
-		who, err := on.Node.App.Sessions.Check(context.Background(), token)
+		p, err := on.Node.App.Sessions.Check(context.Background(), token)
 		if err != nil {
 			t.Error(err)
 		}
-		return who.Role
+		return p.Role
 	}
 	stop := make(chan struct{})
 	var others sync.WaitGroup

@@ -15,17 +15,17 @@ import (
 
 // Open opens a session in the tenant for an account whose password was verified against
 // account.PasswordHash. Password, membership and tenant are checked again under locks, so
-// that no session outlives what allowed it. The zero how is a password alone. also runs
+// that no session outlives what allowed it. The zero assurance is a password alone. also runs
 // first in the same transaction, and sees the account as it was before this login.
 //
-// Errors: those of a login; mfa_required, mfa_enrolment_required if how lacks a second factor
-// that the account has or the tenant demands.
-func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, how doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
+// Errors: those of a login; mfa_required, mfa_enrolment_required if the assurance lacks a second
+// factor that the account has or the tenant demands.
+func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, assurance doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
-	opened.Session.Assurance = how
-	who := doorward.User{ID: account.ID, Email: account.Email}
-	revocation, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+	opened.Session.Assurance = assurance
+	user := doorward.User{ID: account.ID, Email: account.Email}
+	revocation, err := s.writer.Do(ctx, by.As(user), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		if err := lockUnchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]b
 		if old.Session.UserID != userID {
 			continue
 		}
-		was, err := tx.DeleteSession(ctx, old.Session.ID)
-		if err == nil && was { // else another call ended it while this one waited for the row
+		deleted, err := tx.DeleteSession(ctx, old.Session.ID)
+		if err == nil && deleted { // else another call ended it while this one waited for the row
 			err = tx.RecordAlso(ctx, doorward.SessionEnd, object(old.Session))
 		}
 		if err != nil {
@@ -148,8 +148,8 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened, old doorw
 	if !tx.Now.Before(opened.ExpiresAt(s.limits)) {
 		return doorward.Fail(doorward.CodeLoginTooOld, "")
 	}
-	was, err := tx.DeleteSession(ctx, old.ID)
-	if err == nil && !was { // another call ended it while this one waited for the row
+	deleted, err := tx.DeleteSession(ctx, old.ID)
+	if err == nil && !deleted { // another call ended it while this one waited for the row
 		err = endedError()
 	}
 	if err != nil {
@@ -158,13 +158,13 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened, old doorw
 	return tx.RecordAlso(ctx, doorward.SessionEnd, object(old))
 }
 
-// endedError is the error for an ended session, also for one that a change of the
+// endedError returns the error for an ended session, also for one that a change of the
 // password has ended.
 func endedError() error {
 	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 }
 
-// draft makes the session and its token, and returns the hash to be stored.
+// draft makes the session and its token, and returns them with the hash to be stored.
 func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, secret.Hash) {
 	token := secret.New()
 	return Opened{Token: token, Session: doorward.Session{
@@ -184,12 +184,12 @@ func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account,
 }
 
 // admit fills in the times, the user and the tenant's settings, if the session may be opened.
-// The account must be locked. Errors: those of membership and requireFactor.
+// The account must be locked. Errors: those of recordLogin and requireFactor.
 func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	if o.Session.LastSeenAt = tx.Now; o.Session.CreatedAt.IsZero() {
 		o.begin(tx.Now)
 	}
-	if o.User, err = membership(ctx, tx, o.Session); err != nil {
+	if o.User, err = recordLogin(ctx, tx, o.Session); err != nil {
 		return err
 	}
 	o.Session.Role, o.Session.JoinedAt = o.User.Role, o.User.CreatedAt
@@ -214,8 +214,9 @@ func (o *Opened) begin(now time.Time) {
 }
 
 // requireFactor refuses a session without a second factor if the account has one, or if the
-// tenant demands one by now. A browser in which a factor was proved stands in for it, for as
-// long as the tenant allows. Errors: mfa_required, mfa_enrolment_required.
+// tenant demands one and the days of grace are over. A browser in which a factor was proved
+// stands in for it, for as long as the tenant allows. Errors: mfa_required,
+// mfa_enrolment_required.
 func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 	if o.Session.Remembered = false; o.Session.AAL > 1 {
 		return nil
@@ -226,8 +227,8 @@ func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 		}
 		return err
 	}
-	by, demanded := o.Session.Tenant.SecondFactor.From(o.User.Role, o.User.CreatedAt)
-	if demanded && !tx.Now.Before(by) {
+	deadline, demanded := o.Session.Tenant.SecondFactor.From(o.User.Role, o.User.CreatedAt)
+	if demanded && !tx.Now.Before(deadline) {
 		return doorward.Fail(doorward.CodeMFAEnrolmentRequired, "")
 	}
 	return nil
@@ -242,9 +243,9 @@ func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFact
 	return slices.ContainsFunc(known, func(d store.KnownDevice) bool { return demand.Remembers(d.SecondAt, tx.Now) }), err
 }
 
-// membership records the login, and returns the user as a member of the session's tenant.
+// recordLogin records the login, and returns the user as a member of the session's tenant.
 // Errors: invalid_credentials if there is no membership; those of CheckUsable.
-func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (doorward.User, error) {
+func recordLogin(ctx context.Context, tx *access.Tx, session doorward.Session) (doorward.User, error) {
 	active, err := tx.RecordLogin(ctx, session.TenantID, session.UserID)
 	if err != nil {
 		return doorward.User{}, err
@@ -256,7 +257,7 @@ func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (d
 	if err != nil {
 		return user, err
 	}
-	if !active { // resumed since RecordLogin, so not locked: refuse
+	if !active { // if it was resumed since RecordLogin, it isn't locked: refuse it, too
 		user.Status = doorward.UserSuspended
 	}
 	return user, CheckUsable(user)

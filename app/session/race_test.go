@@ -44,7 +44,7 @@ func TestSessionLimit(t *testing.T) {
 	})
 }
 
-// TestOneSwitch: a session is exchanged once, however often that is requested.
+// TestOneSwitch: of several concurrent switches of one session, one succeeds.
 func TestOneSwitch(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -75,9 +75,9 @@ func switchInBothDirections(f *apptest.Fixture, owner, guest apptest.Person, acm
 	f.NoError(err)
 	both := []apptest.Person{moved(f, owner, acme), moved(f, f.SignIn(guest.User.Email, apptest.FirstPassword), zeta)}
 	f.WantCodes(apptest.Concurrently(2, func(i int) error {
-		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
+		by, destinations := both[i].Caller, []string{zeta, acme, zeta}[i:]
 		for n := range apptest.Rounds(20, 40) {
-			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, there[n%2], nil, apptest.NoExtraWrites)
+			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, destinations[n%2], nil, apptest.NoExtraWrites)
 			if err != nil {
 				return err
 			}

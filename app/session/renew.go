@@ -26,7 +26,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		if err := also(tx); err != nil {
 			return err
 		}
-		now, err := tx.Session(ctx, by.SessionID)
+		old, err := tx.Session(ctx, by.SessionID)
 		if errors.Is(err, store.ErrNone) {
 			return endedError()
 		}
@@ -34,8 +34,8 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 			return err
 		}
 		tx.RecordUserAgent()
-		opened.Session, opened.User = now.Session, now.User
-		opened.Session.Assurance, opened.Session.LastSeenAt = proved(now.Session.Assurance, tx), tx.Now
+		opened.Session, opened.User = old.Session, old.User
+		opened.Session.Assurance, opened.Session.LastSeenAt = proved(old.Session.Assurance, tx), tx.Now
 		existed, err := tx.RenewSession(ctx, opened.Session, hash[:])
 		if err == nil && !existed {
 			err = endedError()

@@ -40,10 +40,10 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, limits doorward.Se
 	return s
 }
 
-// Limits are the configured limits.
+// Limits returns the configured limits.
 func (s *Sessions) Limits() doorward.SessionLimits { return s.limits }
 
-// InMemory counts the sessions in memory.
+// InMemory returns the number of sessions in memory.
 func (s *Sessions) InMemory() int { return s.registry.Len() }
 
 // Opened is a new session; Token is the only copy of its secret.
@@ -69,9 +69,8 @@ func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	return errors.Join(errs...)
 }
 
-// End ends the sessions of all tokens in one transaction: all of them or, with an
-// error, none. Ending an ended session succeeds, but only once its end has reached
-// every node.
+// End ends the sessions of all tokens in one transaction; if it returns an error, none. It
+// also succeeds for a session that has already ended, once that has reached every node.
 //
 // Errors: unavailable.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) (doorward.Revocation, error) {
@@ -89,8 +88,8 @@ func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.
 		return revocation, err
 	}
 	return s.writer.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
-		left, err := tx.SessionsByTokens(ctx, hashes)
-		return len(left) == 0, err
+		remaining, err := tx.SessionsByTokens(ctx, hashes)
+		return len(remaining) == 0, err
 	})
 }
 
@@ -102,8 +101,8 @@ func hashesOf(tokens []secret.Token) (hashes [][]byte) {
 	return hashes
 }
 
-// endFound ends sessions, each in the name of its user, and returns how many of
-// them it was the first to end.
+// endFound ends sessions, each in the name of its user, and returns how many of them had not
+// already been ended by another call.
 func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (revocation doorward.Revocation, n int, err error) {
 	first := found[0]
 	revocation, err = s.writer.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
@@ -130,7 +129,7 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 	return revocation, n, err
 }
 
-// errEnded rolls back when another call has ended all of them.
+// errEnded rolls the transaction back if another call has already ended all sessions.
 var errEnded = errors.New("session: ended already")
 
 func object(s doorward.Session) doorward.Object {

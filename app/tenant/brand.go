@@ -72,7 +72,7 @@ func (t *Tenants) makeLogo(ctx context.Context, sent []byte) (doorward.Logo, []b
 	}
 }
 
-// MakeLogo makes a logo of an image, and returns its PNG too. Errors: body_too_large,
+// MakeLogo returns the logo made of an image, and its PNG. Errors: body_too_large,
 // logo_refused.
 func MakeLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if len(sent) > doorward.MaxLogoSent {
@@ -85,7 +85,7 @@ func MakeLogo(sent []byte) (doorward.Logo, []byte, error) {
 	return doorward.Logo{Hash: doorward.HashLogo(p.PNG), Width: p.Width, Height: p.Height, Background: string(p.Background)}, p.PNG, nil
 }
 
-// refusals say what to do instead, by what is wrong with an image.
+// refusals has the errors of package picture, each with a message that says what to do.
 var refusals = []struct {
 	err           error
 	code, message string

@@ -9,16 +9,16 @@ import (
 
 // Change is what the operator, or a service, changes of a tenant.
 type Change struct {
-	Status doorward.TenantStatus    // active, frozen or closing; empty: it stays
-	Quotas map[doorward.Quota]int64 // those that are named; doorward.NoQuota removes one; nil: all stay
+	Status doorward.TenantStatus    // active, frozen or closing; empty: unchanged
+	Quotas map[doorward.Quota]int64 // the quotas that change; doorward.NoQuota removes one
 	// Versions, unless empty, are the versions that the change is based on; see
 	// doorward.Tenant.Version.
 	Versions []string
 }
 
-// Change changes status and quotas of a tenant, both or neither. For what a status means see
-// Freeze, Thaw and CloseFor; quotas are for the operator alone, as closing is. Errors:
-// validation_failed, not_found, forbidden, precondition_failed, tenant_closing.
+// Change changes the status and the quotas of a tenant in one transaction. Freeze, Thaw and
+// CloseFor say what each status means. Only the operator may change quotas or close a tenant.
+// Errors: validation_failed, not_found, forbidden, precondition_failed, tenant_closing.
 func (t *Tenants) Change(ctx context.Context, by doorward.Caller, id string, c Change) (doorward.Tenant, doorward.Ended, error) {
 	ended, err := t.change(ctx, by, id, c)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c Change) faults() (all []doorward.FieldError) {
 	return append(all, quotaFaults(c.Quotas)...)
 }
 
-// operations returns what a change without faults does, at least one operation. They put what
-// they end into ended.
+// operations returns the operations of a change without faults, at least one. They set ended to
+// what they have ended.
 func (t *Tenants) operations(ctx context.Context, id string, c Change, ended *doorward.Ended) (all []access.Operation) {
 	if c.Quotas != nil {
 		all = append(all, quotaOperation(ctx, id, c.Quotas, new(doorward.Tenant)))

@@ -10,10 +10,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Sweep destroys the data of tenants whose hold is over. Of each there remains one
-// event in the trail of the installation, without personal data. It can be
-// interrupted at any point and continues the next time, on any node. Nothing is destroyed
-// while the operator has paused changes.
+// Sweep destroys the data of tenants whose hold is over. For each, it leaves one event in the
+// trail of the installation, without personal data. It can be interrupted at any point and
+// continues the next time, on any node. While changes are paused it destroys nothing.
 func (t *Tenants) Sweep(ctx context.Context) error {
 	if m, err := t.writer.Maintenance(ctx); err != nil || m.On {
 		return err
@@ -31,8 +30,8 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 	return err
 }
 
-// legacyHold is for tenants that an older version has closed without storing a deadline:
-// the default of --tenant-hold; a longer setting counts.
+// legacyHold is the shortest hold of tenants that an older version has closed without storing
+// when to destroy them. It is the default of --tenant-hold.
 const legacyHold = 14 * 24 * time.Hour
 
 // destroyLogged destroys the tenant's data, and logs before and after, since that is final.
@@ -76,7 +75,7 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 	return tx.DeleteOtherSessions(ctx, id, "")
 }
 
-// errNotDue: the tenant was restored or destroyed by another call.
+// errNotDue means that another call has restored or destroyed the tenant.
 var errNotDue = errors.New("tenant: not to be destroyed")
 
 // batch is how many people are destroyed in one transaction.
@@ -108,8 +107,8 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 	if _, err = tx.DeleteMembership(ctx, user.TenantID, user.ID); err != nil {
 		return err
 	}
-	left, err := tx.CountMemberships(ctx, user.ID)
-	if err != nil || left > 0 {
+	remaining, err := tx.CountMemberships(ctx, user.ID)
+	if err != nil || remaining > 0 {
 		return err
 	}
 	if _, err := tx.RedactEvents(ctx, user.ID); err != nil {

@@ -77,8 +77,8 @@ func leaveDecisionAndCall(f *apptest.Fixture, admin apptest.Person) {
 	})))
 }
 
-// closeForGood closes the tenant and restores it at the end of the hold, twice, then closes
-// it until after the hold.
+// closeForGood twice closes the tenant and restores it just before the end of the hold. Then it
+// closes the tenant until the hold is over.
 func closeForGood(f *apptest.Fixture, clock *apptest.MovedClock, name string, owner, member apptest.Person) {
 	f.Helper()
 	closeNow := func() {
@@ -101,9 +101,9 @@ func closeForGood(f *apptest.Fixture, clock *apptest.MovedClock, name string, ow
 	}
 }
 
-// wantNoTraces fails if a row has one of the texts, or one of the ids outside the log of
-// changes, which is swept hourly, and the trail of the installation. That has one event
-// about the tenant, and keeps the ids of blanked people.
+// wantNoTraces fails if a row has one of the texts or one of the ids. Ids are allowed in the log
+// of changes, which is swept hourly, and in the trail of the installation, which keeps the ids of
+// blanked people and has one event about the tenant.
 func wantNoTraces(f *apptest.Fixture, tenantID string, texts, ids []string) {
 	f.Helper()
 	rows := f.AllRows()

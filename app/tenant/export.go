@@ -19,11 +19,11 @@ import (
 // member changes or a member is removed; additions don't change it.
 const ExportFormat = 1
 
-// Export writes everything about a tenant to w as one JSON document, as of one instant, but
-// no tokens and no secrets. With hashes it has the password hashes of people's accounts. It
+// Export writes everything about a tenant to w as one JSON document, as of one instant, except
+// tokens and secrets. With hashes, the document has the password hashes of people's accounts. It
 // is streamed, so a large tenant or a slow w delays no other request. The export is recorded
-// before the first byte, so the document has that event. Errors: not_found, forbidden,
-// those of w.
+// before the first byte is written, so the document has that event. Errors: not_found,
+// forbidden, those of w.
 func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
 		d := &document{ctx: ctx, read: read, hashes: hashes, w: bufio.NewWriter(w)}
@@ -167,13 +167,13 @@ type exportedTenant struct {
 	Logo      *exportedLogo    `json:"logo,omitempty"`
 }
 
-// exportedLogo is the image as "data:" has it: Base64 of a PNG.
+// exportedLogo is the image as in a data: URL, a PNG in Base64.
 type exportedLogo struct {
 	MediaType string `json:"mediaType"`
 	Data      []byte `json:"data"`
 }
 
-// exportedSettings has only what the tenant has tightened, not the limits of the
+// exportedSettings has the tenant's own settings, without the defaults and limits of the
 // installation.
 type exportedSettings struct {
 	SessionIdleMinutes     int64    `json:"sessionIdleMinutes,omitempty"`

@@ -16,7 +16,7 @@ const (
 	Required = "required"
 )
 
-// Demand is the setting mfa.
+// Demand returns the value of the setting mfa.
 func Demand(f doorward.SecondFactor) string {
 	if f.Since.IsZero() {
 		return Optional
@@ -53,7 +53,7 @@ func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Te
 	return nil
 }
 
-// covers reports whether the demand covers all roles that the next one does.
+// covers reports whether the demand was covers all roles that the demand next covers.
 func covers(was, next doorward.SecondFactor) bool {
 	if len(was.Roles) == 0 {
 		return true
@@ -83,7 +83,7 @@ func endUnproved(ctx context.Context, tx *access.Tx, tenantID string, f doorward
 	return tx.DeleteUnprovedSessions(ctx, tenantID, f.Roles, tx.Now.Add(-grace))
 }
 
-// exportedMFA is the setting mfa in an export, which leaves out the default.
+// exportedMFA returns the setting mfa for an export, which leaves out the default.
 func exportedMFA(f doorward.SecondFactor) string {
 	if f.Since.IsZero() {
 		return ""

@@ -9,8 +9,8 @@ import (
 // foldBatch bounds a transaction: SQLite has only one writer.
 const foldBatch = 200
 
-// FoldLists makes people, invitations, API keys and tenants searchable that an earlier version
-// has written. Only after an upgrade are there any.
+// FoldLists makes people, invitations, API keys and tenants searchable that were written by a
+// version without the columns for searching. There are such rows only after an upgrade.
 func (t *Tenants) FoldLists(ctx context.Context) error {
 	for {
 		var most int

@@ -10,11 +10,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// DemandPreview is whom a demand for second factors concerns.
+// DemandPreview says whom a demand for second factors concerns.
 type DemandPreview struct {
 	ByRole   []store.RoleCount // members without a factor, the most powerful role first
-	People   []doorward.User   // the oldest memberships of them, sorted by address
-	Count    int               // all of them
+	People   []doorward.User   // these members, at most the 100 with the oldest memberships, sorted by address
+	Count    int               // number of all these members
 	Sessions int               // sessions without a second factor, which end at At
 	// At is when these sessions end, for those who are members today. A time that is not in
 	// the future means at once.
@@ -24,8 +24,8 @@ type DemandPreview struct {
 // shownPeople bounds DemandPreview.People.
 const shownPeople = 100
 
-// PreviewDemand says whom the edit's demand for second factors would concern. It is empty if
-// the edit demands none, or no more than is in force already. Errors: forbidden,
+// PreviewDemand returns whom the edit's demand for second factors would concern. The preview is
+// empty if the edit demands none, or no more than the demand in force. Errors: forbidden,
 // validation_failed, master_key_missing.
 func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit) (DemandPreview, error) {
 	if err := t.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {

@@ -7,23 +7,23 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// SetQuotas changes those quotas of a tenant that are in to, for the operator; doorward.NoQuota
-// removes one. What the tenant has beyond a quota stays. Errors: not_found, forbidden,
-// validation_failed.
-func (t *Tenants) SetQuotas(ctx context.Context, by doorward.Caller, id string, to map[doorward.Quota]int64) (after doorward.Tenant, err error) {
-	if faults := quotaFaults(to); len(faults) > 0 {
+// SetQuotas sets the named quotas of a tenant, for the operator; doorward.NoQuota removes one.
+// The other quotas stay, and so does what the tenant has beyond a quota. Errors: not_found,
+// forbidden, validation_failed.
+func (t *Tenants) SetQuotas(ctx context.Context, by doorward.Caller, id string, named map[doorward.Quota]int64) (after doorward.Tenant, err error) {
+	if faults := quotaFaults(named); len(faults) > 0 {
 		return after, doorward.InvalidFields(faults...)
 	}
-	_, err = t.writer.DoAll(ctx, by, quotaOperation(ctx, id, to, &after))
+	_, err = t.writer.DoAll(ctx, by, quotaOperation(ctx, id, named, &after))
 	return after, err
 }
 
-func quotaOperation(ctx context.Context, id string, to map[doorward.Quota]int64, after *doorward.Tenant) access.Operation {
+func quotaOperation(ctx context.Context, id string, named map[doorward.Quota]int64, after *doorward.Tenant) access.Operation {
 	return access.Operation{Action: doorward.TenantQuota, On: object(id), Write: func(tx *access.Tx) (err error) {
 		if *after, err = find(ctx, tx.Reader, id); err != nil {
 			return err
 		}
-		if !changeQuotas(tx, &after.Quotas, to) {
+		if !changeQuotas(tx, &after.Quotas, named) {
 			tx.SkipEvent()
 			return nil
 		}
@@ -31,19 +31,19 @@ func quotaOperation(ctx context.Context, id string, to map[doorward.Quota]int64,
 	}}
 }
 
-func quotaFaults(to map[doorward.Quota]int64) (all []doorward.FieldError) {
+func quotaFaults(named map[doorward.Quota]int64) (all []doorward.FieldError) {
 	for _, name := range doorward.QuotaNames {
-		if n, ok := to[name]; ok && n < doorward.NoQuota {
+		if n, ok := named[name]; ok && n < doorward.NoQuota {
 			all = append(all, doorward.FieldError{Pointer: "/quotas/" + string(name), Code: "out_of_range", Message: "A quota is 0 or more; -1 removes it."})
 		}
 	}
 	return all
 }
 
-// changeQuotas records what changes, and reports whether anything does.
-func changeQuotas(tx *access.Tx, quotas *doorward.Quotas, to map[doorward.Quota]int64) (changed bool) {
+// changeQuotas sets the named quotas, records the changes, and reports whether there are any.
+func changeQuotas(tx *access.Tx, quotas *doorward.Quotas, named map[doorward.Quota]int64) (changed bool) {
 	for _, name := range doorward.QuotaNames {
-		n, ok := to[name]
+		n, ok := named[name]
 		if !ok {
 			continue
 		}

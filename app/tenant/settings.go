@@ -12,14 +12,14 @@ import (
 	"github.com/doorward/doorward/internal/mailaddr"
 )
 
-// Get returns the tenant with the id; errors: not_found.
+// Get returns the tenant with the id. Errors: not_found.
 func (t *Tenants) Get(ctx context.Context, id string) (doorward.Tenant, error) {
 	return find(ctx, t.db.Read(), id)
 }
 
-// Limits are the limits of sessions in the tenant.
-func (t *Tenants) Limits(of doorward.Tenant) doorward.SessionLimits {
-	return of.Settings.Tighten(t.sessions.SessionLimits)
+// Limits returns the limits of sessions in the tenant.
+func (t *Tenants) Limits(tenant doorward.Tenant) doorward.SessionLimits {
+	return tenant.Settings.Tighten(t.sessions.SessionLimits)
 }
 
 // Edit has the changes to a tenant; nil fields stay unchanged.
@@ -56,14 +56,14 @@ type Number struct {
 	set         func(int64) // sets the tenant's own
 }
 
-// Numbers describes the settings of the tenant that are numbers, and where e changes
-// them. A new one is an entry here, and a field of Edit.
-func (t *Tenants) Numbers(e *Edit, of *doorward.Tenant) []Number {
-	return append(t.limits(e, of), factorNumbers(e, of)...)
+// Numbers describes the settings of the tenant that are numbers, and points to the fields of e
+// that change them. A new one is an entry here, and a field of Edit.
+func (t *Tenants) Numbers(e *Edit, tenant *doorward.Tenant) []Number {
+	return append(t.limits(e, tenant), factorNumbers(e, tenant)...)
 }
 
-func (t *Tenants) limits(e *Edit, of *doorward.Tenant) []Number {
-	s, limits := &of.Settings, t.Limits(*of)
+func (t *Tenants) limits(e *Edit, tenant *doorward.Tenant) []Number {
+	s, limits := &tenant.Settings, t.Limits(*tenant)
 	return []Number{
 		{
 			Name: "sessionIdleMinutes", Section: "sessions", Edit: &e.SessionIdleMinutes, unit: "minutes",
@@ -83,8 +83,8 @@ func (t *Tenants) limits(e *Edit, of *doorward.Tenant) []Number {
 	}
 }
 
-func factorNumbers(e *Edit, of *doorward.Tenant) []Number {
-	s := &of.Settings
+func factorNumbers(e *Edit, tenant *doorward.Tenant) []Number {
+	s := &tenant.Settings
 	f := &s.SecondFactor
 	return []Number{
 		{
@@ -130,15 +130,15 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		if err := doorward.CheckVersion(before.Version(), e.Versions); err != nil {
 			return err
 		}
-		asked := e
+		edit := e
 		if e.KeepEffective {
-			asked = t.withoutEffective(e, before)
+			edit = t.withoutEffective(e, before)
 		}
-		after = t.apply(asked, before)
-		if err := t.applyDemand(asked, before, &after, tx.Now); err != nil {
+		after = t.apply(edit, before)
+		if err := t.applyDemand(edit, before, &after, tx.Now); err != nil {
 			return err
 		}
-		if err := t.checkIdle(asked, after); err != nil {
+		if err := t.checkIdle(edit, after); err != nil {
 			return err
 		}
 		if !t.recordChanges(tx, before, after) {
@@ -205,7 +205,7 @@ func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	return faults
 }
 
-// Minutes is a limit in minutes, rounded up.
+// Minutes returns a limit in minutes, rounded up.
 func Minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
 
 func checkDomains(typed []string) (domains []string, faults []doorward.FieldError) {
@@ -226,27 +226,27 @@ func checkDomains(typed []string) (domains []string, faults []doorward.FieldErro
 }
 
 // apply returns the tenant with what the edit changes.
-func (t *Tenants) apply(e Edit, of doorward.Tenant) doorward.Tenant {
-	for _, n := range t.Numbers(&e, &of) {
+func (t *Tenants) apply(e Edit, tenant doorward.Tenant) doorward.Tenant {
+	for _, n := range t.Numbers(&e, &tenant) {
 		if *n.Edit != nil {
 			n.set(**n.Edit)
 		}
 	}
 	if e.Name != nil {
-		of.Name = *e.Name
+		tenant.Name = *e.Name
 	}
 	if e.AllowedEmailDomains != nil {
-		of.Settings.AllowedDomains = *e.AllowedEmailDomains
+		tenant.Settings.AllowedDomains = *e.AllowedEmailDomains
 	}
 	if e.Accent != nil {
-		of.Brand.Accent = *e.Accent
+		tenant.Brand.Accent = *e.Accent
 	}
-	return of
+	return tenant
 }
 
 // withoutEffective returns the edit without numbers that are in force already.
-func (t *Tenants) withoutEffective(e Edit, of doorward.Tenant) Edit {
-	for _, n := range t.Numbers(&e, &of) {
+func (t *Tenants) withoutEffective(e Edit, tenant doorward.Tenant) Edit {
+	for _, n := range t.Numbers(&e, &tenant) {
 		if *n.Edit != nil && **n.Edit == n.Effective {
 			*n.Edit = nil
 		}

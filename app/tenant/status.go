@@ -34,9 +34,9 @@ func (t *Tenants) Find(ctx context.Context, by doorward.Caller, id string) (door
 	return t.Get(ctx, id)
 }
 
-// Freeze blocks all access to the tenant, also for an OWNER while it is closing,
-// and ends its sessions, and the reset links of users who can't sign in elsewhere.
-// Errors: not_found.
+// Freeze blocks all access to the tenant, even that of an OWNER to a closing tenant. It ends the
+// tenant's sessions, and the reset links of users who can't sign in elsewhere. Errors:
+// not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	return t.perform(ctx, by, &ended, t.freezeOperation(ctx, id, &ended))
@@ -48,7 +48,8 @@ func (t *Tenants) freezeOperation(ctx context.Context, id string, ended *doorwar
 	})
 }
 
-// shutOperation changes the status by set, and then ends all sessions, resets and deliveries.
+// shutOperation freezes or closes the tenant by set, and then ends all sessions, resets and
+// deliveries.
 func (t *Tenants) shutOperation(ctx context.Context, action doorward.Action, id string, ended *doorward.Ended, set setter) access.Operation {
 	first := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
 		*ended = doorward.Ended{} // the transaction may run again, after another one has shut the tenant
@@ -70,14 +71,13 @@ func (t *Tenants) perform(ctx context.Context, by doorward.Caller, ended *doorwa
 	return *ended, nil
 }
 
-// afterThaw is the minimum time in which an OWNER can restore a closed tenant
-// after a thaw, unless its hold was shorter: data must not be destroyed in the
-// minute of the thaw.
+// afterThaw is how long an OWNER can restore a closed tenant after a thaw, at least, unless its
+// hold was shorter: data must not be destroyed right after the thaw.
 const afterThaw = 24 * time.Hour
 
-// Thaw permits access again, in a closed tenant for its OWNERs. Sessions opened by
-// requests that overlapped the freeze are ended. Errors: not_found, tenant_closing
-// when it is closed and not frozen: only an OWNER can restore it.
+// Thaw permits access again; in a closed tenant, to its OWNERs. It ends sessions that were
+// opened by requests that overlapped the freeze. Errors: not_found, tenant_closing when it is
+// closed and not frozen: only an OWNER can restore it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return t.writer.DoAll(ctx, by, t.thawOperation(ctx, id))
 }
@@ -123,8 +123,8 @@ func changeStatus(ctx context.Context, action doorward.Action, id string, set se
 }
 
 // Close closes the caller's tenant: all sessions end at once, and its data is
-// destroyed after the hold. The caller confirms by the tenant's name. Errors:
-// validation_failed, forbidden.
+// destroyed after the hold. confirm must be the tenant's name. Errors: validation_failed,
+// forbidden.
 func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string) (doorward.Tenant, doorward.Ended, error) {
 	var closed doorward.Tenant
 	var ended doorward.Ended
@@ -164,8 +164,8 @@ func checkConfirmation(t doorward.Tenant, confirm string) error {
 	return doorward.Invalid("/confirm", "mismatch", "This is not the name of the tenant, letter for letter.")
 }
 
-// endAll ends sessions and resets in the tenant, and what is queued for its webhooks. Its
-// pending invitations stay, but can't be accepted until it is active again.
+// endAll ends the sessions and resets in the tenant, and drops the deliveries to its webhooks.
+// Pending invitations stay, but can't be accepted until the tenant is active again.
 func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
 	sessions, err := tx.DeleteTenantSessions(ctx, t.sessions, id)
 	if err != nil {
@@ -179,8 +179,8 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 	return ended, tx.ExpireStrandedResets(ctx, id)
 }
 
-// CloseFor closes a tenant for the operator, as its OWNER would: with the same hold, in
-// which an OWNER can restore it unless it is frozen, too. A closed one stays as it is.
+// CloseFor closes a tenant for the operator, with the same hold as Close. Until it is over, an
+// OWNER can restore the tenant, unless it is also frozen. A closed tenant stays as it is.
 // Errors: not_found, forbidden.
 func (t *Tenants) CloseFor(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	if err := t.requireOperator(ctx, by, doorward.TenantClose, id); err != nil {
@@ -248,7 +248,7 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Cha
 	return restored, err
 }
 
-// DestroyedAt is when the data of a closed tenant is destroyed: as stored at its
+// DestroyedAt returns when the data of a closed tenant is destroyed: as stored at its
 // closing, else after the hold. A frozen tenant is not destroyed.
 func (t *Tenants) DestroyedAt(closed doorward.Tenant) time.Time {
 	if closed.DestroyAt != nil {

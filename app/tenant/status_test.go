@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// TestClosingOutrunsLogin: once the closing is answered no session of a USER is
-// valid, and a restore of the tenant revives none.
+// TestClosingOutrunsLogin: once the closing has returned, no session of a USER is valid, and a
+// restore of the tenant revives none.
 func TestClosingOutrunsLogin(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -82,7 +82,7 @@ func storedTenant(f *apptest.Fixture, id string) doorward.Tenant {
 	return t
 }
 
-// TestFreezeOfAClosedTenant: an OWNER can't leave a freeze, not even by closing
+// TestFreezeOfAClosedTenant: an OWNER can't undo a freeze, not even by closing
 // and restoring.
 func TestFreezeOfAClosedTenant(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
@@ -103,17 +103,17 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 		if _, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller); apptest.Code(err) != doorward.CodeUnauthenticated {
 			t.Errorf("restoring with a session that has ended: %v", err)
 		}
-		both := storedTenant(f, acme.ID)
-		if both.Status != doorward.TenantFrozen || both.DestroyAt == nil || !both.DestroyAt.Equal(*closed.DestroyAt) {
-			t.Errorf("the tenant is %s, destroyed at %v, want %v", both.Status, both.DestroyAt, closed.DestroyAt)
+		frozen := storedTenant(f, acme.ID)
+		if frozen.Status != doorward.TenantFrozen || frozen.DestroyAt == nil || !frozen.DestroyAt.Equal(*closed.DestroyAt) {
+			t.Errorf("the tenant is %s, destroyed at %v, want %v", frozen.Status, frozen.DestroyAt, closed.DestroyAt)
 		}
 
 		f.NoError(apptest.ErrorOf(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 		if err := apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
 			t.Errorf("thawing a closed tenant that isn't frozen: %v", err)
 		}
-		if is := storedTenant(f, acme.ID); is.Status != doorward.TenantClosing {
-			t.Errorf("the thawed tenant is %s", is.Status)
+		if thawed := storedTenant(f, acme.ID); thawed.Status != doorward.TenantClosing {
+			t.Errorf("the thawed tenant is %s", thawed.Status)
 		}
 		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 		restored, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller)
@@ -145,13 +145,13 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			})
 			f.NoError(errs[0])
 			f.WantOnly(errs[1:], "", doorward.CodeUnauthenticated, doorward.CodeTenantFrozen, doorward.CodeTenantNotClosing)
-			is := storedTenant(f, acme.ID)
-			if is.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
-				t.Fatalf("the tenant is %s; sessions are valid: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
+			stored := storedTenant(f, acme.ID)
+			if stored.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
+				t.Fatalf("the tenant is %s; sessions are valid: %v %v", stored.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
 			}
 			f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
-			if is.ClosedAt != nil {
+			if stored.ClosedAt != nil {
 				closedToo++
 				_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
 				f.NoError(err)

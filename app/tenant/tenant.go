@@ -27,15 +27,15 @@ type Tenants struct {
 	logoSlot chan struct{} // one image is decoded at a time
 }
 
-// New returns the feature. Tenants may tighten the limits of sessions. One that
-// is closed from now on is destroyed after the hold. canSeal returns nil when people can set
-// up second factors; only then a tenant may demand them.
+// New returns the feature. Tenants may tighten the limits of sessions. A tenant that is closed
+// from now on is destroyed after the hold. canSeal returns nil when people can set up second
+// factors; only then may a tenant demand them.
 func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, canSeal func() error, log *slog.Logger) *Tenants {
 	return &Tenants{writer, db, sessions, hold, canSeal, log, make(chan struct{}, 1)}
 }
 
-// Created is a new tenant with the invitation of its first OWNER. Token opens
-// the invitation, besides the one that the mail will carry.
+// Created is a new tenant with the invitation of its first OWNER. Token is a token of the
+// invitation; the mail will have another one.
 type Created struct {
 	Tenant     doorward.Tenant
 	Invitation doorward.Invitation

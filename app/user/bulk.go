@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// Outcome is what became of one of several members.
+// Outcome is the result of ChangeAll for one member.
 type Outcome struct {
 	ID        string
 	Ended     doorward.Ended
@@ -26,8 +26,8 @@ const oneOfThem = "Send exactly one of role, status and remove: true."
 
 func (b Bulk) faults(rules *doorward.Rules) []doorward.FieldError {
 	chosen := 0
-	for _, is := range []bool{b.Role != nil, b.Status != nil, b.Remove} {
-		if is {
+	for _, isSet := range []bool{b.Role != nil, b.Status != nil, b.Remove} {
+		if isSet {
 			chosen++
 		}
 	}

@@ -22,9 +22,9 @@ type Edit struct {
 	DryRun bool
 }
 
-// Edit changes the member and returns it, with what that has ended. All of the
-// edit is done, or none. A value that is already set is not recorded. Errors:
-// validation_failed, not_found, forbidden, last_owner, precondition_failed.
+// Edit changes the member in one transaction and returns it, with what that has ended. A value
+// that is already set is not recorded. Errors: validation_failed, not_found, forbidden,
+// last_owner, precondition_failed.
 func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
 	target, err := u.reload(ctx, by, target)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 		tx.SkipEvent()
 		return nil
 	}
-	known, err := tx.HasRole(r.ctx, member.TenantID, *r.Role) // it may have been deleted since
+	known, err := tx.HasRole(r.ctx, member.TenantID, *r.Role) // may have been deleted since the request began
 	if err != nil {
 		return err
 	}

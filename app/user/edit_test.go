@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/app/user"
 )
 
-// TestRemoveAsSeen: of a concurrent edit and removal of a member only one
-// succeeds: a removal fails if the member has changed since the remover saw it.
+// TestRemoveAsSeen: of a concurrent edit and removal of a member only one succeeds: the
+// removal fails if the member has changed since the caller read it.
 func TestRemoveAsSeen(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -74,9 +74,8 @@ func TestRefusedRolesOfAnyLength(t *testing.T) {
 	})
 }
 
-// TestSuspensionOutrunsLogin: once the suspension is answered no session of the
-// person is valid, whatever logins have returned, and resuming the membership
-// revives none.
+// TestSuspensionOutrunsLogin: once the suspension has returned, no session of the person is
+// valid, even if a concurrent login has opened it. Resuming the membership revives none.
 func TestSuspensionOutrunsLogin(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

@@ -63,8 +63,8 @@ func (u *Users) EraseAddress(ctx context.Context, by doorward.Caller, address st
 	if err != nil {
 		return Erasure{}, err
 	}
-	return u.erase(ctx, by, account.ID, func(_ *access.Tx, now doorward.Account) error {
-		if now.Email != email { // it has got another address since
+	return u.erase(ctx, by, account.ID, func(_ *access.Tx, locked doorward.Account) error {
+		if locked.Email != email { // it has got another address since
 			return errNoAccount()
 		}
 		return nil
@@ -107,8 +107,8 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, check 
 	return done, nil
 }
 
-// LastOwnerOf returns the caller's memberships in tenants that have no other active OWNER, for
-// a page that says so before an erasure. Errors: unavailable.
+// LastOwnerOf returns the caller's memberships in tenants that have no other active OWNER, so
+// that a page can name them before an erasure. Errors: unavailable.
 func (u *Users) LastOwnerOf(ctx context.Context, by doorward.Caller) (all []doorward.User, err error) {
 	memberships, err := u.db.Read().Memberships(ctx, by.ID)
 	for _, m := range memberships {
@@ -159,13 +159,13 @@ func lockEverywhere(ctx context.Context, tx *access.Tx, id string) ([]doorward.U
 	if err != nil {
 		return nil, err
 	}
-	now, err := tx.Memberships(ctx, id)
-	for _, m := range now {
+	after, err := tx.Memberships(ctx, id)
+	for _, m := range after {
 		if !slices.Contains(locks, m.TenantID) {
 			return nil, doorward.Unavailable(errJoined)
 		}
 	}
-	return now, err
+	return after, err
 }
 
 // erasing is one erasure.
@@ -181,11 +181,11 @@ type erasing struct {
 // leave ends the memberships. Errors: last_owner, with the tenants that would be left
 // without an active OWNER.
 func (e *erasing) leave(memberships []doorward.User) error {
-	var kept []string
+	var ownerless []string
 	for _, m := range memberships {
 		ended, err := e.u.endMembership(e.ctx, e.tx, object(m), Handover{})
 		if doorward.HasCode(err, doorward.CodeLastOwner) {
-			kept = append(kept, fmt.Sprintf("%s (%s)", m.TenantName, m.TenantID))
+			ownerless = append(ownerless, fmt.Sprintf("%s (%s)", m.TenantName, m.TenantID))
 			continue
 		}
 		if err != nil {
@@ -197,8 +197,8 @@ func (e *erasing) leave(memberships []doorward.User) error {
 		e.done.APIKeys += ended.APIKeys
 		e.done.Invitations += ended.Invitations
 	}
-	if len(kept) > 0 {
-		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant.", strings.Join(kept, " and "))
+	if len(ownerless) > 0 {
+		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant.", strings.Join(ownerless, " and "))
 	}
 	return nil
 }
@@ -275,15 +275,15 @@ func (e *erasing) record(trails []string) error {
 	return nil
 }
 
-// lateFor is how long nodes may still write something about an erased account, such as
+// lateWriteWindow is how long nodes may still write something about an erased account, such as
 // counts of refusals that they have in memory.
-const lateFor = time.Hour
+const lateWriteWindow = time.Hour
 
-// erasuresAtOnce bounds the erasures that one sweep goes through.
+// erasuresAtOnce bounds the erasures that one sweep continues.
 const erasuresAtOnce = 100
 
-// Sweep blanks the events that erasures have left, in batches, and deletes what nodes have
-// written about the erased accounts since.
+// Sweep blanks the events that erasures have not blanked yet, in batches, and deletes what nodes
+// have written about the erased accounts since.
 func (u *Users) Sweep(ctx context.Context) error {
 	erasures, err := u.db.Read().Erasures(ctx, erasuresAtOnce)
 	for _, erased := range erasures {
@@ -306,7 +306,7 @@ func sweep(ctx context.Context, tx *store.Tx, erased store.Erasure) (more bool, 
 		return false, err
 	}
 	more, err = tx.BlankEvents(ctx, erased.UserID, blankAtOnce)
-	if err == nil && !more && tx.Now.Sub(erased.At) > lateFor {
+	if err == nil && !more && tx.Now.Sub(erased.At) > lateWriteWindow {
 		err = tx.DeleteErasure(ctx, erased.UserID)
 	}
 	return more, err

@@ -25,8 +25,8 @@ func joinBy(f *apptest.Fixture, inviter, p apptest.Person, role doorward.Role) {
 	f.NoError(err)
 }
 
-// wantErased fails if a row about the person is left. What belongs to an invitation that can
-// still be accepted may have the address.
+// wantErased fails if a row about the person is left. If the person is invited, rows may still
+// have the address, which an invitation that can be accepted needs.
 func wantErased(f *apptest.Fixture, p apptest.Person, invited bool) {
 	f.Helper()
 	all := f.AllRows()
@@ -35,8 +35,8 @@ func wantErased(f *apptest.Fixture, p apptest.Person, invited bool) {
 			f.Errorf("a row of the erased account is left: %s", row)
 		}
 	}
-	if left := apptest.RowsWith(all, p.User.Email); len(left) > 0 && !invited {
-		f.Errorf("rows with the address are left:\n%s", strings.Join(left, "\n"))
+	if rows := apptest.RowsWith(all, p.User.Email); len(rows) > 0 && !invited {
+		f.Errorf("rows with the address are left:\n%s", strings.Join(rows, "\n"))
 	}
 }
 
@@ -53,12 +53,12 @@ func TestOwnersEraseThemselvesAtOnce(t *testing.T) {
 			errs := apptest.Concurrently(2, func(i int) error { return eraseOneself(f, i, two[i]) })
 			erased := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
 			wantErased(f, two[erased], false)
-			left := two[1-erased]
-			if f.IsValid(two[erased].Token) || !f.IsValid(left.Token) {
+			remaining := two[1-erased]
+			if f.IsValid(two[erased].Token) || !f.IsValid(remaining.Token) {
 				f.Error("the session of the wrong OWNER has ended")
 			}
-			if n := f.Int(`SELECT count(*) FROM memberships WHERE user_id = $1 AND role = 'OWNER' AND status = 'active'`, left.User.ID); n != 2 {
-				f.Errorf("the OWNER who is left has %d tenants", n)
+			if n := f.Int(`SELECT count(*) FROM memberships WHERE user_id = $1 AND role = 'OWNER' AND status = 'active'`, remaining.User.ID); n != 2 {
+				f.Errorf("the remaining OWNER has %d tenants", n)
 			}
 		}
 		wantIntact(f)
@@ -66,8 +66,8 @@ func TestOwnersEraseThemselvesAtOnce(t *testing.T) {
 	})
 }
 
-// TestEraseTwiceAtOnce: several requests of one person erase the account at once. One does, and
-// the sessions of the others have ended with it.
+// TestEraseTwiceAtOnce: several requests of one person erase the account at once. One succeeds,
+// and the others are unauthenticated, since their session has ended.
 func TestEraseTwiceAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 4
@@ -140,8 +140,8 @@ func TestEraseWhileSigningIn(t *testing.T) {
 	})
 }
 
-// TestEraseBehindALogin: an erasure waits for the lock of a login that began later. What the
-// login has written is of a later time than the erasure, and is gone, too.
+// TestEraseBehindALogin: the person signs in while an erasure waits for a lock. What the login
+// writes has a later time than the erasure, and is erased, too.
 func TestEraseBehindALogin(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()

@@ -24,9 +24,9 @@ var impersonalTables = []string{
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
 }
 
-// traces are what an erasure has to remove: texts anywhere, ids outside of the tables that
+// searchTerms are what an erasure has to remove: texts anywhere, ids outside of the tables that
 // keep them.
-type traces struct {
+type searchTerms struct {
 	texts, ids []string
 }
 
@@ -36,7 +36,7 @@ var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "po
 
 // populate leaves rows in every table about one person: the only OWNER of one tenant, a member
 // of a second and formerly of a third, who has changed the address.
-func populate(f *apptest.Fixture) (apptest.Person, traces) {
+func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	f.Helper()
 	ctx := f.Context()
 	_, former := f.Tenant()
@@ -44,7 +44,7 @@ func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	_, p := f.Tenant() // its creation names the first address
 	first, second, third := p.User.Email, f.NewEmail("vanish.now"), f.NewEmail("vanish.soon")
 	p.Caller.IP, p.Caller.UserAgent = "192.0.2.99", "the browser of vera"
-	left := traces{texts: []string{first, second, third, "Vera Vanish", "192.0.2.99", "the browser of vera"}}
+	terms := searchTerms{texts: []string{first, second, third, "Vera Vanish", "192.0.2.99", "the browser of vera"}}
 	f.NoError(f.Node(0).Users.NameOneself(ctx, p.Caller, "Vera Vanish"))
 	join := func(by apptest.Person) {
 		_, token := f.Invite(by, first, doorward.RoleUser)
@@ -96,13 +96,13 @@ func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	})
 	f.NoError(err)
 	for _, table := range []string{"resets", "email_changes", "factors"} {
-		left.ids = append(left.ids, ids(f, table)...)
+		terms.ids = append(terms.ids, ids(f, table)...)
 	}
 	for _, text := range []string{first, second, "Vera Vanish"} {
-		left.texts = append(left.texts, fold.Key(text)) // by which lists are sorted
+		terms.texts = append(terms.texts, fold.Key(text)) // by which lists are sorted
 	}
-	left.ids = append(left.ids, p.User.ID)
-	return p, left
+	terms.ids = append(terms.ids, p.User.ID)
+	return p, terms
 }
 
 // ids returns the ids of all rows of a table.
@@ -126,11 +126,11 @@ func tableOf(row string) string {
 }
 
 // wantTraces fails unless every table that is about people has rows about the person.
-func wantTraces(f *apptest.Fixture, left traces) {
+func wantTraces(f *apptest.Fixture, terms searchTerms) {
 	f.Helper()
 	all := f.AllRows()
 	found := map[string]bool{}
-	for _, row := range apptest.RowsWith(all, slices.Concat(left.texts, left.ids)...) {
+	for _, row := range apptest.RowsWith(all, slices.Concat(terms.texts, terms.ids)...) {
 		found[tableOf(row)] = true
 	}
 	for _, table := range f.Tables() {
@@ -160,8 +160,8 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 	f.Helper()
 	var export bytes.Buffer
 	f.NoError(f.Node(0).Accounts.Export(f.Context(), p.Caller, func() {}, &export))
-	var held map[string]any
-	f.NoError(json.Unmarshal(export.Bytes(), &held))
+	var document map[string]any
+	f.NoError(json.Unmarshal(export.Bytes(), &document))
 	for _, table := range f.Tables() {
 		member, reason := exported[table], notExported[table]
 		if slices.Contains(impersonalTables, table) {
@@ -170,9 +170,9 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 		if (member == "") == (reason == "") {
 			f.Errorf("list the table %s in exported, or in notExported with the reason", table)
 		}
-		rows, isList := held[member].([]any)
-		if member != "" && (held[member] == nil || held[member] == 0.0 || isList && len(rows) == 0) {
-			f.Errorf("the export has no %s of the table %s: %v", member, table, held[member])
+		rows, isList := document[member].([]any)
+		if member != "" && (document[member] == nil || document[member] == 0.0 || isList && len(rows) == 0) {
+			f.Errorf("the export has no %s of the table %s: %v", member, table, document[member])
 		}
 	}
 	for _, secret := range []string{"$argon2", p.Token.Reveal()} {
@@ -183,22 +183,22 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 	if mails := strings.Count(export.String(), `"kind":"email_confirm"`); mails != 2 {
 		f.Errorf("the export has %d mails to new addresses, want 2", mails)
 	}
-	if invitations, _ := held["invitations"].([]any); len(invitations) != 3 { // to the former address
+	if invitations, _ := document["invitations"].([]any); len(invitations) != 3 { // to the former address
 		f.Errorf("the export has %d invitations, want the 3 that were accepted", len(invitations))
 	}
 }
 
 // wantNoTraces fails if a row of any table has a text about the person, or an id outside of
 // the tables that keep them.
-func wantNoTraces(f *apptest.Fixture, left traces) {
+func wantNoTraces(f *apptest.Fixture, terms searchTerms) {
 	f.Helper()
 	all := slices.DeleteFunc(f.AllRows(), func(row string) bool { // counters of networks, which many people share
 		return strings.HasPrefix(row, "throttles: ip:") || strings.HasPrefix(row, "throttles: forgotten:")
 	})
-	if found := apptest.RowsWith(all, left.texts...); len(found) > 0 {
+	if found := apptest.RowsWith(all, terms.texts...); len(found) > 0 {
 		f.Errorf("rows with what is personal are left:\n%s", strings.Join(found, "\n"))
 	}
-	for _, row := range apptest.RowsWith(all, left.ids...) {
+	for _, row := range apptest.RowsWith(all, terms.ids...) {
 		if !slices.Contains(keepIDs, tableOf(row)) {
 			f.Errorf("a row is left: %s", row)
 		}
@@ -219,8 +219,8 @@ func wantIntact(f *apptest.Fixture) {
 // the session, and the trails verify.
 func TestErase(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
-		p, left := populate(f)
-		wantTraces(f, left)
+		p, terms := populate(f)
+		wantTraces(f, terms)
 		wantExported(f, p)
 		wantIntact(f)
 		if !f.IsValid(p.Token) { // loads it into the memory of every node
@@ -231,7 +231,7 @@ func TestErase(t *testing.T) {
 		if apptest.Code(err) != doorward.CodeLastOwner || !strings.Contains(err.Error(), p.User.TenantID) {
 			f.Errorf("the last OWNER was erased: %v", err)
 		}
-		wantTraces(f, left)
+		wantTraces(f, terms)
 		heir := f.Join(p, doorward.RoleOwner)
 		done, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, strings.ToUpper(p.User.Email))
 		f.NoError(err)
@@ -241,7 +241,7 @@ func TestErase(t *testing.T) {
 		if f.IsValid(p.Token) {
 			f.Error("the session is still valid")
 		}
-		wantNoTraces(f, left)
+		wantNoTraces(f, terms)
 		wantIntact(f)
 		if !f.IsValid(heir.Token) {
 			f.Error("the session of another member has ended")

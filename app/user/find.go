@@ -78,8 +78,8 @@ func errNoTenant(id string) error {
 
 // Find returns the memberships of an address or user id, in all tenants or in the
 // one named. Errors: not_found.
-func (u *Users) Find(ctx context.Context, who, tenantID string) ([]doorward.User, error) {
-	id, err := u.accountID(ctx, who)
+func (u *Users) Find(ctx context.Context, addressOrID, tenantID string) ([]doorward.User, error) {
+	id, err := u.accountID(ctx, addressOrID)
 	if err != nil {
 		return nil, err
 	}
@@ -94,18 +94,18 @@ func (u *Users) Find(ctx context.Context, who, tenantID string) ([]doorward.User
 		}
 	}
 	if len(all) == 0 {
-		return nil, doorward.Fail(doorward.CodeNotFound, "Nobody with the address or id %s is in a tenant. \"doorward user list\" shows all.", who)
+		return nil, doorward.Fail(doorward.CodeNotFound, "Nobody with the address or id %s is in a tenant. \"doorward user list\" shows all.", addressOrID)
 	}
 	if len(found) == 0 {
-		return nil, doorward.Fail(doorward.CodeNotFound, "%s is not in that tenant. \"doorward user list\" shows who is where.", who)
+		return nil, doorward.Fail(doorward.CodeNotFound, "%s is not in that tenant. \"doorward user list\" shows who is where.", addressOrID)
 	}
 	return found, nil
 }
 
-func (u *Users) accountID(ctx context.Context, who string) (string, error) {
-	email, err := mailaddr.Parse(who)
+func (u *Users) accountID(ctx context.Context, addressOrID string) (string, error) {
+	email, err := mailaddr.Parse(addressOrID)
 	if err != nil {
-		return who, nil // an id
+		return addressOrID, nil // an id
 	}
 	account, err := u.db.Read().AccountByEmail(ctx, email)
 	if errors.Is(err, store.ErrNone) {

@@ -21,8 +21,7 @@ type Handover struct {
 // former owner may know its secret.
 const rotateWithin = 7 * 24 * time.Hour
 
-// faults returns what is wrong with the handover, as far as it can be checked without the
-// database.
+// faults returns the faults of the handover that can be found without the database.
 func (h Handover) faults(by doorward.Caller, target doorward.User) []doorward.FieldError {
 	switch {
 	case !h.Transfer && h.OwnerID != "":

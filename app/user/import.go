@@ -17,16 +17,16 @@ import (
 
 // Imported counts what an import has done, or in a dry run would do.
 type Imported struct {
-	Members         int             // who were added to the tenant
-	Accounts        int             // those of them who are new to the installation
+	Members         int             // people added to the tenant
+	Accounts        int             // accounts created for them; the others had one
 	WithoutPassword int             // accounts without a password, new or in no other tenant
-	PasswordKept    []roster.Person // whose account keeps its password, not the one of the list
-	Invitations     int64           // pending ones to these people, which are revoked
+	PasswordKept    []roster.Person // people whose account keeps its password, not that of the list
+	Invitations     int64           // pending invitations of these people, now revoked
 }
 
 // Import makes all people on the list members of the tenant, or none of them, and records an
-// event for each and for the tenant. An account in use keeps its password. A dry run does all
-// of it and rolls back. On SQLite nothing else can be written during an import: docs/import.md
+// event for each and for the tenant. An account in use keeps its password. A dry run does the
+// same and rolls back. On SQLite nothing else can be written during an import: docs/import.md
 // says how long that takes.
 //
 // Errors: a *roster.Error with all faults of the list, with the code already_member for
@@ -36,7 +36,7 @@ func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string,
 	if err := u.writer.Require(ctx, by, doorward.UserImport, on); err != nil {
 		return Imported{}, err
 	}
-	if err := u.compare(ctx, tenantID, list); err != nil {
+	if err := u.checkList(ctx, tenantID, list); err != nil {
 		return Imported{}, err
 	}
 	var done Imported
@@ -53,12 +53,12 @@ func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string,
 	return done, nil
 }
 
-// errDryRun rolls back what was only tried.
+// errDryRun rolls a dry run back.
 var errDryRun = errors.New("user: a dry run")
 
-// compare returns the faults of the list and the conflicts with the tenant as it is. It
-// takes no lock: a list with faults, most of which are found here, blocks nobody.
-func (u *Users) compare(ctx context.Context, tenantID string, list roster.List) error {
+// checkList returns the faults of the list and its conflicts with the tenant as it is. It
+// takes no lock, so a list with faults, most of which are found here, blocks nobody.
+func (u *Users) checkList(ctx context.Context, tenantID string, list roster.List) error {
 	if err := checkNotClosing(ctx, u.db.Read(), tenantID); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ type importing struct {
 	ctx      context.Context
 	tx       *access.Tx
 	tenantID string
-	last     int // line
+	last     int // line number of the last person in the file
 	done     Imported
 	faults   roster.Faults
 }
@@ -139,7 +139,7 @@ func (r *importing) add(p roster.Person) error {
 		ID: account.ID, Email: p.Email, Name: p.Name, Role: p.Role, Status: p.Status, TenantID: r.tenantID,
 		CreatedAt: r.tx.Now.Add(time.Duration(p.Line-r.last) * time.Microsecond), // lists keep the order of the file
 	})
-	if doorward.HasCode(err, doorward.CodeAlreadyMember) { // added since the list was compared with the tenant
+	if doorward.HasCode(err, doorward.CodeAlreadyMember) { // added since checkList
 		addAlreadyMember(&r.faults, p.Line)
 		return nil
 	}
@@ -155,10 +155,10 @@ func (r *importing) count(p roster.Person, account member.Account) {
 	if account.Created {
 		r.done.Accounts++
 	}
-	switch own := account.Created || account.Unused; {
-	case own && p.PasswordHash == "":
+	switch takesPassword := account.Created || account.Unused; {
+	case takesPassword && p.PasswordHash == "":
 		r.done.WithoutPassword++
-	case !own && p.PasswordHash != "":
+	case !takesPassword && p.PasswordHash != "":
 		r.done.PasswordKept = append(r.done.PasswordKept, p)
 	}
 }

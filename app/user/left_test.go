@@ -130,8 +130,8 @@ func TestImportOfARemovedPerson(t *testing.T) {
 		acme, owner := f.Tenant()
 		p, bare := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		hash := f.Account(p).PasswordHash
-		for _, gone := range []apptest.Person{p, bare} {
-			_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, gone.User, user.Handover{}, nil)
+		for _, member := range []apptest.Person{p, bare} {
+			_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, member.User, user.Handover{}, nil)
 			f.NoError(err)
 		}
 		list := roster.List{People: []roster.Person{
@@ -214,13 +214,13 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 func TestLeftBeforeTheUpgrade(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		left, member := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
-		left = signInWithBrowser(f, left.User.Email, apptest.FirstPassword)
-		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, left.User.ID) // as older versions did
-		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, left.User.ID)
-		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
+		leaver, member := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
+		leaver = signInWithBrowser(f, leaver.User.Email, apptest.FirstPassword)
+		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, leaver.User.ID) // as older versions did
+		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, leaver.User.ID)
+		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, leaver.User.ID, member.User.ID)
 		f.NoError(f.Node(0).Sweep(f.Context()))
-		if got := credentialsOf(f, left); got != withoutCredentials {
+		if got := credentialsOf(f, leaver); got != withoutCredentials {
 			f.Errorf("the account without a membership has %s", got)
 		}
 		f.SignIn(member.User.Email, apptest.FirstPassword)

@@ -113,8 +113,8 @@ func (u *Users) endMembership(ctx context.Context, tx *access.Tx, on doorward.Ob
 // clearIfOrphaned deletes the password and the known browsers of an account that is in
 // no tenant. The user sets a new password with the next invitation.
 func clearIfOrphaned(ctx context.Context, tx *access.Tx, id string) error {
-	left, err := tx.CountMemberships(ctx, id)
-	if err != nil || left > 0 {
+	remaining, err := tx.CountMemberships(ctx, id)
+	if err != nil || remaining > 0 {
 		return err
 	}
 	return tx.ClearCredentials(ctx, id)
@@ -135,7 +135,7 @@ func (u *Users) Resume(ctx context.Context, by doorward.Caller, target doorward.
 	return err
 }
 
-// SetRole gives the user another role; it ends no session and counts at once.
+// SetRole gives the user another role, which takes effect at once. It ends no session.
 // Errors are those of Edit.
 func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward.User, role doorward.Role) error {
 	_, _, err := u.Edit(ctx, by, target, Edit{Role: &role})
@@ -168,7 +168,7 @@ func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, previous 
 }
 
 // endAll ends the sessions, API keys, invitations and resets that depend on the
-// membership, and all proofs that were begun or remembered.
+// membership, and all challenges and remembered browsers of the account.
 func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err
@@ -182,8 +182,8 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	if err := tx.ForgetProofs(ctx, on.ID); err != nil {
 		return ended, err
 	}
-	left, err := tx.CountActiveMemberships(ctx, on.ID)
-	if err != nil || left > 0 {
+	remaining, err := tx.CountActiveMemberships(ctx, on.ID)
+	if err != nil || remaining > 0 {
 		return ended, err
 	}
 	return ended, tx.ExpireResets(ctx, on.ID)
@@ -203,8 +203,8 @@ func object(u doorward.User) doorward.Object {
 	return doorward.Object{Type: "user", ID: u.ID, TenantID: u.TenantID, Held: u.Role}
 }
 
-// step is one action of a change to a member. It gets the member as the steps
-// before have left it.
+// step is one action of a change to a member. write gets the member as the earlier steps
+// have left it.
 type step struct {
 	action doorward.Action
 	grants doorward.Role

@@ -29,7 +29,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, by doorward.Caller, id, state
 }
 
 // Message is a delivery, and what is sent with it. Only the times and the answers of attempts
-// are kept: the rest is made again, from the event and the webhook as they are now.
+// are stored. The rest is made again, from the event and the webhook as they are now.
 type Message struct {
 	Delivery doorward.WebhookDelivery
 	Webhook  doorward.Webhook
@@ -37,8 +37,8 @@ type Message struct {
 	signer   *signer // nil: the event is no longer kept, or the server lacks the master key
 }
 
-// Headers returns those of an attempt at the time, signed with the secrets in use now. There
-// is no signature if the event is no longer kept or the server lacks the master key.
+// Headers returns the headers of an attempt at the time, signed with the secrets in use now.
+// There is no signature if the event is no longer kept or the server lacks the master key.
 func (m Message) Headers(at time.Time) http.Header {
 	if m.signer == nil {
 		h := headers(m.Delivery.EventID, at, m.Body, signer{})
@@ -84,15 +84,15 @@ func (w *Webhooks) find(ctx context.Context, read store.Reader, by doorward.Call
 	return d, hook, err
 }
 
-// Retry tries a delivery again, whatever has become of it, and starts the schedule from the
+// Retry tries a delivery again, whatever its state, and starts the schedule from the
 // beginning. Errors: not_found, webhook_disabled.
 func (w *Webhooks) Retry(ctx context.Context, by doorward.Caller, id string) error {
 	d, _, err := w.find(ctx, w.db.Read(), by, id)
 	if err != nil {
 		return err
 	}
-	return w.change(ctx, by, doorward.WebhookRetry, d.WebhookID, func(tx *access.Tx, now doorward.Webhook) error {
-		if !now.Enabled {
+	return w.change(ctx, by, doorward.WebhookRetry, d.WebhookID, func(tx *access.Tx, hook doorward.Webhook) error {
+		if !hook.Enabled {
 			return doorward.Fail(doorward.CodeWebhookDisabled, "")
 		}
 		tx.Changed("deliveryId", "", id)
@@ -110,24 +110,24 @@ type Replay struct {
 
 // Replay queues events of the past for a webhook, the oldest first, at most
 // doorward.WebhookReplayMax, and returns how many. It searches for them before its transaction,
-// for which others have to wait. Errors: not_found, webhook_disabled, validation_failed.
+// since other writers wait for that. Errors: not_found, webhook_disabled, validation_failed.
 func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r Replay) (queued int64, err error) {
-	found, err := w.Get(ctx, by, id)
+	hook, err := w.Get(ctx, by, id)
 	if err != nil {
 		return 0, err
 	}
 	var events []string
-	faults := r.check(found)
-	if len(faults) == 0 && found.Enabled {
-		if events, err = w.db.Read().EventsToReplay(ctx, r.query(found)); err != nil {
+	faults := r.check(hook)
+	if len(faults) == 0 && hook.Enabled {
+		if events, err = w.db.Read().EventsToReplay(ctx, r.query(hook)); err != nil {
 			return 0, err
 		}
 	}
-	err = w.change(ctx, by, doorward.WebhookReplay, id, func(tx *access.Tx, now doorward.Webhook) error {
+	err = w.change(ctx, by, doorward.WebhookReplay, id, func(tx *access.Tx, hook doorward.Webhook) error {
 		switch {
 		case len(faults) > 0:
 			return doorward.InvalidFields(faults...)
-		case !now.Enabled:
+		case !hook.Enabled:
 			return doorward.Fail(doorward.CodeWebhookDisabled, "")
 		}
 		if queued, err = tx.QueueReplay(ctx, id, events); err != nil {
@@ -174,12 +174,12 @@ func (r Replay) check(w doorward.Webhook) (faults []doorward.FieldError) {
 const (
 	// testsAtOnce bounds the tests that a node makes at once.
 	testsAtOnce = 8
-	// testWithin leaves time to answer within 3 s.
-	testWithin = 2 * time.Second
+	// testTimeout leaves time to answer within 3 s.
+	testTimeout = 2 * time.Second
 )
 
-// Test sends an event webhook.test now, also to a webhook that is disabled, and returns what
-// came of it. A success within quickWithin makes the endpoint a healthy one. Errors: not_found,
+// Test sends an event webhook.test now, also to a webhook that is disabled, and returns the
+// attempt. A success within quickWithin makes the endpoint a healthy one. Errors: not_found,
 // master_key_missing, unavailable while too many tests are under way.
 func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doorward.DeliveryAttempt, error) {
 	select {
@@ -204,17 +204,17 @@ func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doo
 	if err != nil {
 		return doorward.DeliveryAttempt{}, err
 	}
-	posting, cancel := context.WithTimeout(ctx, testWithin)
+	posting, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	made, _ := w.post(posting, hook.URL, event.ID, body, signer)
-	if errors.Is(posting.Err(), context.DeadlineExceeded) && made.Status == 0 {
-		made.Error = LateForTest
+	attempt, _ := w.post(posting, hook.URL, event.ID, body, signer)
+	if errors.Is(posting.Err(), context.DeadlineExceeded) && attempt.Status == 0 {
+		attempt.Error = LateForTest
 	}
-	return made, w.change(ctx, by, doorward.WebhookTest, id, func(tx *access.Tx, _ doorward.Webhook) error {
-		tx.Changed("status", "", strconv.Itoa(made.Status))
-		if failure(made) != nil {
+	return attempt, w.change(ctx, by, doorward.WebhookTest, id, func(tx *access.Tx, _ doorward.Webhook) error {
+		tx.Changed("status", "", strconv.Itoa(attempt.Status))
+		if failure(attempt) != nil {
 			return nil
 		}
-		return tx.WebhookSucceeded(ctx, id, made.Ms < quickWithin.Milliseconds())
+		return tx.WebhookSucceeded(ctx, id, attempt.Ms < quickWithin.Milliseconds())
 	})
 }

@@ -22,26 +22,27 @@ import (
 )
 
 const (
-	// answerWithin is how long an endpoint has for its answer.
-	answerWithin = 15 * time.Second
+	// answerTimeout is how long an endpoint has for its answer.
+	answerTimeout = 15 * time.Second
 	// claimFor is longer than an attempt and the recording of its result.
 	claimFor = 30 * time.Second
-	// quickWithin is how long the answer of a healthy endpoint takes at most.
+	// quickWithin is how long a healthy endpoint takes to answer, at most.
 	quickWithin = time.Second
 	// writersAtOnce bounds the parallel transactions of the queue.
 	writersAtOnce = 8
-	// answerKept is how many bytes of an answer are stored.
-	answerKept = 1 << 10
-	// faultKept is how many bytes of the fault of a certificate are stored. The endpoint chooses
+	// maxStoredAnswer is how many bytes of an answer are stored.
+	maxStoredAnswer = 1 << 10
+	// maxStoredFault is how many bytes of the fault of a certificate are stored. The endpoint chooses
 	// the names in its certificate, up to 256 KiB (crypto/tls), and they are in the fault.
-	faultKept = 256
-	// attemptsKept bounds a row: there are more than the schedule has after a manual retry.
-	attemptsKept = 20
-	// retryAfterMax is the longest Retry-After that is heeded.
+	maxStoredFault = 256
+	// maxStoredAttempts is how many attempts of a delivery are stored, at most: after manual retries
+	// there may be more than the schedule has.
+	maxStoredAttempts = 20
+	// retryAfterMax is the longest pause that an endpoint can ask for by Retry-After.
 	retryAfterMax = 24 * time.Hour
 )
 
-// schedule has the pauses after failed attempts, each give or take a tenth.
+// schedule has the pauses after failed attempts, before jitter.
 var schedule = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
@@ -65,15 +66,15 @@ const (
 // counts counts attempts since the start of the process, for metrics.
 type counts struct{ delivered, retried, failed, dropped atomic.Uint64 }
 
-// Counts is what has become of attempts since the start of the process.
+// Counts has the numbers of attempts since the start of the process, by result.
 type Counts struct{ Delivered, Retried, Failed, Dropped uint64 }
 
-// Counts returns what has become of this process's attempts.
+// Counts returns the numbers of this process's attempts.
 func (w *Webhooks) Counts() Counts {
 	return Counts{w.counts.delivered.Load(), w.counts.retried.Load(), w.counts.failed.Load(), w.counts.dropped.Load()}
 }
 
-// Sending is how many attempts this process is making, and how many endpoints are slow.
+// Sending returns how many attempts this process is making, and how many endpoints are slow.
 func (w *Webhooks) Sending() outbox.Stats { return w.queue.Stats() }
 
 func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.QueuedDelivery, error) {
@@ -105,7 +106,7 @@ type claimed struct {
 	webhook doorward.Webhook
 	body    []byte
 	signer  signer
-	// unsent is why nothing can be sent now; empty: it can.
+	// unsent is why nothing can be sent now; empty if it can.
 	unsent string
 }
 
@@ -118,37 +119,35 @@ func (w *Webhooks) try(ctx context.Context, d store.QueuedDelivery, send outbox.
 	if err != nil || c == nil {
 		return err
 	}
-	made, wait := doorward.DeliveryAttempt{At: w.db.Now(), Error: c.unsent}, time.Duration(0)
+	attempt, wait := doorward.DeliveryAttempt{At: w.db.Now(), Error: c.unsent}, time.Duration(0)
 	if c.unsent == "" {
 		_ = send(ctx, func(ctx context.Context) error {
-			made, wait = w.post(ctx, c.webhook.URL, c.EventID, c.body, c.signer)
-			return failure(made)
+			attempt, wait = w.post(ctx, c.webhook.URL, c.EventID, c.body, c.signer)
+			return failure(attempt)
 		})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim expires and it is retried
 	}
-	return w.record(ctx, c, made, wait)
+	return w.record(ctx, c, attempt, wait)
 }
 
-// claim prepares the message, or returns nil when another worker has the delivery or nobody
-// gets it any more.
+// claim claims the delivery and prepares its message. It returns nil if another worker has the
+// delivery, or if the delivery was dropped or deleted.
 func (w *Webhooks) claim(ctx context.Context, d store.QueuedDelivery) (c *claimed, err error) {
 	err = w.upkeep(ctx, func(tx *store.Tx) error {
 		c = nil
-		taken, err := tx.ClaimDelivery(ctx, d, tx.Now.Add(claimFor))
-		if err != nil || !taken {
+		isClaimed, err := tx.ClaimDelivery(ctx, d, tx.Now.Add(claimFor))
+		if err != nil || !isClaimed {
 			return err
 		}
 		d := d
 		d.Tries++
-		now, err := tx.Delivery(ctx, d.ID)
-		if err != nil {
+		if d.WebhookDelivery, err = tx.Delivery(ctx, d.ID); err != nil {
 			return err
 		}
-		d.WebhookDelivery = now
-		open, err := w.dropUnlessOpen(ctx, tx, d)
-		if err != nil || !open {
+		isOpen, err := w.dropUnlessOpen(ctx, tx, d)
+		if err != nil || !isOpen {
 			return err
 		}
 		c, err = w.prepare(ctx, tx, d)
@@ -160,21 +159,22 @@ func (w *Webhooks) claim(ctx context.Context, d store.QueuedDelivery) (c *claime
 	return c, err
 }
 
-// dropUnlessOpen reports whether the webhook still gets events; else it drops the delivery.
-func (w *Webhooks) dropUnlessOpen(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (open bool, err error) {
+// dropUnlessOpen drops the delivery unless the webhook still gets events, and reports whether it
+// does: it must be enabled, and its tenant active.
+func (w *Webhooks) dropUnlessOpen(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (isOpen bool, err error) {
 	hook, err := tx.Webhook(ctx, d.WebhookID)
 	if err != nil {
 		return false, err
 	}
-	open = hook.Enabled
-	if open && hook.TenantID != "" {
+	isOpen = hook.Enabled
+	if isOpen && hook.TenantID != "" {
 		tenant, err := tx.Tenant(ctx, hook.TenantID)
 		if err != nil {
 			return false, err
 		}
-		open = tenant.Status == doorward.TenantActive
+		isOpen = tenant.Status == doorward.TenantActive
 	}
-	if open {
+	if isOpen {
 		return true, nil
 	}
 	w.counts.dropped.Add(1)
@@ -208,25 +208,25 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 }
 
 // post makes one attempt, and returns how long the endpoint asks to wait (Retry-After).
-func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signer) (made doorward.DeliveryAttempt, wait time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signer) (attempt doorward.DeliveryAttempt, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	now, began := w.db.Now(), time.Now()
-	made.At = now
+	attempt.At = now
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err == nil {
 		r.Header = headers(id, now, body, s)
 		var answer guard.Answer
 		if answer, err = w.client.Do(r); err == nil {
-			made.Status, made.Answer = answer.Status, storedText(answer.Body, answerKept)
+			attempt.Status, attempt.Answer = answer.Status, storedText(answer.Body, maxStoredAnswer)
 			wait = retryAfter(answer.Header.Get("Retry-After"), now)
 		}
 	}
-	made.Ms = time.Since(began).Milliseconds()
+	attempt.Ms = time.Since(began).Milliseconds()
 	if err != nil {
-		made.Error = describe(err)
+		attempt.Error = describe(err)
 	}
-	return made, wait
+	return attempt, wait
 }
 
 // headers returns the headers of a message, as Standard Webhooks names them.
@@ -255,7 +255,7 @@ func describe(err error) string {
 	case errors.As(err, &name):
 		return Unresolved
 	case errors.As(err, &certificate):
-		return NotTrusted + storedText([]byte(certificate.Err.Error()), faultKept)
+		return NotTrusted + storedText([]byte(certificate.Err.Error()), maxStoredFault)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return NotAccepted
 	case errors.Is(err, syscall.ECONNRESET):
@@ -270,7 +270,7 @@ func storedText(sent []byte, most int) string {
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
 
-// retryAfter reads the header: seconds, of however many digits, or a date (RFC 9110, section
+// retryAfter parses the header: a number of seconds, however large, or a date (RFC 9110, section
 // 10.2.3).
 func retryAfter(text string, now time.Time) time.Duration {
 	wait := time.Duration(0)
@@ -294,30 +294,30 @@ func failure(a doorward.DeliveryAttempt) error {
 
 // record stores the result of an attempt and the health of the endpoint. A status 410 disables
 // the webhook.
-func (w *Webhooks) record(ctx context.Context, c *claimed, made doorward.DeliveryAttempt, wait time.Duration) error {
+func (w *Webhooks) record(ctx context.Context, c *claimed, attempt doorward.DeliveryAttempt, wait time.Duration) error {
 	d := c.QueuedDelivery
-	d.Attempts = append(d.Attempts, made)
-	d.Attempts = d.Attempts[max(0, len(d.Attempts)-attemptsKept):]
-	pause := w.settle(&d, made, wait)
+	d.Attempts = append(d.Attempts, attempt)
+	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxStoredAttempts):]
+	pause := w.settle(&d, attempt, wait)
 	err := w.upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.FinishAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsent != "" {
 			return err
 		}
-		if failure(made) != nil {
+		if failure(attempt) != nil {
 			return tx.WebhookFailed(ctx, d.WebhookID)
 		}
-		return tx.WebhookSucceeded(ctx, d.WebhookID, made.Ms < quickWithin.Milliseconds())
+		return tx.WebhookSucceeded(ctx, d.WebhookID, attempt.Ms < quickWithin.Milliseconds())
 	})
-	if err == nil && made.Status == http.StatusGone {
+	if err == nil && attempt.Status == http.StatusGone {
 		err = w.disable(ctx, c.webhook, doorward.DisabledGone, nil)
 	}
 	return err
 }
 
 // settle sets the state that follows from an attempt, and returns the pause before the next.
-func (w *Webhooks) settle(d *store.QueuedDelivery, made doorward.DeliveryAttempt, wait time.Duration) time.Duration {
+func (w *Webhooks) settle(d *store.QueuedDelivery, attempt doorward.DeliveryAttempt, wait time.Duration) time.Duration {
 	switch {
-	case failure(made) == nil:
+	case failure(attempt) == nil:
 		d.State = doorward.DeliveryDone
 		w.counts.delivered.Add(1)
 		return 0
@@ -332,8 +332,8 @@ func (w *Webhooks) settle(d *store.QueuedDelivery, made doorward.DeliveryAttempt
 	return max(pause, wait)
 }
 
-// jitter is the pause, give or take a tenth, so that what failed together isn't tried
-// together.
+// jitter returns the pause, longer or shorter by up to a tenth, so that attempts that failed
+// together aren't repeated together.
 func jitter(pause time.Duration) time.Duration {
 	return time.Duration(float64(pause) * (0.9 + 0.2*rand.Float64()))
 }

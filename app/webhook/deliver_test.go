@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// TestLongCertificate: the fault of a certificate has the names in it, which the endpoint
-// chooses. They must not fill the database, nor the memory of the nodes that read the queue.
+// TestLongCertificate: the endpoint chooses the names in its certificate, which the error of
+// a bad certificate repeats. They must not fill the database, or the memory of the nodes that
+// read the queue.
 func TestLongCertificate(t *testing.T) {
 	got := describe(&tls.CertificateVerificationError{Err: errors.New(strings.Repeat("é\x00", 10_000))})
 	if !strings.HasPrefix(got, NotTrusted) || len(got) > 1024 || strings.Contains(got, "\x00") || !utf8.ValidString(got) {

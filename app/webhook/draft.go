@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/guard"
 )
 
-// Draft is a webhook, or a change of one, as somebody has typed it; nil fields stay.
+// Draft is a webhook, or a change of one, as somebody has typed it; nil fields stay unchanged.
 type Draft struct {
 	URL     *string
 	Events  *[]string
@@ -104,8 +104,8 @@ func checkEvents(events []string) (faults []doorward.FieldError) {
 	return faults
 }
 
-// checkURL returns the faults of a URL: address_refused where it leads to what may not be
-// reached.
+// checkURL returns the faults of a URL, such as address_refused if it leads to an address that
+// may not be reached.
 func (w *Webhooks) checkURL(ctx context.Context, text string) ([]doorward.FieldError, error) {
 	if text == "" {
 		return []doorward.FieldError{fault("/url", "required", "Say where the events go.")}, nil
@@ -115,7 +115,7 @@ func (w *Webhooks) checkURL(ctx context.Context, text string) ([]doorward.FieldE
 		return []doorward.FieldError{fault("/url", "invalid", "Write an absolute https URL of at most 2,048 bytes, without user, password and fragment.")}, nil
 	}
 	if err := w.client.Check(ctx, u); guard.IsRefused(err) {
-		return []doorward.FieldError{fault("/url", "address_refused", "Endpoints are reached by https, on public addresses only.")}, nil // not the cause: it would tell what internal names resolve to
+		return []doorward.FieldError{fault("/url", "address_refused", "Endpoints are reached by https, on public addresses only.")}, nil // without the cause, which would reveal what internal names resolve to
 	}
 	return nil, ctx.Err()
 }

@@ -30,7 +30,7 @@ type Secret struct{ bytes []byte }
 const (
 	secretPrefix = "whsec_"
 	publicPrefix = "whpk_"
-	// secretBytes: Standard Webhooks demands 24 to 64.
+	// secretBytes is the size of a secret. Standard Webhooks demands 24 to 64 bytes.
 	secretBytes = 32
 )
 
@@ -67,13 +67,13 @@ func (w *Webhooks) seal(ctx context.Context, tx *access.Tx, id string, fresh Sec
 	return s, err
 }
 
-// sealAgain returns the present secret, sealed as the previous one, and the new one.
+// sealAgain returns the current secret, sealed as the previous one, and the new secret, sealed.
 func (w *Webhooks) sealAgain(ctx context.Context, tx *access.Tx, id string, fresh Secret) (previous, secret []byte, err error) {
-	now, err := tx.WebhookSecrets(ctx, id)
+	stored, err := tx.WebhookSecrets(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	plain, err := w.master.Open(ctx, placeOf(id, "secret_sealed"), now.Secret)
+	plain, err := w.master.Open(ctx, placeOf(id, "secret_sealed"), stored.Secret)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func (w *Webhooks) sealAgain(ctx context.Context, tx *access.Tx, id string, fres
 
 // signer signs the messages to one endpoint.
 type signer struct {
-	secrets [][]byte // the present one, and the previous one while it is in use
+	secrets [][]byte // the current one, and the previous one while it is in use
 	key     ed25519.PrivateKey
 }
 
@@ -95,11 +95,11 @@ func (w *Webhooks) signer(ctx context.Context, read store.Reader, id string, now
 	if err != nil {
 		return s, err
 	}
-	present, err := w.master.Open(ctx, placeOf(id, "secret_sealed"), sealed.Secret)
+	current, err := w.master.Open(ctx, placeOf(id, "secret_sealed"), sealed.Secret)
 	if err != nil {
 		return s, err
 	}
-	s.secrets = [][]byte{present}
+	s.secrets = [][]byte{current}
 	if sealed.PreviousEnds != nil && now.Before(*sealed.PreviousEnds) {
 		previous, err := w.master.Open(ctx, placeOf(id, "previous_sealed"), sealed.Previous)
 		if err != nil {

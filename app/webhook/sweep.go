@@ -20,8 +20,8 @@ const batch = 500
 
 var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 
-// Sweep sends notices, disables what has failed for too long, and deletes old deliveries.
-// Several nodes may do so at the same time.
+// Sweep sends notices, disables webhooks that have failed for too long, and deletes old
+// deliveries. Several nodes may do so at the same time.
 func (w *Webhooks) Sweep(ctx context.Context) error {
 	var errs []error
 	for i := range slices.Backward(noticesAfter) {
@@ -55,7 +55,7 @@ func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
 }
 
 // notify mails the managers of the webhook that it is failing. due reports whether that mail
-// hasn't been sent yet, and marks it as sent.
+// still has to be sent, and marks it as sent.
 func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*access.Tx) (bool, error)) error {
 	_, err := w.writer.Do(ctx, system, doorward.WebhookFailing, object(hook), func(tx *access.Tx) error {
 		isDue, err := due(tx)
@@ -72,7 +72,7 @@ func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*
 
 // disable disables the webhook, drops its pending deliveries, and mails its managers. due is
 // as for notify; nil means that it is due.
-func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorward.DisabledReason, due func(*access.Tx) (bool, error)) error {
+func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, reason doorward.DisabledReason, due func(*access.Tx) (bool, error)) error {
 	_, err := w.writer.Do(ctx, system, doorward.WebhookDisable, object(hook), func(tx *access.Tx) error {
 		isDue := true
 		err := lock(ctx, tx, hook.TenantID)
@@ -80,14 +80,14 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorw
 			isDue, err = due(tx)
 		}
 		if err == nil && isDue {
-			isDue, err = tx.DisableWebhook(ctx, hook.ID, why)
+			isDue, err = tx.DisableWebhook(ctx, hook.ID, reason)
 		}
 		if err != nil || !isDue {
 			tx.SkipEvent()
 			return err
 		}
 		tx.Changed("url", "", withoutQuery(hook.URL))
-		tx.Changed("reason", "", string(why))
+		tx.Changed("reason", "", string(reason))
 		if _, err := tx.DropDeliveries(ctx, hook.ID); err != nil {
 			return err
 		}
@@ -99,8 +99,8 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorw
 // managers are the roles that get mails about a tenant's webhooks.
 var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
 
-// managersNotified bounds the mails to holders of one role.
-const managersNotified = 100
+// maxManagers bounds the mails to holders of one role.
+const maxManagers = 100
 
 func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhook, kind store.MailKind) error {
 	if hook.TenantID == "" {
@@ -110,7 +110,7 @@ func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhoo
 		return tx.Notify(ctx, kind, w.mailTo)
 	}
 	for _, role := range managers {
-		page, err := tx.UserPage(ctx, hook.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: managersNotified})
+		page, err := tx.UserPage(ctx, hook.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: maxManagers})
 		if err != nil {
 			return err
 		}

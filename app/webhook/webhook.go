@@ -1,4 +1,4 @@
-// Package webhook manages endpoints that get events, and delivers to them, as Standard
+// Package webhook manages endpoints that get events, and delivers events to them, as Standard
 // Webhooks 1.0.0 says (https://www.standardwebhooks.com).
 //
 // A delivery is a row that is written with the event, in the same transaction (see
@@ -126,8 +126,8 @@ func lock(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return tx.LockMasterKeys(ctx)
 }
 
-// change runs write on a webhook of the caller's, read again under lock. Errors: not_found, those
-// of write.
+// change runs write on a webhook that the caller manages, read again under lock. Errors:
+// not_found, those of write.
 func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.Action, id string, write func(*access.Tx, doorward.Webhook) error) error {
 	found, err := w.Get(ctx, by, id)
 	if err != nil {
@@ -137,11 +137,11 @@ func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.
 		if err := lock(ctx, tx, by.TenantID); err != nil {
 			return err
 		}
-		now, err := find(ctx, tx.Reader, by, id)
+		hook, err := find(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
 		}
-		return write(tx, now)
+		return write(tx, hook)
 	})
 	return err
 }
@@ -238,8 +238,8 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 }
 
 // Delete deletes a webhook. Its deliveries, which can be many, are deleted afterwards in
-// batches: at once, or by the next Sweep. If versions are given it is deleted only in one of
-// them. Errors: not_found, precondition_failed.
+// batches, by Run or the next Sweep. If versions are given, the webhook must have one of them.
+// Errors: not_found, precondition_failed.
 func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string, versions ...string) error {
 	err := w.change(ctx, by, doorward.WebhookDelete, id, func(tx *access.Tx, was doorward.Webhook) error {
 		if err := doorward.CheckVersion(was.Version(), versions); err != nil {
@@ -257,8 +257,8 @@ func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string, ve
 	return err
 }
 
-// Rotate gives the webhook a new secret. Until the grace is over messages are signed with
-// both. Errors: not_found, master_key_missing, validation_failed.
+// Rotate gives the webhook a new secret. Until the grace is over, messages are signed with the
+// old and the new one. Errors: not_found, master_key_missing, validation_failed.
 func (w *Webhooks) Rotate(ctx context.Context, by doorward.Caller, id string, graceHours *int64) (Issued, error) {
 	grace := int64(doorward.WebhookGraceHours)
 	if graceHours != nil {
@@ -287,7 +287,7 @@ func (w *Webhooks) Rotate(ctx context.Context, by doorward.Caller, id string, gr
 	return Issued{after, fresh}, err
 }
 
-// checkQuota applies to tenants: the operator's own webhooks have none.
+// checkQuota checks the quota of a tenant; the operator's own webhooks have none.
 func checkQuota(ctx context.Context, tx *access.Tx, tenantID string, have int64) error {
 	if tenantID == "" {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// receiver is an endpoint that remembers the ids of what has come.
+// receiver is an endpoint that remembers the ids of the messages it has received.
 type receiver struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -107,8 +107,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: a longer pause than that of the schedule is heeded, up to a day, in each of
-// its forms.
+// TestRetryAfter: if an endpoint asks for a longer pause than that of the schedule, in either
+// form, the pause is that long, up to a day.
 func TestRetryAfter(t *testing.T) {
 	clock := apptest.NewStoppedClock()
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
@@ -173,8 +173,8 @@ func TestFailingForDays(t *testing.T) {
 	})
 }
 
-// TestTakenOver: a node that dies during an attempt loses nothing. Another one repeats it
-// once the claim is over, with the same id, and not before.
+// TestTakenOver: if a node dies during an attempt, another node repeats it with the same id once
+// the claim is over, and not before.
 func TestTakenOver(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		f.AddNode(apptest.NoLimits, clock.Now)
@@ -344,13 +344,13 @@ func TestAtMostTwenty(t *testing.T) {
 	}
 }
 
-// TestDeliveriesGoInBatches: a sweep deletes the deliveries of a deleted webhook, and those that
-// are finished and old, also when they don't fit into one batch; others stay.
+// TestDeliveriesGoInBatches: a sweep deletes the deliveries of a deleted webhook, and finished
+// deliveries that are old, also when they don't fit into one batch. Other deliveries stay.
 func TestDeliveriesGoInBatches(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
-		gone, stays := createHook(f, owner.Caller, "http://localhost:1/", "user.*"), createHook(f, owner.Caller, "http://localhost:1/", "user.*")
+		deleted, other := createHook(f, owner.Caller, "http://localhost:1/", "user.*"), createHook(f, owner.Caller, "http://localhost:1/", "user.*")
 		queue := func(w doorward.Webhook, n int) {
 			ids, err := f.DB.Read().EventsToReplay(f.Context(), store.Replay{TenantID: w.TenantID, Actions: []doorward.Action{doorward.UserInvite}, Limit: 1})
 			f.NoError(err)
@@ -363,25 +363,25 @@ func TestDeliveriesGoInBatches(t *testing.T) {
 				return nil
 			}))
 		}
-		queue(gone, 501)
-		queue(stays, 501)
-		f.NoError(f.Node(0).Webhooks.Delete(f.Context(), owner.Caller, gone.ID))
-		if _, err := f.Node(1).Webhooks.Get(f.Context(), owner.Caller, gone.ID); !doorward.HasCode(err, doorward.CodeNotFound) {
+		queue(deleted, 501)
+		queue(other, 501)
+		f.NoError(f.Node(0).Webhooks.Delete(f.Context(), owner.Caller, deleted.ID))
+		if _, err := f.Node(1).Webhooks.Get(f.Context(), owner.Caller, deleted.ID); !doorward.HasCode(err, doorward.CodeNotFound) {
 			t.Errorf("the deleted webhook is still there: %v", err)
 		}
 		f.NoError(f.Node(1).Webhooks.Sweep(f.Context()))
-		if _, err := f.DB.Read().Webhook(f.Context(), gone.ID); !errors.Is(err, store.ErrNone) || len(deliveries(f, gone)) > 0 || len(deliveries(f, stays)) != 200 { // a full page
-			t.Errorf("after the sweep: %v, %d and %d deliveries", err, len(deliveries(f, gone)), len(deliveries(f, stays)))
+		if _, err := f.DB.Read().Webhook(f.Context(), deleted.ID); !errors.Is(err, store.ErrNone) || len(deliveries(f, deleted)) > 0 || len(deliveries(f, other)) != 200 { // a full page
+			t.Errorf("after the sweep: %v, %d and %d deliveries", err, len(deliveries(f, deleted)), len(deliveries(f, other)))
 		}
 		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
-			_, err := tx.DropDeliveries(f.Context(), stays.ID)
+			_, err := tx.DropDeliveries(f.Context(), other.ID)
 			return err
 		}))
 		clock.Move(31 * 24 * time.Hour)
-		queue(stays, 2)
+		queue(other, 2)
 		f.NoError(f.Node(1).Webhooks.Sweep(f.Context()))
-		if left := deliveries(f, stays); len(left) != 2 {
-			t.Errorf("%d deliveries are left", len(left))
+		if remaining := deliveries(f, other); len(remaining) != 2 {
+			t.Errorf("%d deliveries are left", len(remaining))
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 // zero a host is slow. So one slow answer makes an unknown host slow, but not one that
 // has answered quickly before. Of endpoints only the last try counts.
 type hosts struct {
-	endpoints bool // see Queue.Endpoints
+	endpoints bool           // see Queue.Endpoints
 	known     map[string]int // score by host
 	slow      int            // how many of the known hosts are slow
 	// took has the durations of the newest successes, of all hosts.

@@ -22,7 +22,7 @@ const (
 // and in the gateway.
 type QueryLimiter struct {
 	open      atomic.Int64
-	lastReply atomic.Int64 // time since epoch: the last reply, or the start of the oldest open query
+	lastReply atomic.Int64 // time since epoch: the last reply, or a later start of a query while no other was open
 }
 
 // epoch is the origin of the monotonic clock.

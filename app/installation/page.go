@@ -36,7 +36,7 @@ func (i *Installation) MakeLink(ctx context.Context, by doorward.Caller) (token 
 	return token, ends, err
 }
 
-// OpenPage uses up the token of a link and returns that of the page it opens. Errors:
+// OpenPage uses up the token of a link and returns the token of the page. Errors:
 // invalid_code; too_many_attempts after many unknown tokens from the client's network.
 func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text string) (token secret.Token, err error) {
 	link, err := secret.Parse(text)

@@ -110,7 +110,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	return Joined{user, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// recordRefusal is access.Writer.RecordIfRefusal for the acceptance of the invitation.
+// recordRefusal records the error if it is a refusal of the acceptance, and returns it.
 func (i *Invitations) recordRefusal(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
 	return i.writer.RecordIfRefusal(ctx, by, doorward.InvitationAccept, object(inv), err)
 }

@@ -76,8 +76,8 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 	return err
 }
 
-// change is access.Writer.Do with the invitation as it is under the lock on the tenant: a
-// change of its role may have given it a higher one.
+// change decides and runs write, as access.Writer.Do does, but decides again on the invitation
+// as it is under the lock on the tenant: by then it may have a higher role.
 func (i *Invitations) change(ctx context.Context, by doorward.Caller, action doorward.Action, inv doorward.Invitation, write func(*access.Tx) error) (doorward.Revocation, error) {
 	return i.writer.DoAll(ctx, by, access.Operation{
 		Action: action, On: object(inv), Write: write,

@@ -46,9 +46,9 @@ func CheckOperator(d OperatorDraft) error {
 		return doorward.Invalid("/expires", "out_of_range", "Say in how many days the key expires, such as 90d.")
 	}
 	all := actionNames(doorward.OperatorPermissions())
-	for _, may := range d.May {
-		if !slices.Contains(all, may) {
-			return doorward.Invalid("/may", "invalid", fmt.Sprintf("An operator key can't be limited to %q. It can be limited to %s.", may, strings.Join(all, ", ")))
+	for _, permission := range d.May {
+		if !slices.Contains(all, permission) {
+			return doorward.Invalid("/may", "invalid", fmt.Sprintf("An operator key can't be limited to %q. It can be limited to %s.", permission, strings.Join(all, ", ")))
 		}
 	}
 	return nil
@@ -69,20 +69,20 @@ func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d 
 	hash := key.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
-		made := store.OperatorKey{ID: id, Name: d.Name, CreatedAt: tx.Now}
+		row := store.OperatorKey{ID: id, Name: d.Name, CreatedAt: tx.Now}
 		tx.Changed("name", "", d.Name)
-		for _, may := range sorted(d.May) {
-			made.May = append(made.May, doorward.Action(may))
+		for _, permission := range sorted(d.May) {
+			row.May = append(row.May, doorward.Action(permission))
 		}
 		if len(d.May) > 0 {
 			tx.Changed("may", "", strings.Join(sorted(d.May), " "))
 		}
 		if d.Expires > 0 {
 			end := tx.Now.Add(d.Expires)
-			made.ExpiresAt = &end
+			row.ExpiresAt = &end
 			tx.Changed("expiresAt", "", end.Format(time.RFC3339))
 		}
-		return tx.InsertOperatorKey(ctx, made, hash[:])
+		return tx.InsertOperatorKey(ctx, row, hash[:])
 	})
 	if err != nil {
 		return "", err

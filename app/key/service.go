@@ -20,7 +20,7 @@ const ServicePrefix = "dws_"
 // ServiceDraft is a service key as an operator has typed it.
 type ServiceDraft struct {
 	Name    string
-	May     []string // of doorward.ServicePermissions
+	May     []string // permissions of doorward.ServicePermissions
 	Tenants []string // ids; none: all tenants
 }
 
@@ -34,9 +34,9 @@ func CheckService(d ServiceDraft) error {
 	if len(d.May) == 0 {
 		return doorward.Invalid("/may", "required", "Say what the key may do: "+strings.Join(all, ", ")+".")
 	}
-	for _, may := range d.May {
-		if !slices.Contains(all, may) {
-			return doorward.Invalid("/may", "invalid", fmt.Sprintf("A service key can't have %q. It can have %s.", may, strings.Join(all, ", ")))
+	for _, permission := range d.May {
+		if !slices.Contains(all, permission) {
+			return doorward.Invalid("/may", "invalid", fmt.Sprintf("A service key can't have %q. It can have %s.", permission, strings.Join(all, ", ")))
 		}
 	}
 	return nil
@@ -55,11 +55,11 @@ func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceD
 	if err := CheckService(d); err != nil {
 		return secret.Key{}, err
 	}
-	made := secret.NewKey(ServicePrefix)
-	hash := made.Hash()
+	key := secret.NewKey(ServicePrefix)
+	hash := key.Hash()
 	s := doorward.ServiceKey{ID: doorward.NewID(doorward.PrefixKey), Name: d.Name, Tenants: sorted(d.Tenants)}
-	for _, may := range sorted(d.May) {
-		s.May = append(s.May, doorward.Action(may))
+	for _, permission := range sorted(d.May) {
+		s.May = append(s.May, doorward.Action(permission))
 	}
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(s.ID), func(tx *access.Tx) error {
 		for _, id := range s.Tenants {
@@ -78,7 +78,7 @@ func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceD
 	if err != nil {
 		return secret.Key{}, err
 	}
-	return made, nil
+	return key, nil
 }
 
 // sorted returns each text once, sorted.

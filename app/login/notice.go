@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// noticeWindow: one client causes at most one mail in this time. A program that
+// noticeWindow is the time in which one client causes at most one mail. A program that
 // signs in without keeping cookies is a new browser each time.
 const noticeWindow = 24 * time.Hour
 
@@ -29,8 +29,8 @@ func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Accou
 	if err != nil || t.Hits > 1 {
 		return err
 	}
-	before, err := tx.SignedInBefore(ctx, account.ID)
-	if err != nil || !before {
+	signedInBefore, err := tx.SignedInBefore(ctx, account.ID)
+	if err != nil || !signedInBefore {
 		return err
 	}
 	t, err = tx.HitThrottle(ctx, "newcomers:"+account.ID, noticeWindow)
@@ -41,9 +41,9 @@ func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Accou
 	return tx.Notify(ctx, store.MailSignedIn, account.Email)
 }
 
-// newBrowserBucket names the bucket of one client of the account by a hash, which
-// reveals neither. When trust in browsers ends, the generation changes, and with it
-// the bucket: the next login leads to a mail again.
+// newBrowserBucket returns the name of the throttle for one client of the account: a hash, so
+// that it reveals neither of them. When trust in browsers ends, the generation changes, and with
+// it the bucket, so the next login leads to a mail again.
 func newBrowserBucket(account doorward.Account, by doorward.Caller) string {
 	client := sha256.Sum256([]byte(account.ID + " " + strconv.FormatInt(account.Generation, 10) + " " + credential.Network(by.IP) + " " + by.UserAgent))
 	return "newcomer:" + hex.EncodeToString(client[:16])

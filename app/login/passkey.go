@@ -29,7 +29,7 @@ func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun fac
 
 // WithPasskey signs in with a passkey alone, to the tenant that WithPassword would choose. The
 // session has assurance level 2, since a passkey has verified its user. Errors:
-// challenge_over, invalid_code, too_many_attempts, and only with the right passkey those of
+// challenge_over, invalid_code, too_many_attempts; only after a valid passkey the errors of
 // WithPassword about the membership and the tenant.
 func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, tenantID string) (Outcome, error) {
 	c, err := l.factors.OpenUsernameless(ctx, token)
@@ -54,7 +54,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, in.tenantID) })
 }
 
-// refusePasskey is refuse for an answer that may belong to no account.
+// refusePasskey does what refuse does, for an answer that may not belong to any account.
 func (l *Login) refusePasskey(ctx context.Context, a challengedAttempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeInvalidCode {

@@ -12,10 +12,10 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// WithPassword signs in by an address and its password, to the tenant named or, when
-// that is empty, the one used last, or else that of the oldest membership that can be
-// used. Errors: invalid_credentials, too_many_attempts, and only after a correct
-// password membership_suspended, tenant_frozen, tenant_closing.
+// WithPassword signs in by an address and its password, to the tenant with the id. If tenantID
+// is empty, it signs in to the tenant used last, or else to that of the oldest membership that
+// can be used. Errors: invalid_credentials, too_many_attempts; only after a correct password
+// membership_suspended, tenant_frozen, tenant_closing.
 func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, password, tenantID string) (Outcome, error) {
 	proof, err := l.verifier.Check(ctx, by, email, password)
 	if err != nil {

@@ -97,8 +97,8 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.c.TenantID) })
 }
 
-// WithFirst completes a sign-in by the first code of the TOTP that the challenge has let
-// the person set up. Errors: not_found for an enrolment that is over, and those of
+// WithFirst completes a sign-in by the first code of the authenticator app that the person has
+// set up with the challenge. Errors: not_found for an enrolment that is over, and those of
 // WithSecond.
 func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, code string) (Outcome, factor.Confirmed, error) {
 	return l.withFirst(ctx, by, token, func(c factor.Challenge) (factor.FirstFactor, error) {
@@ -106,7 +106,8 @@ func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, co
 	})
 }
 
-// WithFirstPasskey is WithFirst by a passkey, whose name may be empty.
+// WithFirstPasskey does what WithFirst does, with a passkey instead of a code. The name of the
+// passkey may be empty.
 func (l *Login) WithFirstPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Outcome, factor.Confirmed, error) {
 	return l.withFirst(ctx, by, token, func(c factor.Challenge) (factor.FirstFactor, error) {
 		return l.factors.TryFirstPasskey(ctx, by, c, response, name)

@@ -104,11 +104,11 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // failed mail is recorded in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverForSubject tries the due mails about a subject once, each with the timeout within.
-// All others are left to Run: there may be many, to hosts that don't answer. The error is as
-// in Deliver.
-func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, within time.Duration) error {
-	only := outbox.Queue[store.Mail]{
+// DeliverForSubject tries the due mails about a subject once, each within the timeout. It leaves
+// all other mails to Run: there may be many, to hosts that don't answer. The error is as in
+// Deliver.
+func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, timeout time.Duration) error {
+	queue := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
 			return m.db.Read().DueMailsOf(ctx, subjectID, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 		},
@@ -116,14 +116,14 @@ func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, within t
 		Try: func(ctx context.Context, row store.Mail, send outbox.Send) error {
 			return m.try(ctx, row, func(ctx context.Context, deliver func(context.Context) error) error {
 				return send(ctx, func(ctx context.Context) error {
-					ctx, cancel := context.WithTimeout(ctx, within)
+					ctx, cancel := context.WithTimeout(ctx, timeout)
 					defer cancel()
 					return deliver(ctx)
 				})
 			})
 		},
 	}
-	return only.Drain(ctx)
+	return queue.Drain(ctx)
 }
 
 // Sending returns how many mails this process is sending, and how many domains are slow.
@@ -137,8 +137,8 @@ func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int
 	return due(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 }
 
-// job takes the domain of the recipient as the host, so that a slow mail server delays only
-// the mails to its own domain.
+// job describes the mail to the outbox. The host is the recipient's domain, so that a slow mail
+// server delays only the mails to its own domain.
 func job(row store.Mail) outbox.Job {
 	domain := mailaddr.Domain(row.Recipient)
 	return outbox.Job{ID: row.ID, Due: row.NextAt, Urgent: row.Kind.Urgent(), Share: row.Share, Host: domain}
@@ -211,7 +211,7 @@ func (m *Mail) send(ctx context.Context, row store.Mail, rendered *renderedMail,
 	})
 }
 
-// transmit records in the trace whether an error is permanent, but not the mail
+// transmit sends the message. The trace shows whether an error is permanent, but not the mail
 // server's reply, which may repeat an address.
 func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	ctx, span := trace.Start(ctx, "mail.send")
@@ -240,8 +240,8 @@ func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
 	}
 }
 
-// keepFor is how long finished mails are kept. Those of invitations stay beyond that, since
-// the API shows their state, but without addresses.
+// keepFor is how long finished mails are kept. Mails of invitations are kept longer, without
+// the addresses, since the API shows their state.
 const keepFor = 24 * time.Hour
 
 // Sweep deletes finished mails, or removes the addresses in them, after keepFor.
@@ -322,8 +322,8 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 	return renderMail(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
-// resetLink has the token in its fragment, which is in no log, and returnTo in its
-// query. returnTo was checked when the mail was queued, and is checked again
+// resetLink returns a link with the token in its fragment, which is in no log, and returnTo in
+// its query. returnTo was checked when the mail was queued, and is checked again
 // before each redirect.
 func (m *Mail) resetLink(returnTo, token string) string {
 	link := m.baseURL + "/reset"

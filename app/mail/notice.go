@@ -296,7 +296,7 @@ func changeOf(e doorward.Event, field string) doorward.Change {
 	return doorward.Change{}
 }
 
-// site is the base URL without its scheme.
+// site returns the base URL without its scheme.
 func (m *Mail) site() string {
 	_, site, _ := strings.Cut(m.baseURL, "://")
 	return site

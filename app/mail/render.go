@@ -156,7 +156,7 @@ func (r *renderedMail) subject() string {
 	return string(s[:maxSubject-1]) + "…"
 }
 
-// text is the plain text: wrapped paragraphs, links and codes on their own lines.
+// text returns the plain text: wrapped paragraphs, with links and codes on their own lines.
 func (r *renderedMail) text() string {
 	blocks := []string{wrap(r.Greeting)}
 	for _, p := range r.Paragraphs {
@@ -186,8 +186,8 @@ func nonEmpty(blocks []string) (all []string) {
 	return all
 }
 
-// columns is the width of the plain text. RFC 3676, section 4.2, has 78 at most; the rest is
-// room for quoting.
+// columns is the width of the plain text. RFC 3676, section 4.2, allows 78; two are left for
+// quoting.
 const columns = 76
 
 // wrap breaks a paragraph into lines of two words or more: a name alone on a line

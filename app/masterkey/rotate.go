@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// resealBatch is how many values are sealed again in one transaction.
-const resealBatch = 100
+// batchSize is how many values are sealed again in one transaction.
+const batchSize = 100
 
 // Rotate makes next the current master key in place of old, seals again with next what is sealed
 // with old, and returns the number of such values. Called again, it finishes a rotation that
@@ -95,20 +95,20 @@ func checkCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
 // resealAll goes through all values once: since replace has committed, nothing more is
 // sealed with the old key.
 func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (total int, err error) {
-	var done []store.Sealed
-	for last := (store.Sealed{}); ; last = done[len(done)-1] {
-		done, err = k.resealSome(ctx, ring, next, last)
-		total += len(done)
-		if err != nil || len(done) == 0 {
+	var batch []store.Sealed
+	for last := (store.Sealed{}); ; last = batch[len(batch)-1] {
+		batch, err = k.resealBatch(ctx, ring, next, last)
+		total += len(batch)
+		if err != nil || len(batch) == 0 {
 			return total, err
 		}
 	}
 }
 
-// resealSome seals the next values after the given one again, and returns them.
-func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key, after store.Sealed) (all []store.Sealed, err error) {
+// resealBatch seals the next values after the given one again, and returns them.
+func (k *Keys) resealBatch(ctx context.Context, ring *seal.Ring, next seal.Key, after store.Sealed) (all []store.Sealed, err error) {
 	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		if all, err = tx.SealedWithOtherKeys(ctx, seal.HeaderOf(next.ID()), after, resealBatch); err != nil {
+		if all, err = tx.SealedWithOtherKeys(ctx, seal.HeaderOf(next.ID()), after, batchSize); err != nil {
 			return err
 		}
 		for _, s := range all {

@@ -93,7 +93,7 @@ func (h *hosts) succeeded(took time.Duration) {
 	h.next = (h.next + 1) % maxSamples
 }
 
-// slowAfter is how long a try may take before it counts as slow.
+// slowAfter returns how long a try may take before it counts as slow.
 func (h *hosts) slowAfter() time.Duration {
 	if h.endpoints {
 		return slowAtLeast

@@ -61,9 +61,9 @@ const (
 	minOfShare = 8
 )
 
-// add keeps work unless it is known already. It returns false when the share has
-// used up its part of the memory.
-func (w *waiting[T]) add(work T, job Job, slow bool) (kept bool) {
+// add adds work, unless it is known already. It returns false if the share has used up its part
+// of the memory.
+func (w *waiting[T]) add(work T, job Job, slow bool) (ok bool) {
 	if _, known := w.ids[job.ID]; known {
 		return true
 	}

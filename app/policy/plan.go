@@ -136,7 +136,7 @@ func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield
 	return nil
 }
 
-// matrix has a cell for each role and each action that roles grant.
+// matrix returns a cell for each role and each action that roles grant.
 func (t trial) matrix(tenantID string) (all []Cell) {
 	for _, role := range t.current.Roles() {
 		was, would := t.was.OfRole(tenantID, role), t.would.OfRole(tenantID, role)

@@ -254,8 +254,8 @@ type Changed struct {
 
 // Put adds a version, which is in force on every node when Put returns. If the same text and
 // mode are already in force and neither version needs a confirmation, there is no new version.
-// tags are those of the versions that the caller has seen; none for any. Errors:
-// validation_failed, precondition_failed, forbidden, unavailable.
+// If there are tags, the version in force must have one of them. Errors: validation_failed,
+// precondition_failed, forbidden, unavailable.
 func (p *Policies) Put(ctx context.Context, by doorward.Caller, d Draft, tags []string) (Changed, error) {
 	if err := d.check(); err != nil {
 		return Changed{}, err

@@ -21,8 +21,10 @@ const (
 // hangs, each check would wait for its full timeout, and they would pile up here
 // and in the gateway.
 type QueryLimiter struct {
-	open      atomic.Int64
-	lastReply atomic.Int64 // time since epoch: the last reply, or a later start of a query while no other was open
+	open atomic.Int64
+	// lastReply is the time of the last reply since epoch. A query that begins while no other is
+	// open sets it, too, so that silence counts from there.
+	lastReply atomic.Int64
 }
 
 // epoch is the origin of the monotonic clock.

@@ -68,7 +68,7 @@ func parsePermissions(m *doorward.Model, typed []string) (all []doorward.Action,
 
 // Create adds a role to the caller's tenant. Errors: forbidden for permissions that the
 // caller lacks, too_many_roles, validation_failed.
-func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made Role, err error) {
+func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (created Role, err error) {
 	permissions, faults := parsePermissions(by.Rules.Model(), d.Permissions)
 	faults = slices.Concat(checkName(d.Name), doorward.CheckAbout("/about", d.About, doorward.RoleAboutMax), faults)
 	c := doorward.CustomRole{ID: doorward.NewID(doorward.PrefixRole), Name: doorward.Role(d.Name), About: d.About, Permissions: permissions}
@@ -87,13 +87,13 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 			if err := insert(ctx, tx, by.TenantID, c); err != nil {
 				return err
 			}
-			if made, err = get(ctx, tx.Reader, by.TenantID, c.ID); err != nil {
+			if created, err = get(ctx, tx.Reader, by.TenantID, c.ID); err != nil {
 				return err
 			}
-			return tx.KeepAnswer(ctx, made)
+			return tx.KeepAnswer(ctx, created)
 		},
 	})
-	return made, err
+	return created, err
 }
 
 // objectUnderLock returns a function that reads the object under the lock on the tenant: the

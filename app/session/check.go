@@ -24,7 +24,7 @@ func (s *Sessions) Check(ctx context.Context, token secret.Token) (doorward.Prin
 	return s.load(ctx, hash)
 }
 
-// CheckText is Check for text that may be no token.
+// CheckText is Check for text that may not be a token.
 func (s *Sessions) CheckText(ctx context.Context, text string) (doorward.Principal, error) {
 	token, err := secret.Parse(text)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *Sessions) CheckText(ctx context.Context, text string) (doorward.Princip
 	return s.Check(ctx, token)
 }
 
-// Remembered is Check from memory alone, without allocation; false means that
-// Check must be called.
+// Remembered does what Check does, from memory alone and without allocation. If it returns
+// false, Check must be called.
 func (s *Sessions) Remembered(token secret.Token) (doorward.Principal, bool) {
 	return s.remembered(token.Hash())
 }

@@ -46,8 +46,8 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 	return err
 }
 
-// destroy first makes a restore impossible. Then it runs step by step, each in its own
-// transactions, so that others can write in between.
+// destroy first makes a restore impossible. Then it takes several steps, each in transactions
+// of its own, so that other callers can write in between.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
 	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {

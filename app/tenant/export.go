@@ -155,7 +155,7 @@ func (d *document) value(v any) {
 	d.text(string(text))
 }
 
-// The names are those of the API where it has the same members.
+// Members have the same names as in the API, if it has them.
 
 type exportedTenant struct {
 	ID        string           `json:"id"`

@@ -111,7 +111,7 @@ func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	return doorward.CheckVersion(member.Version(), r.Versions)
 }
 
-// finish sees the member as the edit has left it.
+// finish keeps the member as the edit has left it, for the result.
 func (r *editing) finish(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
 	r.after = member

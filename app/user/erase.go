@@ -207,7 +207,7 @@ func (e *erasing) leave(memberships []doorward.User) error {
 // locked for that time; Sweep blanks the others.
 const blankAtOnce = 500
 
-// delete deletes the account, blanks what others keep about it, and records that.
+// delete deletes the account, blanks invitations and events that are about it, and records that.
 func (e *erasing) delete() error {
 	former, err := e.tx.ConfirmedFormerEmails(e.ctx, e.account.ID)
 	if err != nil {

@@ -56,8 +56,8 @@ func (u *Users) Export(ctx context.Context, by doorward.Caller, f Filter, w door
 	return u.List(ctx, by, f, w)
 }
 
-// All returns the members of every tenant, or of the one named, for an
-// operator. Errors: not_found, of the tenant.
+// All returns the members of the tenant, or of every tenant if tenantID is empty, for an
+// operator. Errors: not_found if there is no such tenant.
 func (u *Users) All(ctx context.Context, tenantID string) ([]doorward.User, error) {
 	if tenantID == "" {
 		return u.db.Read().AllUsers(ctx)
@@ -76,8 +76,8 @@ func errNoTenant(id string) error {
 	return doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. \"doorward tenant list\" shows all.", id)
 }
 
-// Find returns the memberships of an address or user id, in all tenants or in the
-// one named. Errors: not_found.
+// Find returns the memberships of an address or user id in the tenant, or in every tenant if
+// tenantID is empty. Errors: not_found.
 func (u *Users) Find(ctx context.Context, addressOrID, tenantID string) ([]doorward.User, error) {
 	id, err := u.accountID(ctx, addressOrID)
 	if err != nil {

@@ -168,7 +168,7 @@ func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, previous 
 }
 
 // endAll ends the sessions, API keys, invitations and resets that depend on the
-// membership, and all challenges and remembered browsers of the account.
+// membership, and the account's challenges, unfinished enrolments and remembered browsers.
 func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err

@@ -83,7 +83,7 @@ func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit
 	return w.db.Read().DueDeliveries(ctx, urgent, from, w.db.Now(), limit)
 }
 
-// job makes the tenant the share and the endpoint the host.
+// job describes the delivery to the outbox: its share is the tenant, its host the endpoint.
 func job(d store.QueuedDelivery) outbox.Job {
 	return outbox.Job{ID: d.ID, Due: d.DueAt, Urgent: d.Urgent, Share: d.TenantID, Host: d.WebhookID, Proven: d.Healthy}
 }
@@ -240,7 +240,7 @@ func headers(id string, at time.Time, body []byte, s signer) http.Header {
 	return h
 }
 
-// describe says why there is no answer, in fixed texts: errors of the network name internal
+// describe returns why there is no answer, as a fixed text: errors of the network name internal
 // addresses. Only the fault of a certificate is quoted.
 func describe(err error) string {
 	var name *net.DNSError

@@ -67,8 +67,8 @@ func (w *Inbox) Run(ctx context.Context) {
 	w.warnUnlessEnded(last, err)
 }
 
-// wait returns when there is work, and whether a full pass is due. With more, it doesn't
-// wait.
+// wait waits until there is work, and reports whether a full pass is due. If there is more work
+// already, it returns at once.
 func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (full bool) {
 	if more {
 		select {
@@ -282,8 +282,8 @@ const (
 	laterRetryAfter = time.Hour
 )
 
-// setAside postpones the row. The log has neither source nor subject: both may contain
-// an address.
+// setAside postpones the row. The log line leaves out the source and the subject, since both
+// may contain an address.
 func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) error {
 	pause := firstRetryAfter
 	if row.Aside {

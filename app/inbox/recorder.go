@@ -42,8 +42,8 @@ const anonymousSubject = "nobody"
 // few events.
 const maxAnonymousSources = 10
 
-// forgotWithin is how long after a request for a reset its mail is still sent.
-const forgotWithin = time.Hour
+// maxForgotAge is how long after a request for a reset its mail is still sent.
+const maxForgotAge = time.Hour
 
 // take claims the row and records the part of it that isn't in the trail yet.
 func (r *recorder) take(ctx context.Context, row store.InboxRow) error {
@@ -66,7 +66,7 @@ func (r *recorder) take(ctx context.Context, row store.InboxRow) error {
 	return r.append(ctx, row)
 }
 
-// resolve looks the account of the address up, and queues the mail of a reset.
+// resolve looks up the account of the address, and queues the mail of a reset.
 func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
 	account, err := r.tx.AccountByEmail(ctx, row.Email)
 	if errors.Is(err, store.ErrNone) {
@@ -82,7 +82,7 @@ func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
 	}
 	home, err := credential.HomeTenant(ctx, r.tx.Reader, account.ID, own)
 	row.Event.Target = doorward.Object{Type: "user", ID: account.ID, TenantID: home}
-	if err != nil || row.Action != doorward.PasswordForgot || r.tx.Now.Sub(row.Event.At) > forgotWithin {
+	if err != nil || row.Action != doorward.PasswordForgot || r.tx.Now.Sub(row.Event.At) > maxForgotAge {
 		return err
 	}
 	r.tx.MailShare = row.Source // the network that asked

@@ -49,8 +49,8 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
 
-// accountWithoutPassword returns the account of the address, which has no password, or the
-// zero one when there is none. An account with a password is account_exists.
+// accountWithoutPassword returns the account of the address, or the zero account if there is
+// none. Errors: account_exists if the account has a password.
 func (i *Invitations) accountWithoutPassword(ctx context.Context, email string) (doorward.Account, error) {
 	account, err := i.db.Read().AccountByEmail(ctx, email)
 	switch {

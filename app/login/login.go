@@ -49,12 +49,12 @@ type SignedIn struct {
 	Allowance *doorward.Allowance
 }
 
-// SecondNeeded is a correct password of an account with a second factor, which the
-// challenge asks for.
+// SecondNeeded means that the password is correct and the account has a second factor, which
+// the challenge asks for.
 type SecondNeeded struct{ factor.NewChallenge }
 
-// EnrolmentNeeded is a correct password of an account without a second factor, which the
-// tenant demands. Confirming the first one with the challenge completes the sign-in.
+// EnrolmentNeeded means that the password is correct and the account lacks a second factor,
+// which the tenant demands. Setting one up with the challenge completes the sign-in.
 type EnrolmentNeeded struct{ factor.NewChallenge }
 
 func (SignedIn) isOutcome()        {}

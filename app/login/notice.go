@@ -21,8 +21,8 @@ const noticeWindow = 24 * time.Hour
 // password can send another User-Agent with every login.
 const maxNotices = 10
 
-// notifyNewBrowser queues a notice of a login from a browser that is not known. There is
-// none for the first login of an account, for a client that caused one in the window, and
+// notifyNewBrowser queues a notice of a login from a browser that is not known. It queues none
+// for the first login of an account, for a client that has caused one within noticeWindow, or
 // beyond maxNotices.
 func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	t, err := tx.HitThrottle(ctx, newBrowserBucket(account, tx.By), noticeWindow)

@@ -35,7 +35,7 @@ type tenantChoice struct {
 }
 
 // complete opens the session, settles the attempt and stores the browser, in one transaction.
-// If the account may not sign in there, that is a failed attempt, and the browser doesn't
+// If the account may not sign in to the tenant, the attempt has failed, and the browser doesn't
 // become known. If a second factor is needed, the transaction is rolled back, and complete
 // makes a challenge.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
@@ -97,8 +97,8 @@ func choose(memberships []doorward.User, tenantID string) (doorward.User, *doorw
 	return *first, reason
 }
 
-// preferred returns the memberships in the order in which to try them: only the tenant
-// named, else the one used last and then from the oldest on.
+// preferred returns the memberships in the order in which to try them: only that in the named
+// tenant, or, if none is named, the one used last and then all, the oldest first.
 func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 	var last *doorward.User
 	var all []doorward.User

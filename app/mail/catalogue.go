@@ -67,8 +67,8 @@ func (s *sentence) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// fill returns the sentence on one line, with the variables filled in; nil is empty. An error
-// is a defect of a catalogue, which the tests of this package find.
+// fill returns the sentence on one line, with the variables filled in; a nil sentence is empty.
+// An error is a defect of a catalogue, which the tests of this package find.
 func (s *sentence) fill(v variables) (text, error) {
 	if s == nil {
 		return "", nil

@@ -47,7 +47,7 @@ func (e *NeededError) Error() string {
 }
 
 // Read returns the key, or the zero key if there is none. Errors: *FileError, when the
-// file has another form, others may read it, or it is missing and not optional.
+// file has another form, other users may read it, or it is missing and not optional.
 func (f File) Read() (seal.Key, error) {
 	if f.Path == "" {
 		return seal.Key{}, nil
@@ -66,8 +66,8 @@ func (f File) Read() (seal.Key, error) {
 	return key, nil
 }
 
-// create makes the file with a new key. If another process is faster, it returns that
-// one's key.
+// create makes the file with a new key. If another process is faster, it returns the key of
+// that process.
 func (f File) create() (seal.Key, error) {
 	key, err := seal.Create(f.Path)
 	if errors.Is(err, fs.ErrExist) {

@@ -1,6 +1,6 @@
-// Package masterkey seals and opens what the database holds and must be readable again.
-// Features hand plain bytes in and get plain bytes back; the key comes from a file (see
-// package seal), which neither the database nor a backup holds.
+// Package masterkey seals and opens secrets that are stored in the database and that Doorward
+// must read again. Features hand plain bytes in and get plain bytes back. The key comes from a
+// file (see package seal), which is neither in the database nor in a backup.
 //
 //	sealed, err := keys.Seal(ctx, tx, seal.Place{Table: "webhooks", ID: id, Column: "secret_sealed"}, secret)
 //	secret, err := keys.Open(ctx, place, sealed)

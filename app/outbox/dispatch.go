@@ -106,8 +106,8 @@ func (d *dispatcher[T]) preempt() {
 	}
 }
 
-// preemptFor cancels a try in favour of work without a slot, unless a try is
-// ending whose slot it can have: any for urgent work, else a normal one.
+// preemptFor cancels a try in favour of work without a slot, unless a try that is ending will
+// free a slot for it: any try for urgent work, else one that isn't urgent.
 func (d *dispatcher[T]) preemptFor(urgent bool, ending *[lanes]int) {
 	normalLane, urgentLane := laneOf(false, false), laneOf(true, false)
 	switch {

@@ -13,8 +13,8 @@ type Job struct {
 	Urgent bool      // somebody waits for it
 	Share  string    // its owner, such as a tenant; jobs without one are one share
 	Host   string    // where it goes
-	// Proven: the last try to the host succeeded within a second. Only a Queue with
-	// Endpoints reads it.
+	// Proven reports whether the last try to the host succeeded within a second. Only a Queue
+	// with Endpoints reads it.
 	Proven bool
 }
 
@@ -39,9 +39,9 @@ type Queue[T any] struct {
 	Wake <-chan struct{}
 	// Warn is called with errors of the database, at most once a second.
 	Warn func(error)
-	// Endpoints says that hosts are endpoints that customers name, and not mail servers: one
-	// is fast only while its last try has succeeded within a second, so that a new one
-	// counts as slow. Job.Proven is what the caller knows of it.
+	// Endpoints says that hosts are endpoints that customers name, and not mail servers. An
+	// endpoint counts as fast only if its last try has succeeded within a second, so a new one
+	// counts as slow. Job.Proven has the stored result of the last try, by any process.
 	Endpoints bool
 
 	stats stats

@@ -28,16 +28,17 @@ func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, re
 	return &Overviews{writer, db, sessions, recordPending}
 }
 
-// Tenant is the state of a tenant. What the caller may not read stays empty.
+// Tenant is the state of a tenant. What the caller may not read stays empty: the comments end
+// with the permission that is needed.
 type Tenant struct {
-	Roles     []Role // all of the tenant, the highest rank first; user.read
-	People    int    // all of them, suspended or not
-	Suspended int
+	Roles     []Role    // all roles of the tenant, the highest rank first; user.read
+	People    int       // members, suspended or not; user.read
+	Suspended int       // suspended members; user.read
 	Pending   int       // invitations that can be accepted; user.invite
-	Failed    int       // pending invitations whose newest mail could not be delivered
+	Failed    int       // pending invitations whose newest mail could not be delivered; user.invite
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
-	Since     time.Time // when these 24 hours began, in whole seconds
+	Since     time.Time // when these 24 hours began, in whole seconds; audit.read
 	Changes   int       // events of today (UTC) that count in the quota; audit.read
 }
 
@@ -59,8 +60,8 @@ type Refusal struct {
 	Times  int
 }
 
-// Of returns the overview of the caller's tenant. It has the sign-ins of the last days,
-// including today.
+// Of returns the overview of the caller's tenant. It has the sign-ins of so many days, the last
+// of which is today.
 func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenant, error) {
 	var t Tenant
 	for _, part := range []struct {

@@ -32,9 +32,9 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rul
 	return &Passwords{writer, db, verifier, rules, sessions}
 }
 
-// maxReturn bounds the return parameter of the link in a mail, in bytes, escaped. A line
-// of a mail has 998 (RFC 5322, section 2.1.1), for the base URL and the token as well,
-// and some programs break links that are wrapped.
+// maxReturn bounds the return parameter of the link in a mail, in bytes, escaped. A line of a
+// mail has at most 998 bytes (RFC 5322, section 2.1.1), which must also hold the base URL and the
+// token, and some programs break links that are wrapped.
 const maxReturn = 700
 
 // Forgot asks for a mail with a reset link for the address. The inbox's worker looks the

@@ -29,7 +29,8 @@ type Question struct {
 	// Resource is the object of an action of the platform; nil: unknown, as in a check.
 	Resource *doorward.Resource
 	Context  Context
-	// Version of the policies to decide by, as if it were enforced; 0: those in force now.
+	// Version is the version of the policies to decide by, as if it were enforced; 0: the one in
+	// force now.
 	Version int64
 }
 
@@ -44,7 +45,7 @@ type Context struct {
 // Stated is what a gateway would state about the request.
 type Stated struct{ Method, Host, Path string }
 
-// Kind is what has decided.
+// Kind is the kind of a cause.
 type Kind string
 
 // The kinds.
@@ -74,8 +75,8 @@ type Explanation struct {
 	GrantedBy []doorward.Role // the role, if it grants the action
 }
 
-// Explain decides as a check, introspection and AuthZEN do. It records no use, and
-// nothing else: the same question about the same state has the same answer. Errors:
+// Explain decides as checks, introspection and AuthZEN do. It writes nothing, not even the use of
+// the credential, so the same question about the same state has the same answer. Errors:
 // not_found if there is no such user, key, credential or version in the caller's tenant;
 // validation_failed; unavailable.
 func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) (Explanation, error) {

@@ -1,6 +1,6 @@
-// Package registry keeps credentials in memory, sessions and API keys, for checks without
-// I/O while the lease is valid. Each feature has a Registry of its own, which follows the
-// changes of all nodes.
+// Package registry keeps credentials (sessions and API keys) in memory, so that checks need no
+// I/O while the lease is valid. Each feature has a Registry of its own, which follows the changes
+// of all nodes.
 //
 //	mark := r.Mark()
 //	row, err := …                        // read from the database

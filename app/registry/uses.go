@@ -27,7 +27,7 @@ const (
 )
 
 // uses holds the uses to be written, each until it is written. So the last use of a credential
-// is in the database, unless uses has it or it is newer than flushed of its entry.
+// is in the database, unless it is in uses or is newer than its entry's flushed.
 type uses struct {
 	mu sync.Mutex
 	at map[secret.Hash]int64 // Unix microseconds
@@ -94,8 +94,8 @@ func (r *Registry) Use(h secret.Hash, e *Entry, now int64) {
 // UseUnknown is Use for a credential that has no valid entry.
 func (r *Registry) UseUnknown(h secret.Hash, now int64) { r.uses.add(h, now) }
 
-// queue passes a use to Flush. It is added to uses first, so that the use is always in
-// at least one of the two places.
+// queue passes a use to Flush. It adds the use to uses before it marks the entry as flushed, so
+// that HasUnwritten always finds it in one of the two.
 func (r *Registry) queue(h secret.Hash, e *Entry, at int64) {
 	r.uses.add(h, at)
 	e.flushed.Store(at)

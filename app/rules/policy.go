@@ -109,10 +109,10 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 }
 
 // For implements doorward.Policy.
-func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
-	prepared := &policyOf{operator: p.operator.prepare(who), latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
-	if who.Kind == doorward.ByUser {
-		prepared.authAt, prepared.aal = who.AuthAt, who.AAL
+func (p *policy) For(principal *doorward.Principal) doorward.PolicyOf {
+	prepared := &policyOf{operator: p.operator.prepare(principal), latest: p.latest.prepare(principal), confirmed: p.confirmed.prepare(principal), until: p.until}
+	if principal.Kind == doorward.ByUser {
+		prepared.authAt, prepared.aal = principal.AuthAt, principal.AAL
 	}
 	return prepared
 }
@@ -122,8 +122,8 @@ func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf
 	if p.operator == nil || !p.operator.set.Schema().Declares(modelfile.TypeUser, id) {
 		return nil
 	}
-	who := cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated}
-	return &policyOf{operator: &textFor{p.operator, p.operator.set.Prepare(who)}}
+	principal := cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated}
+	return &policyOf{operator: &textFor{p.operator, p.operator.set.Prepare(principal)}}
 }
 
 // Declared implements doorward.Policy.
@@ -134,17 +134,17 @@ func (p *policy) Declared(kind string) []string {
 	return p.operator.set.Schema().Declared(kind)
 }
 
-func (f inForce) prepare(who *doorward.Principal) inForceFor {
-	return inForceFor{f.enforced.prepare(who), f.observed.prepare(who)}
+func (f inForce) prepare(principal *doorward.Principal) inForceFor {
+	return inForceFor{f.enforced.prepare(principal), f.observed.prepare(principal)}
 }
 
 // prepare returns nil for no text.
-func (t *text) prepare(who *doorward.Principal) *textFor {
+func (t *text) prepare(principal *doorward.Principal) *textFor {
 	if t == nil {
 		return nil
 	}
 	return &textFor{t, t.set.Prepare(cedar.Principal{
-		ID: who.ID, Key: who.Kind == doorward.ByKey, Email: who.Email, Owner: who.OwnerID, Role: t.roleOf(who.Role), Tenant: who.TenantID,
+		ID: principal.ID, Key: principal.Kind == doorward.ByKey, Email: principal.Email, Owner: principal.OwnerID, Role: t.roleOf(principal.Role), Tenant: principal.TenantID,
 	})}
 }
 
@@ -196,8 +196,8 @@ func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward
 	return (*doorward.PolicyPermit)(&permit)
 }
 
-// Refusal implements doorward.PolicyOf. Where the instant is unknown, a version that may
-// have ended refuses, and so does the one after it.
+// Refusal implements doorward.PolicyOf. If the time of the request is unknown, so that the latest
+// version may have ended, that version and the confirmed one both refuse.
 func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if refusal := p.refusal(p.operator, action, r); refusal != nil {
 		return refusal

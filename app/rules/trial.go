@@ -39,13 +39,13 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 }
 
 // For implements doorward.Policy.
-func (t *Trial) For(who *doorward.Principal) doorward.PolicyOf {
-	key := principalKey{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano(), who.AAL}
+func (t *Trial) For(principal *doorward.Principal) doorward.PolicyOf {
+	key := principalKey{principal.Kind, principal.ID, principal.Email, principal.OwnerID, string(principal.Role), principal.AuthAt.UnixNano(), principal.AAL}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	prepared, known := t.prepared[key]
 	if !known {
-		prepared = t.policy.For(who)
+		prepared = t.policy.For(principal)
 		t.prepared[key] = prepared
 	}
 	return prepared

@@ -53,12 +53,12 @@ func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Te
 	return nil
 }
 
-// covers reports whether the demand was covers all roles that the demand next covers.
-func covers(was, next doorward.SecondFactor) bool {
-	if len(was.Roles) == 0 {
+// covers reports whether the old demand covers all roles that the next one covers.
+func covers(old, next doorward.SecondFactor) bool {
+	if len(old.Roles) == 0 {
 		return true
 	}
-	return len(next.Roles) > 0 && !slices.ContainsFunc(next.Roles, func(r doorward.Role) bool { return !slices.Contains(was.Roles, r) })
+	return len(next.Roles) > 0 && !slices.ContainsFunc(next.Roles, func(r doorward.Role) bool { return !slices.Contains(old.Roles, r) })
 }
 
 // checkRoles returns the roles, sorted and each once, and the faults.

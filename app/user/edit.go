@@ -143,10 +143,10 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return requireOwner(r.ctx, tx, member.TenantID, member.Role)
 }
 
-// narrows reports whether the role to grants nothing more than from, and no higher rank.
-func narrows(rules *doorward.Rules, from, to doorward.Role) bool {
-	was, is := rules.Grant(from), rules.Grant(to)
-	return was != nil && is != nil && !is.Rank.Outranks(was.Rank) && is.Permissions.Within(was.Permissions)
+// narrows reports whether the next role grants nothing that the old one lacks, and no higher rank.
+func narrows(rules *doorward.Rules, old, next doorward.Role) bool {
+	before, after := rules.Grant(old), rules.Grant(next)
+	return before != nil && after != nil && !after.Rank.Outranks(before.Rank) && after.Permissions.Within(before.Permissions)
 }
 
 func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {

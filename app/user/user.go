@@ -69,7 +69,7 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
-		// The trail says who it was, also later: nobody else in the tenant knows the id.
+		// The event names the person, since the id can't be looked up in the tenant any more.
 		tx.Changed("email", member.Email, "")
 		tx.Changed("name", member.Name, "")
 		tx.Changed("role", string(member.Role), "")

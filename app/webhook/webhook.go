@@ -2,8 +2,8 @@
 // Webhooks 1.0.0 says (https://www.standardwebhooks.com).
 //
 // A delivery is a row that is written with the event, in the same transaction (see
-// store/delivery.go), and package outbox says when it is tried. So no event is lost, none
-// is sent that was rolled back, and one that is sent twice has the same id.
+// store/delivery.go), and package outbox decides when it is tried. So no event is lost, an event
+// that was rolled back is not sent, and an event that is sent twice has the same id.
 //
 //	webhook.go   reading and changing
 //	draft.go     the rules for what is typed

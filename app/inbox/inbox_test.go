@@ -234,8 +234,8 @@ func TestRefusalsAfterDestruction(t *testing.T) {
 	})
 }
 
-// While the inbox is full, a request for a reset is answered unavailable, and
-// other refusals are answered as usual.
+// While the inbox is full, a request for a reset gets the error unavailable, and refused
+// requests are answered as usual.
 func TestFullInboxIsUnavailable(t *testing.T) {
 	t.Parallel()
 	e := apptest.Postgres

@@ -39,7 +39,7 @@ func TestRestoreForgetsDevices(t *testing.T) {
 }
 
 // TestRestoreForgetsAnswers: a restore deletes the answers kept for retries, since they may
-// name what is gone.
+// name rows that no longer exist.
 func TestRestoreForgetsAnswers(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		call := doorward.IdempotentCall{ID: []byte("a call"), Body: []byte("a body"), Attempt: "one"}

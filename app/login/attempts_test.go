@@ -78,9 +78,9 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 	})
 }
 
-// TestAttemptsInFlight: attempts beyond the free failures must wait for a second, and are
-// neither counted nor recorded. If all in flight succeed, nothing is counted. Here another
-// transaction locks the account; on SQLite that blocks all writers, see
+// TestAttemptsInFlight: while as many attempts are in flight as may fail, further attempts must
+// wait for a second, and are neither counted nor recorded. If all in flight succeed, nothing is
+// counted. Here another transaction locks the account; on SQLite that blocks all writers, see
 // TestAttemptsOfAKilledNode.
 func TestAttemptsInFlight(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.ProductionLimits, time.Now)

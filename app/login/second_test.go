@@ -292,9 +292,9 @@ func TestFalseChallenges(t *testing.T) {
 	})
 }
 
-// TestRememberedBrowser: a browser stands in for the factor for as many days as the tenant
-// says, and then gets a session of assurance level 1. It doesn't if the tenant allows none, or
-// after a change of the factors.
+// TestRememberedBrowser: a remembered browser stands in for the factor for as many days as the
+// tenant allows. Its session has assurance level 1. It doesn't stand in if the tenant allows no
+// days, or after a change of the factors.
 func TestRememberedBrowser(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -386,8 +386,8 @@ func TestEnrolmentAtLogin(t *testing.T) {
 	})
 }
 
-// TestGraceEnds: where the tenant demands a factor of a role, sessions of assurance level 1 of
-// that role end with the days of grace, on all nodes. Other sessions stay.
+// TestGraceEnds: if the tenant demands a factor of the members with a role, their sessions of
+// assurance level 1 end when the days of grace are over, on all nodes. Other sessions stay.
 func TestGraceEnds(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()

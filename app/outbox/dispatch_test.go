@@ -71,7 +71,7 @@ func (q *memoryQueue) fetch(_ context.Context, urgent bool, after Job, limit int
 // byDue is the order of the rows of a memoryQueue.
 func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
 
-// TestLongQueueIsReadInPieces: a queue longer than one read, and than fits in
+// TestLongQueueIsReadInPieces: a queue that is longer than one read, and doesn't fit into
 // memory, is processed completely, each job once.
 func TestLongQueueIsReadInPieces(t *testing.T) {
 	mem := &memoryQueue{}

@@ -132,7 +132,7 @@ func TestExplainWritesNothing(t *testing.T) {
 				"true USER [USER] | role USER":                                              {},
 				"false USER [USER] | policy no-messages:1 Closed for the audit.":            {Version: 1},
 				"false USER [USER] | policy later:1":                                        {Version: 2},
-				"true USER [USER] | role USER ":                                             {Version: 2, Context: policy.Context{Time: "2025-06-01T00:00:00Z"}}, // the space makes it another key
+				"true USER [USER] | role USER ":                                             {Version: 2, Context: policy.Context{Time: "2025-06-01T00:00:00Z"}}, // the space makes it a different key of the map
 				"false USER [USER] | policy later:1 It reads now, which the request lacks.": {Version: 2, Context: policy.Context{Time: "soon"}},
 			} {
 				q.UserID, q.Credential, q.Action = who.UserID, who.Credential, "message.send"

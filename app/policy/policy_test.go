@@ -104,7 +104,7 @@ func TestDecisionWithoutConditionsAllocatesNothing(t *testing.T) {
 }
 
 // A version that nobody confirms ends by itself on every node, for credentials in memory,
-// and in transactions. One that refuses its author too can't be confirmed.
+// and in transactions. A version that also refuses its author can't be confirmed.
 func TestUnconfirmedEndsByItself(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (s *Sessions) ClampFuture(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Life returns what decides whether a session in the database has certainly expired, under the
+// Life returns the rule by which the store finds sessions that have certainly expired, under the
 // limits of the installation.
 func Life(l doorward.SessionLimits) store.SessionLifetime {
 	return store.SessionLifetime{SessionLimits: l, Lag: registry.FlushLag}

@@ -80,8 +80,8 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 // Switch ends the caller's session and opens one in another tenant, with the time and the
 // proofs of the same login, since switching takes no password. proved are the methods of a
 // second factor that was just proved, if any; also is as with Open. Errors: those of Open;
-// not_found without an active membership there; login_too_old if that tenant's limit has
-// passed since the login; unauthenticated if the session has ended.
+// not_found without an active membership in that tenant; login_too_old if that tenant's limit
+// has passed since the login; unauthenticated if the session has ended.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string, proved []string, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
@@ -201,7 +201,7 @@ func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	return o.requireFactor(ctx, tx)
 }
 
-// begin makes now the time of the login and of its proofs.
+// begin sets the time of the login and of its proofs to now.
 func (o *Opened) begin(now time.Time) {
 	s := &o.Session
 	s.CreatedAt, s.ProvedAt = now, now

@@ -60,8 +60,8 @@ func TestEditIsDecidedBeforehand(t *testing.T) {
 	})
 }
 
-// TestRefusedRolesOfAnyLength: a refusal is recorded also if the role that was asked for is longer
-// than PostgreSQL's indexes take.
+// TestRefusedRolesOfAnyLength: a refusal is recorded even if the name of the requested role is
+// too long for an index of PostgreSQL.
 func TestRefusedRolesOfAnyLength(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

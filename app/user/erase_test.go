@@ -41,7 +41,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	ctx := f.Context()
 	_, former := f.Tenant()
 	_, owner := f.Tenant()
-	_, p := f.Tenant() // its creation names the first address
+	_, p := f.Tenant() // the event of its creation has the first address
 	first, second, third := p.User.Email, f.NewEmail("vanish.now"), f.NewEmail("vanish.soon")
 	p.Caller.IP, p.Caller.UserAgent = "192.0.2.99", "the browser of vera"
 	terms := searchTerms{texts: []string{first, second, third, "Vera Vanish", "192.0.2.99", "the browser of vera"}}

@@ -78,8 +78,8 @@ func TestLastOwnerStays(t *testing.T) {
 	})
 }
 
-// TestLastOwnerStaysForEveryCaller: the same by operators, whom no role limits, and
-// by suspension and leaving.
+// TestLastOwnerStaysForEveryCaller is like TestLastOwnerStays, with demotions and suspensions by
+// operators, whom no role limits, and with OWNERs who leave.
 func TestLastOwnerStaysForEveryCaller(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

@@ -310,7 +310,7 @@ func derived(r front.Route) []refusal {
 		add("half a body", caller, "{", 400, doorward.CodeInvalidBody)
 		add("an unknown name", caller, `{"unknown":1}`, 400, doorward.CodeInvalidBody)
 		add("a list", caller, `[]`, 400, doorward.CodeInvalidBody)
-		add("a body over the limit", caller, strings.Repeat(" ", cmp.Or(r.Endpoint.Most, front.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
+		add("a body over the limit", caller, strings.Repeat(" ", cmp.Or(r.Endpoint.MaxBody, front.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
 		all = append(all, refusal{why: "another media type", who: caller, body: "{}", header: [2]string{"Content-Type", "text/plain"}, status: 415, code: doorward.CodeUnsupportedMediaType})
 	}
 	return all

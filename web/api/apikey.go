@@ -192,7 +192,7 @@ func (a *api) endKey(ctx context.Context, c *front.Call, end func(context.Contex
 	return front.None{}, err
 }
 
-// keyAnswer is what a key gets to know about itself.
+// keyAnswer is the answer to a key that asks about itself.
 type keyAnswer struct {
 	APIKey front.APIKey `json:"apiKey"`
 }

@@ -25,7 +25,7 @@ var docEvents = front.Doc{
 }
 
 func (a *api) events(ctx context.Context, c *front.Call, _ front.None) (feedView, error) {
-	if err := c.OnlyKnown(); err != nil {
+	if err := c.RefuseUnknownParameters(); err != nil {
 		return feedView{}, err
 	}
 	limit, err := c.Limit()

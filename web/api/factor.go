@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// factorView is a second factor as its person sees it.
+// factorView is a second factor as its owner sees it.
 type factorView struct {
 	ID         string              `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
 	Type       doorward.FactorKind `json:"type" enum:"totp,passkey"`
@@ -36,7 +36,7 @@ func viewFactor(f doorward.Factor) factorView {
 type factorList struct {
 	Items         []factorView `json:"items"`
 	RecoveryCodes int          `json:"recoveryCodes" doc:"How many recovery codes are left"`
-	front.Part
+	front.PageInfo
 }
 
 var factorOrders = map[string]front.Order[factorView]{
@@ -61,7 +61,7 @@ func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorL
 		view = append(view, viewFactor(f))
 	}
 	out := factorList{RecoveryCodes: own.RecoveryCodes}
-	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(f factorView) string { return f.ID }, factorOrders)
+	out.Items, out.PageInfo, err = front.PageOf(ctx, c, view, func(f factorView) string { return f.ID }, factorOrders)
 	return out, err
 }
 

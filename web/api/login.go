@@ -121,8 +121,8 @@ func (a *api) loginSecond(ctx context.Context, c *front.Call, in secondInput) (s
 	return a.signIn(c, outcome)
 }
 
-// oneAnswer returns the answer if there is a challenge and exactly one answer to it, a password
-// included. Errors: validation_failed.
+// oneAnswer returns a if the request has a challenge and exactly one answer to it; a password
+// counts as an answer. Errors: validation_failed.
 func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, error) {
 	given := 0
 	for _, one := range []string{password, a.Code, a.RecoveryCode, string(a.Passkey)} {

@@ -19,7 +19,7 @@ type membershipView struct {
 
 type membershipList struct {
 	Items []membershipView `json:"items"`
-	front.Part
+	front.PageInfo
 }
 
 var docMemberships = front.Doc{
@@ -46,7 +46,7 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 		})
 	}
 	var out membershipList
-	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(m membershipView) string { return m.TenantID }, membershipOrders)
+	out.Items, out.PageInfo, err = front.PageOf(ctx, c, view, func(m membershipView) string { return m.TenantID }, membershipOrders)
 	return out, err
 }
 

@@ -22,7 +22,7 @@ type roleView struct {
 
 type roleList struct {
 	Items []roleView `json:"items"`
-	front.Part
+	front.PageInfo
 }
 
 func viewRole(r role.Role) roleView {
@@ -53,7 +53,7 @@ func (a *api) roles(ctx context.Context, c *front.Call, _ front.None) (roleList,
 		view = append(view, viewRole(r))
 	}
 	var out roleList
-	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(r roleView) string { return r.ID }, roleOrders)
+	out.Items, out.PageInfo, err = front.PageOf(ctx, c, view, func(r roleView) string { return r.ID }, roleOrders)
 	return out, err
 }
 
@@ -122,7 +122,7 @@ var docDeleteRole = front.Doc{
 }
 
 func (a *api) deleteRole(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	if err := c.OnlyKnown(); err != nil {
+	if err := c.RefuseUnknownParameters(); err != nil {
 		return front.None{}, err
 	}
 	id, err := c.ID("id", doorward.PrefixRole)

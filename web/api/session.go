@@ -24,7 +24,7 @@ func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current
 
 type sessionList struct {
 	Items []front.Session `json:"items"`
-	front.Part
+	front.PageInfo
 }
 
 var sessionSorts = []string{"createdAt", "lastSeenAt"}
@@ -54,7 +54,7 @@ func (a *api) viewSessions(ctx context.Context, c *front.Call, all []doorward.Se
 	for _, s := range all {
 		view = append(view, front.ViewSession(s, s.ID == c.Caller.SessionID, a.app.Sessions.Limits()))
 	}
-	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(s front.Session) string { return s.ID }, sessionOrders)
+	out.Items, out.PageInfo, err = front.PageOf(ctx, c, view, func(s front.Session) string { return s.ID }, sessionOrders)
 	return out, err
 }
 

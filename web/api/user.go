@@ -111,7 +111,7 @@ func member(c *front.Call) (doorward.User, error) {
 // changedMember is member for a change. It refuses unknown parameters: a misspelt
 // one, or one of a later version, may have been meant to restrict the change.
 func changedMember(c *front.Call) (doorward.User, error) {
-	if err := c.OnlyKnown(); err != nil {
+	if err := c.RefuseUnknownParameters(); err != nil {
 		return doorward.User{}, err
 	}
 	return member(c)
@@ -120,8 +120,8 @@ func changedMember(c *front.Call) (doorward.User, error) {
 // dryRun asks for the answer that the action would have, without doing it.
 var dryRun = front.Parameter{Name: "dryRun", Description: "With `true` nothing is changed, recorded or mailed: the answer says what would be", Enum: []string{"true", "false"}}
 
-// ending are the parameters of operations that may end what depends on a membership.
-var ending = []front.Parameter{
+// endParameters are those of operations that may end what depends on a membership.
+var endParameters = []front.Parameter{
 	dryRun,
 	{Name: "apiKeys", Description: "What becomes of the API keys that the person owns in this tenant: `end`, the default, or `transfer` to another owner; transferred keys end unless they are rotated within 7 days", Enum: []string{"end", "transfer"}},
 	{Name: "ownerId", Description: "With `apiKeys=transfer` the next owner, an active member; if absent the caller, who must then be a person"},
@@ -158,7 +158,7 @@ var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
 	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
-	Query:       ending,
+	Query:       endParameters,
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
@@ -198,7 +198,7 @@ var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
 	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
-	Query:       ending,
+	Query:       endParameters,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,8 +108,8 @@ func (a *attributes) UnmarshalJSON(b []byte) error {
 	return (*front.Attributes)(a).UnmarshalJSON(b)
 }
 
-// timeLayouts are those of a time; the second has no seconds, as in the examples of the
-// specification.
+// timeLayouts are the accepted layouts of a time. The second has no seconds, as in the examples
+// of the specification.
 var timeLayouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
 // text returns the member if it is a string, else "".
@@ -175,16 +176,12 @@ func (a Asked) question() (evaluation.Question, []string) {
 	return q, missing
 }
 
-// incomplete returns an error that names the missing members, except those that may be missing;
-// nil if no other is missing.
-func incomplete(missing []string, except ...string) error {
+// incomplete returns an error that names the missing members, or nil if only optional ones are
+// missing.
+func incomplete(missing []string, optional ...string) error {
 	e := doorward.Fail(doorward.CodeInvalidBody, "The request lacks members that the specification requires.")
 	for _, pointer := range missing {
-		optional := false
-		for _, x := range except {
-			optional = optional || x == pointer
-		}
-		if !optional {
+		if !slices.Contains(optional, pointer) {
 			e.Fields = append(e.Fields, doorward.FieldError{Pointer: pointer, Code: "required", Message: "Send this member with a value."})
 		}
 	}

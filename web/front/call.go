@@ -49,8 +49,8 @@ func (c *Call) SetRevocation(r doorward.Revocation) {
 	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(r.Took.Microseconds())/1000, 'f', 3, 64))
 }
 
-// SetAllowance sets the headers with the rest of the client's allowance, if it has one
-// (draft-ietf-httpapi-ratelimit-headers-10).
+// SetAllowance sets the headers that say how many attempts the client has left
+// (draft-ietf-httpapi-ratelimit-headers-10). It sets none for nil.
 func (c *Call) SetAllowance(a *doorward.Allowance) {
 	if a == nil {
 		return

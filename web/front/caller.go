@@ -22,20 +22,20 @@ type Guard struct {
 	// service is the permission that a service key needs for an operator's route; empty: no
 	// service key may use it.
 	service doorward.Action
-	// limited has permissions: a limited operator key with one of them, with service or with
-	// action may use the route.
+	// limited lists permissions. A limited operator key may use the route if it has one of
+	// them, or the permission in service or action.
 	limited []doorward.Action
-	// narrower, if set, is the action to decide on; the permission action includes it.
+	// narrower, if set, is decided on in place of action, whose permission includes it.
 	narrower doorward.Action
-	// across is what a service key needs to use a tenant's route for all tenants; empty: the
-	// request has to name one.
+	// across is the permission that a service key needs to use a tenant's route for all tenants;
+	// empty: the request has to name a tenant.
 	across doorward.Action
 	// closing: the route also serves the OWNERs of a tenant that is being closed.
 	closing bool
 	// installation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.
 	installation bool
-	// personal: an optional route refuses other credentials than sessions.
+	// personal: an optional route refuses credentials other than sessions.
 	personal bool
 }
 
@@ -69,7 +69,7 @@ func (g Guard) PeopleOnly() bool { return g.personal || g.Name() == signedIn }
 // are refused.
 func SignedIn() Guard { return Guard{name: signedIn} }
 
-// SignedInOrKey routes need a session or an API key, whatever it is permitted.
+// SignedInOrKey routes need a session or an API key, whatever its permissions.
 func SignedInOrKey() Guard { return Guard{name: sessionOrKey} }
 
 // KeyOnly routes need an API key.

@@ -164,7 +164,7 @@ func HasBearer(h http.Header) bool {
 func bearerOf(h http.Header) (text string, has bool) {
 	all := h["Authorization"]
 	for _, value := range all {
-		if found, is := bearerIn(value); is {
+		if found, isBearer := bearerIn(value); isBearer {
 			text, has = found, true
 		}
 	}
@@ -175,8 +175,8 @@ func bearerOf(h http.Header) (text string, has bool) {
 }
 
 // bearerIn returns what follows the scheme Bearer (RFC 6750, section 2.1), in any letter
-// case. With a tab after the scheme there is a credential, an invalid one.
-func bearerIn(authorization string) (text string, is bool) {
+// case. A tab after the scheme makes the credential invalid.
+func bearerIn(authorization string) (text string, isBearer bool) {
 	value := strings.Trim(authorization, " \t")
 	end := strings.IndexAny(value, " \t")
 	if end < 0 {

@@ -34,14 +34,14 @@ func TestFilesByTheirHash(t *testing.T) {
 	const forever = "public, max-age=31536000, immutable"
 	for path, want := range map[string]struct {
 		status int
-		kept   string
+		cached string
 	}{
 		own: {200, forever}, "/assets/a.css": {200, "no-store"}, "/assets/a.0123456789ab.css": {200, "no-store"},
 		"/assets/b.0123456789ab.css": {404, "no-store"}, "/assets/a.0123.css": {404, "no-store"}, "/assets/a.css.css": {404, "no-store"}, "/assets/a..css": {404, "no-store"},
 	} {
 		res := ask(path)
-		if got := res.Header.Values("Cache-Control"); res.StatusCode != want.status || len(got) != 1 || got[0] != want.kept {
-			t.Errorf("%s: %d, Cache-Control %q; want %d %q", path, res.StatusCode, got, want.status, want.kept)
+		if got := res.Header.Values("Cache-Control"); res.StatusCode != want.status || len(got) != 1 || got[0] != want.cached {
+			t.Errorf("%s: %d, Cache-Control %q; want %d %q", path, res.StatusCode, got, want.status, want.cached)
 		}
 	}
 	plain := ask(own)

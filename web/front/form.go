@@ -21,9 +21,9 @@ import (
 // unsupported_media_type, invalid_body.
 func (c *Call) Form() (url.Values, error) { return c.FormUpTo(MaxBody) }
 
-// FormUpTo is Form for a body of at most that many bytes, in place of MaxBody.
-func (c *Call) FormUpTo(most int) (url.Values, error) {
-	body, err := read(c, most)
+// FormUpTo is Form for a body of at most maxBytes, in place of MaxBody.
+func (c *Call) FormUpTo(maxBytes int) (url.Values, error) {
+	body, err := read(c, maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +61,15 @@ const (
 	maxDrained = 16 << 20
 )
 
-// Upload reads the body as a browser's form with one file, of at most that many bytes,
-// in the named field. A missing file is empty. Errors: body_too_large,
-// unsupported_media_type, invalid_body.
-func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
+// Upload reads the body as a browser's form with one file, of at most maxBytes, in the named
+// field. A missing file is empty. Errors: body_too_large, unsupported_media_type,
+// invalid_body.
+func (c *Call) Upload(field string, maxBytes int) (url.Values, []byte, error) {
 	media, params, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" {
 		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the form as multipart/form-data.")
 	}
-	body, err := read(c, most+maxBesideFile)
+	body, err := read(c, maxBytes+maxBesideFile)
 	if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 		c.drain()
 	}
@@ -80,7 +80,7 @@ func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	switch {
 	case err != nil:
 		return nil, nil, doorward.Fail(doorward.CodeInvalidBody, "")
-	case len(file) > most:
+	case len(file) > maxBytes:
 		return nil, nil, doorward.Fail(doorward.CodeBodyTooLarge, "")
 	}
 	return values, file, checkText(values)

@@ -197,7 +197,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	r = s.traceRequest(r, route)
-	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, sorts: route.Doc.Sort, maxBody: route.Endpoint.Most}
+	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, sorts: route.Doc.Sort, maxBody: route.Endpoint.MaxBody}
 	if route.Endpoint.Foreign {
 		c.keepVisibleID()
 	}
@@ -207,7 +207,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 		c.SetLogCaller(c.Caller)
 	}
 	if err == nil && (route.Doc.List || route.Doc.Sort != nil) {
-		err = c.OnlyKnown()
+		err = c.RefuseUnknownParameters()
 	}
 	if err == nil {
 		err = route.Endpoint.serve(r.Context(), c)
@@ -246,9 +246,9 @@ func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 // below a base such as "/api" both occur.
 func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, reading := range []*http.Request{s.withoutBase(r), r} {
-			if hasRoute(mux, reading) {
-				mux.ServeHTTP(w, reading)
+		for _, candidate := range []*http.Request{s.withoutBase(r), r} {
+			if hasRoute(mux, candidate) {
+				mux.ServeHTTP(w, candidate)
 				return
 			}
 		}
@@ -258,9 +258,9 @@ func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 
 func hasRoute(mux *http.ServeMux, r *http.Request) bool {
 	_, pattern := mux.Handler(r)
-	closed := r.URL.Path + "/"
-	unclean := strings.Contains(r.URL.Path, "//") || strings.Contains(closed, "/./") || strings.Contains(closed, "/../")
-	return pattern != "" && !unclean
+	withSlash := r.URL.Path + "/"
+	isClean := !strings.Contains(r.URL.Path, "//") && !strings.Contains(withSlash, "/./") && !strings.Contains(withSlash, "/../")
+	return pattern != "" && isClean
 }
 
 // withoutBase returns the request without the base URL's path, or r if it doesn't have

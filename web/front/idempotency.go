@@ -36,7 +36,7 @@ func Create[In, Made, Out any](status int, act func(context.Context, *Call, In) 
 		if err != nil {
 			return err
 		}
-		call, err := c.idempotentCall(body)
+		call, err := c.newIdempotentCall(body)
 		switch {
 		case err != nil:
 			return err
@@ -97,11 +97,11 @@ type idempotentCall struct {
 	text []byte // body of the answer, not sealed; nil until seal has run
 }
 
-// idempotentCall returns nil for a request without an Idempotency-Key. The id and the keys of
+// newIdempotentCall returns nil for a request without an Idempotency-Key. The id and the keys of
 // the body's hash and of the stored answer are derived from the credential and the
-// Idempotency-Key, so the database alone reveals no answer. The tenant is part of that because
-// a service key may act in several.
-func (c *Call) idempotentCall(body []byte) (*idempotentCall, error) {
+// Idempotency-Key, so the database alone reveals no answer. The tenant goes into the derivation,
+// too, because a service key may act in several tenants.
+func (c *Call) newIdempotentCall(body []byte) (*idempotentCall, error) {
 	key, err := idempotencyKey(c.R.Header)
 	if err != nil || key == "" {
 		return nil, err

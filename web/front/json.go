@@ -66,15 +66,16 @@ type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // of the request body; nil: none
 	Media  []string     // media types of a raw request body, in place of In
-	Most   int          // bytes of the body; 0: MaxBody
+	// MaxBody is the greatest size of the body, in bytes; 0: the constant MaxBody.
+	MaxBody int
 	Out    reflect.Type // of the answer's body; nil: none
 	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
 	Return bool         // whether a success may be 303, see Returns
 	CSV    bool         // the answer is also available as CSV
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
-	// Foreign: its form is that of another specification. Every fault of the body is 400,
-	// and the request keeps any visible X-Request-Id.
+	// Foreign: another specification defines the form of its bodies. Every fault of the body
+	// is 400, and the request keeps any visible X-Request-Id.
 	Foreign bool
 	serve   func(ctx context.Context, c *Call) error
 	fail    func(ctx context.Context, c *Call, err error) // nil: a problem
@@ -100,9 +101,9 @@ func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) 
 	return e
 }
 
-// UpTo allows a body of at most that many bytes, in place of MaxBody.
-func (e Endpoint) UpTo(most int) Endpoint {
-	e.Most = most
+// UpTo allows a body of at most maxBytes, in place of MaxBody.
+func (e Endpoint) UpTo(maxBytes int) Endpoint {
+	e.MaxBody = maxBytes
 	return e
 }
 
@@ -120,11 +121,11 @@ func (e Endpoint) answer(c *Call, out any) {
 }
 
 // Bytes returns the endpoint that takes a raw body of one of the media types, of at most
-// that many bytes, calls fn with it and answers with the result.
-func Bytes[Out any](status, most int, media []string, fn func(ctx context.Context, c *Call, mediaType string, body []byte) (Out, error)) Endpoint {
+// maxBytes, calls fn with it and answers with the result.
+func Bytes[Out any](status, maxBytes int, media []string, fn func(ctx context.Context, c *Call, mediaType string, body []byte) (Out, error)) Endpoint {
 	e := Endpoint{Status: status, Media: media, Out: bodyType[Out]()}
 	e.serve = func(ctx context.Context, c *Call) error {
-		body, err := read(c, most)
+		body, err := read(c, maxBytes)
 		if err != nil {
 			return err
 		}
@@ -205,7 +206,7 @@ func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window)
 	return e
 }
 
-// Raw returns an endpoint that answers for itself.
+// Raw returns an endpoint whose fn writes the answer itself.
 func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
 	return Endpoint{Status: http.StatusOK, serve: fn}
 }
@@ -266,21 +267,19 @@ func boundBody(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Body returns the body if it has at most that many bytes. Errors: body_too_large,
-// invalid_body.
-func (c *Call) Body(most int) ([]byte, error) { return read(c, most) }
+// Body returns the body if it has at most maxBytes. Errors: body_too_large, invalid_body.
+func (c *Call) Body(maxBytes int) ([]byte, error) { return read(c, maxBytes) }
 
 // Answer answers 200 with JSON.
 func (c *Call) Answer(v any) { c.site.write(c.W, http.StatusOK, "application/json", v) }
 
-// read returns the body if it has at most that many bytes. Errors: body_too_large,
-// invalid_body.
-func read(c *Call, most int) ([]byte, error) {
-	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "The body may have %d KiB at most.", most>>10)
-	if c.R.ContentLength > int64(most) {
+// read returns the body if it has at most maxBytes. Errors: body_too_large, invalid_body.
+func read(c *Call, maxBytes int) ([]byte, error) {
+	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "The body may have %d KiB at most.", maxBytes>>10)
+	if c.R.ContentLength > int64(maxBytes) {
 		return nil, tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, int64(most)))
+	body, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, int64(maxBytes)))
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):

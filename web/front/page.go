@@ -34,10 +34,10 @@ func (c *Call) parameters() (url.Values, error) {
 	return c.values, nil
 }
 
-// OnlyKnown returns an error for an unknown query parameter: a misspelt filter
+// RefuseUnknownParameters returns an error for an unknown query parameter: a misspelt filter
 // would list everything. Names are case-sensitive, and the error doesn't repeat
 // them. Errors: invalid_query.
-func (c *Call) OnlyKnown() error {
+func (c *Call) RefuseUnknownParameters() error {
 	parameters, err := c.parameters()
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func (c *Call) Sort() (string, error) {
 	return sort, err
 }
 
-// Window returns the part of a list that the request asks for by sort, limit and cursor,
-// and counts the whole list. Errors: invalid_query, validation_failed, invalid_cursor.
+// Window returns the part of a list that the request asks for by sort, limit and cursor. It
+// asks for the number of rows of the whole list, too. Errors: invalid_query, validation_failed, invalid_cursor.
 func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 	w, err := c.WindowUpTo(ctx, defaultLimit, maxLimit)
 	w.Count = true
@@ -139,11 +139,11 @@ func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 }
 
 // WindowUpTo is Window with another default and maximum size of a page, without a count.
-func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (w doorward.Window, err error) {
+func (c *Call) WindowUpTo(ctx context.Context, defaultRows, maxRows int) (w doorward.Window, err error) {
 	if w.After, err = c.cursorPosition(ctx, "cursor"); err != nil { // its 400 comes before any 422
 		return w, err
 	}
-	if w.Limit, err = c.limitUpTo(usual, most); err != nil {
+	if w.Limit, err = c.limitUpTo(defaultRows, maxRows); err != nil {
 		return w, err
 	}
 	w.Sort, err = c.Sort()
@@ -154,17 +154,17 @@ func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (w doorward.Wind
 // validation_failed.
 func (c *Call) Limit() (int, error) { return c.limitUpTo(defaultLimit, maxLimit) }
 
-func (c *Call) limitUpTo(usual, most int) (int, error) {
+func (c *Call) limitUpTo(defaultRows, maxRows int) (int, error) {
 	text, err := c.Filter("limit")
 	if err != nil || text == "" {
-		return usual, err
+		return defaultRows, err
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, badParameter("limit", "invalid", "The limit is a whole number.")
 	}
-	if limit < 1 || limit > most {
-		return 0, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(most)+" rows.")
+	if limit < 1 || limit > maxRows {
+		return 0, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(maxRows)+" rows.")
 	}
 	return limit, nil
 }

@@ -37,7 +37,7 @@ type info struct {
 	began    time.Time
 	span     *trace.Span     // nil unless the request is traced
 	trace    string          // id of its trace, or empty
-	proxies  *[]netip.Prefix // trusted when it came; nil outside Handler
+	proxies  *[]netip.Prefix // trusted when the request arrived; nil outside Handler
 	// Ids of the caller, empty if unknown.
 	userID, tenantID, keyID string
 }
@@ -223,8 +223,8 @@ func (s *Site) clientIP(r *http.Request) string {
 
 // ClientAddr reads X-Forwarded-For from the right, past trusted proxies, to the first
 // other address: entries further left can be forged. It stops before an entry that is no
-// address. It is the zero Addr if the peer has no address. It doesn't allocate for
-// well-formed ones.
+// address. It returns the zero Addr if the peer has no address, and doesn't allocate for
+// well-formed addresses.
 func (s *Site) ClientAddr(r *http.Request) netip.Addr { return clientAddr(r, *s.proxies.Load()) }
 
 func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
@@ -256,7 +256,7 @@ func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
 	if !trusted(*s.proxies.Load(), parseHost(r.RemoteAddr)) {
 		return stated
 	}
-	for _, of := range []struct {
+	for _, part := range []struct {
 		name    string
 		to      *string
 		headers []string
@@ -266,9 +266,9 @@ func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
 		{"host", &stated.Host, []string{"X-Forwarded-Host"}, statedHost},
 		{"path", &stated.Path, []string{"X-Forwarded-Uri", "X-Original-Uri"}, statedPath},
 	} {
-		value, said := statedIn(r.Header, of.headers)
-		if *of.to = of.read(value); said && *of.to == "" {
-			stated.Unreadable = append(stated.Unreadable, of.name)
+		value, found := statedIn(r.Header, part.headers)
+		if *part.to = part.read(value); found && *part.to == "" {
+			stated.Unreadable = append(stated.Unreadable, part.name)
 		}
 	}
 	return stated
@@ -276,20 +276,20 @@ func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
 
 // statedIn returns the value of the headers, and whether there is one. If they differ, it is
 // empty: one of them is the client's own, which the gateway has passed on.
-func statedIn(h http.Header, names []string) (value string, said bool) {
+func statedIn(h http.Header, names []string) (value string, found bool) {
 	for _, name := range names {
 		for _, v := range h[name] {
-			if said && v != value {
+			if found && v != value {
 				return "", true
 			}
-			value, said = v, true
+			value, found = v, true
 		}
 	}
-	return value, said
+	return value, found
 }
 
-// statedHost is a host as gateways choose a site by it: in lower case, without the port and the
-// dot at the end, either of which a client may add, and without the brackets of IPv6.
+// statedHost returns the host in the form by which gateways choose a site: in lower case, without
+// the brackets of IPv6, and without the port and the final dot, which a client may add.
 func statedHost(value string) string {
 	u, err := url.Parse("//" + value)
 	if err != nil || u.Host != value || strings.Contains(value, ",") { // a comma separates the values of several proxies
@@ -298,7 +298,7 @@ func statedHost(value string) string {
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
 
-// statedPath is the path of a URI as a server behind the gateway sees it: decoded, without
+// statedPath returns the path of a URI as a server behind the gateway sees it: decoded, without
 // query and dot segments.
 func statedPath(uri string) string {
 	u, err := url.ParseRequestURI(uri)

@@ -25,28 +25,28 @@ func ViewTotal[T any](p doorward.Page[T]) Total {
 // Order says how two rows of a list compare.
 type Order[T any] func(a, b T) int
 
-// Part is what an answer says about a page besides its rows, for a list that is read as a
+// PageInfo is what an answer says about a page besides its rows, for a list that is read as a
 // whole. Embed it in the list's answer.
-type Part struct {
+type PageInfo struct {
 	NextCursor string `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
 	Total
 }
 
 // PageOf returns the page that the request asks for of a list that is read as a whole. The keys
 // of orders are the names in Doc.Sort. Errors: those of Window.
-func PageOf[T any](ctx context.Context, c *Call, all []T, id func(T) string, orders map[string]Order[T]) ([]T, Part, error) {
+func PageOf[T any](ctx context.Context, c *Call, all []T, id func(T) string, orders map[string]Order[T]) ([]T, PageInfo, error) {
 	w, err := c.Window(ctx)
 	if err != nil {
-		return nil, Part{}, err
+		return nil, PageInfo{}, err
 	}
 	sortRows(all, w.Sort, orders)
 	begin := after(all, w.After, id)
-	rows, part := all[begin:], Part{Total: ViewTotal(doorward.Page[T]{Total: len(all)})}
+	rows, info := all[begin:], PageInfo{Total: ViewTotal(doorward.Page[T]{Total: len(all)})}
 	if len(rows) > w.Limit {
 		rows = rows[:w.Limit]
-		part.NextCursor, err = c.Cursor(ctx, &doorward.Position{At: int64(begin + w.Limit), ID: id(rows[w.Limit-1])})
+		info.NextCursor, err = c.Cursor(ctx, &doorward.Position{At: int64(begin + w.Limit), ID: id(rows[w.Limit-1])})
 	}
-	return rows, part, err
+	return rows, info, err
 }
 
 func sortRows[T any](rows []T, sort string, orders map[string]Order[T]) {

@@ -66,20 +66,20 @@ func (m *Mailbox) Clear() {
 	m.mails = nil
 }
 
-// numbered is a mail with its number in this run, which is in the path of its pages.
-type numbered struct {
+// numberedMail is a mail with its number in this run, which is in the path of its pages.
+type numberedMail struct {
 	smtp.Message
 	Number int
 }
 
 // newestFirst iterates over the mails that there are now.
-func (m *Mailbox) newestFirst() iter.Seq[numbered] {
+func (m *Mailbox) newestFirst() iter.Seq[numberedMail] {
 	m.mu.Lock()
 	mails, first := m.mails, m.first
 	m.mu.Unlock()
-	return func(yield func(numbered) bool) {
+	return func(yield func(numberedMail) bool) {
 		for i, mail := range slices.Backward(mails) {
-			if !yield(numbered{mail, first + i}) {
+			if !yield(numberedMail{mail, first + i}) {
 				return
 			}
 		}
@@ -87,13 +87,13 @@ func (m *Mailbox) newestFirst() iter.Seq[numbered] {
 }
 
 // mail returns the mail with the number in the path of the request. Errors: not_found.
-func (m *Mailbox) mail(r *http.Request) (numbered, error) {
+func (m *Mailbox) mail(r *http.Request) (numberedMail, error) {
 	for mail := range m.newestFirst() {
 		if strconv.Itoa(mail.Number) == r.PathValue("number") {
 			return mail, nil
 		}
 	}
-	return numbered{}, doorward.Fail(doorward.CodeNotFound, "")
+	return numberedMail{}, doorward.Fail(doorward.CodeNotFound, "")
 }
 
 // Routes returns the pages at /dev/mail.
@@ -134,7 +134,7 @@ func (m *Mailbox) list(_ context.Context, c *ui.Call) (ui.View, error) {
 
 // matches reports whether the mail is one of those that the page lists. The search ignores
 // letter case and accents, as in other lists.
-func (p mailPage) matches(mail numbered) bool {
+func (p mailPage) matches(mail numberedMail) bool {
 	if p.To != "" && !strings.EqualFold(mail.To, p.To) {
 		return false
 	}
@@ -173,7 +173,7 @@ type mailView struct {
 // link finds the link of an invitation or of a password reset, alone on its line.
 var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)(?:\?\S*)?#token=\S+)$`)
 
-func viewOf(c *ui.Call, mail numbered) mailView {
+func viewOf(c *ui.Call, mail numberedMail) mailView {
 	base := c.Site().BasePath()
 	v := mailView{To: mail.To, Subject: mail.Subject, Text: mail.Text, PagePath: base + "/dev/mail/" + strconv.Itoa(mail.Number)}
 	if mail.HTML != "" {

@@ -17,8 +17,8 @@ func (h *hosted) askInvitationCode(context.Context, *ui.Call) (ui.View, error) {
 type invited struct {
 	invite.Shown
 	Token       string
-	Self        bool   // the invited person is signed in
-	Other       string // address of the person who is signed in; empty if nobody is
+	IsCaller    bool   // the invited person is the one who is signed in
+	CallerEmail string // address of the person who is signed in; empty if nobody is
 	MinLength   int
 	BannedWords string
 }
@@ -34,17 +34,17 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	token := ui.PastedCode(c.Value("token"))
 	shown, err := h.app.Invitations.Show(ctx, token)
 	if err != nil {
-		return h.refusedOr(c, err, h.refusedInvitation)
+		return h.errorOrPage(c, err, h.refusedInvitation)
 	}
 	i := invited{
 		Shown: shown, Token: token, MinLength: h.app.PasswordRules.Load().MinLength,
 		BannedWords: bannedWords(shown.Email, shown.Name, shown.TenantName),
 	}
 	if c.Caller.Kind == doorward.ByUser {
-		i.Self = c.Caller.Email == shown.Email
-		i.Other = c.Caller.Email
+		i.IsCaller = c.Caller.Email == shown.Email
+		i.CallerEmail = c.Caller.Email
 	}
-	return ui.View{Page: "accept", Scripts: codeScript, Carries: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
+	return ui.View{Page: "accept", Scripts: codeScript, KeepsReturn: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
 
 // refusedInvitation says why the invitation can't be accepted, or asks for the code again.
@@ -77,8 +77,8 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	self := c.Caller.Kind == doorward.ByUser && c.Caller.Email == shown.Email
-	if !self {
+	isCaller := c.Caller.Kind == doorward.ByUser && c.Caller.Email == shown.Email
+	if !isCaller {
 		if err := requireFields(c, "password"); err != nil {
 			return ui.View{}, err
 		}
@@ -89,9 +89,9 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	c.SetAllowance(joined.Allowance)
 	switch {
-	case self && !c.HasDestination():
+	case isCaller && !c.HasDestination():
 		return c.To("/account?done=entered"), nil
-	case self: // the session stays in its tenant, but the return address may need the new one
+	case isCaller: // the session stays in its tenant, but the return address may need the new one
 		return c.WithReturnTo("/login/tenant?done=choose"), nil
 	}
 	rememberAddress(c, shown.Email)

@@ -19,9 +19,9 @@ type account struct {
 
 // ownSessions is the list of one's sessions, on /account and /account/security.
 type ownSessions struct {
-	Sessions []sessionRow
-	Others   bool   // there are other sessions, or other known browsers
-	At       string // path of the page
+	Sessions  []sessionRow
+	HasOthers bool   // there are other sessions, or other known browsers
+	PagePath  string // of the page that shows the list
 }
 
 type sessionRow struct {
@@ -49,7 +49,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	t, err := h.onlyTenant(ctx, memberships)
-	return ui.View{Page: "account", Wide: true, Returns: c.ReturnTo() != "", Body: a, Tenant: t}, err
+	return ui.View{Page: "account", Wide: true, FormReturns: c.ReturnTo() != "", Body: a, Tenant: t}, err
 }
 
 // onlyTenant returns the tenant whose brand the account page shows: that of the only

@@ -50,7 +50,7 @@ func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, name string, s
 	token := ui.PastedCode(c.Value("token"))
 	email, err := show(ctx, token)
 	if err != nil {
-		return h.refusedOr(c, err, refused)
+		return h.errorOrPage(c, err, refused)
 	}
 	return ui.View{Page: "email", Title: name + ".title", Scripts: codeScript, Body: emailChange{name, token, email}}, nil
 }

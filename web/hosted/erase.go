@@ -14,8 +14,10 @@ const erasePage = "/account/erase"
 type erasing struct {
 	Email   string
 	Tenants []doorward.User // memberships that end with the account
-	Kept    []doorward.User // those in tenants without another active OWNER, which prevent the erasure
-	Proved  bool            // recently; else /step-up comes first
+	// LastOwnerOf has the memberships in tenants without another active OWNER, which prevent
+	// the erasure.
+	LastOwnerOf []doorward.User
+	Proved      bool // recently; else /step-up comes first
 }
 
 // showErase says what an erasure ends before anybody can ask for it.
@@ -24,12 +26,12 @@ func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	kept, err := h.app.Users.LastOwnerOf(ctx, c.Caller)
+	lastOwnerOf, err := h.app.Users.LastOwnerOf(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
 	proved, err := isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountErase, doorward.Object{Type: "user", ID: c.Caller.ID}))
-	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, kept, proved}}, err
+	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, lastOwnerOf, proved}}, err
 }
 
 // isProved reports whether the caller's proof of identity is recent enough, by the refusal of

@@ -133,7 +133,7 @@ type tenants struct {
 
 func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usableMemberships(memberships)}}, err
+	return ui.View{Page: "tenants", FormReturns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usableMemberships(memberships)}}, err
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -13,7 +13,7 @@ func (h *hosted) showForgot(_ context.Context, c *ui.Call) (ui.View, error) {
 	if email, ok := rememberedAddress(c); ok {
 		c.Suggest("email", email)
 	}
-	return ui.View{Page: "forgot", Carries: true}, nil
+	return ui.View{Page: "forgot", KeepsReturn: true}, nil
 }
 
 // forgot reveals nothing: the next page is the same for every address.
@@ -26,7 +26,7 @@ func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
-	return ui.View{Page: "sent", Carries: true}, nil
+	return ui.View{Page: "sent", KeepsReturn: true}, nil
 }
 
 // codeForm is the form for the code of a mail. The script of the page takes it from the
@@ -43,7 +43,7 @@ var codeScript = []string{"code.js"}
 // askCode returns the page that asks for the code of a mail. The name is its path, and begins
 // the keys of its messages.
 func askCode(name string) ui.View {
-	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, Carries: true, Body: codeForm{"/" + name, name}}
+	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, KeepsReturn: true, Body: codeForm{"/" + name, name}}
 }
 
 func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
@@ -65,15 +65,15 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	token := ui.PastedCode(c.Value("token"))
 	email, words, err := h.app.Passwords.Show(ctx, token)
 	if err != nil {
-		return h.refusedOr(c, err, h.refusedReset)
+		return h.errorOrPage(c, err, h.refusedReset)
 	}
-	return ui.View{Page: "reset", Scripts: codeScript, Carries: true, Body: resetForm{token, email, h.app.PasswordRules.Load().MinLength, bannedWords(email, words...)}}, nil
+	return ui.View{Page: "reset", Scripts: codeScript, KeepsReturn: true, Body: resetForm{token, email, h.app.PasswordRules.Load().MinLength, bannedWords(email, words...)}}, nil
 }
 
-// refusedOr returns the error. If the page is already shown again after a refusal, it would
-// fail for the same reason, so refusedOr returns the other page instead, except for an error of
-// the kind unavailable.
-func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
+// errorOrPage returns err, unless a form was already refused. Then its caller shows the form
+// again and fails for the same reason as the form did, so errorOrPage returns the page instead.
+// An error of the kind unavailable is always returned.
+func (h *hosted) errorOrPage(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if !c.WasRefused() || front.AsError(err).Kind() == doorward.KindUnavailable {
 		return ui.View{}, err
 	}
@@ -103,7 +103,7 @@ func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
 
 func endedPage(code doorward.Code, next string) ui.View {
 	key := "ended." + string(code)
-	return ui.View{Page: "ended", Scripts: codeScript, Title: key + ".title", Carries: true, Body: endedLink{key, next}}
+	return ui.View{Page: "ended", Scripts: codeScript, Title: key + ".title", KeepsReturn: true, Body: endedLink{key, next}}
 }
 
 func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -22,7 +22,7 @@ type signingIn struct {
 func (h *hosted) loginView() ui.View { return h.loginWith(true) }
 
 func (h *hosted) loginWith(autofill bool) ui.View {
-	v := ui.View{Page: "login", Returns: true, Body: signingIn{}}
+	v := ui.View{Page: "login", FormReturns: true, Body: signingIn{}}
 	if h.app.Factors.Passkeys() {
 		v.Scripts, v.Connects, v.Body = passkeyScripts, true, signingIn{true, autofill}
 	}
@@ -64,7 +64,7 @@ const (
 )
 
 func showNewPasskey(b factor.NewChallenge, action, instead string) ui.View {
-	return ui.View{Page: "passkey", Returns: true, Scripts: passkeyScripts, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
+	return ui.View{Page: "passkey", FormReturns: true, Scripts: passkeyScripts, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
 }
 
 func (h *hosted) beginPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {

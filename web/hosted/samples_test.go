@@ -75,8 +75,8 @@ func samples() []uitest.Sample {
 	}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
 	member, self := newcomer, newcomer
-	member.HasAccount, member.Other = true, "ann.lee@acme.example"
-	self.HasAccount, self.Self, self.Inviter = true, true, ""
+	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
+	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
 		Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
 		Fault: "Address and password don’t match an account here. Check both and try again.",

@@ -50,7 +50,7 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
 	}
 	s.Recovery = s.Codes && (!s.App && s.Options == "" || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
-	v := ui.View{Page: "second", Returns: true, Body: s}
+	v := ui.View{Page: "second", FormReturns: true, Body: s}
 	if s.Options != "" {
 		v.Scripts = passkeyScripts
 	}
@@ -98,15 +98,15 @@ type enrolment struct {
 
 func newEnrolment(e factor.Enrolment, action, title string) (ui.View, error) {
 	picture, err := qrsvg.Draw(e.URI, title)
-	return ui.View{Page: "totp", Returns: true, Body: enrolment{
+	return ui.View{Page: "totp", FormReturns: true, Body: enrolment{
 		action, e.ID, inGroups(totp.Base32(e.Seed)), template.URL(e.URI), template.HTML(picture), //nolint:gosec // both are made here
 	}}, err
 }
 
 func inGroups(text string) string {
 	var groups []string
-	for some := range slices.Chunk([]byte(text), 4) {
-		groups = append(groups, string(some))
+	for group := range slices.Chunk([]byte(text), 4) {
+		groups = append(groups, string(group))
 	}
 	return strings.Join(groups, " ")
 }
@@ -122,7 +122,7 @@ func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
-	return ui.View{Page: "enrol", Returns: true, Body: enrolling{asked.Email, hasPasskey(asked.Methods)}}, nil
+	return ui.View{Page: "enrol", FormReturns: true, Body: enrolling{asked.Email, hasPasskey(asked.Methods)}}, nil
 }
 
 const confirmEnrolment = "/login/enrol/confirm"
@@ -162,5 +162,5 @@ func (h *hosted) completeEnrolment(c *ui.Call, by doorward.Caller, outcome login
 	if _, err := signIn(c, by, outcome); err != nil {
 		return ui.View{}, err
 	}
-	return ui.View{Page: "codes", Carries: true, Body: recovery{done.RecoveryCodes, c.Next()}}, nil
+	return ui.View{Page: "codes", KeepsReturn: true, Body: recovery{done.RecoveryCodes, c.BackAddress()}}, nil
 }

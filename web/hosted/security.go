@@ -60,10 +60,10 @@ func (h *hosted) confirmTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return h.showCodes(c, done.RecoveryCodes), nil
 }
 
-// recovery are recovery codes that are shown once, and where to go on.
+// recovery is the content of the page that shows recovery codes once.
 type recovery struct {
 	Codes []string
-	Next  string
+	Next  string // address of the button
 }
 
 // Text is the content of the file to download.
@@ -136,7 +136,7 @@ func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, erro
 	token := ui.PastedCode(c.Value("token"))
 	email, err := h.app.Factors.ShowReset(ctx, token)
 	if err != nil {
-		return h.refusedOr(c, err, h.refusedFactorReset)
+		return h.errorOrPage(c, err, h.refusedFactorReset)
 	}
 	return ui.View{Page: "factorreset", Scripts: codeScript, Body: factorReset{token, email}}, nil
 }

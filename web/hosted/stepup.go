@@ -19,11 +19,11 @@ func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	c.KeepOnly("return")
-	by := func(method string) bool { return slices.Contains(methods, method) }
-	v := ui.View{Page: "step-up", Returns: true, Body: stepUp{
-		by(doorward.ByCode), by(doorward.ByPassword), by(doorward.ByPasskey), by(doorward.ByRecovery),
+	can := func(method string) bool { return slices.Contains(methods, method) }
+	v := ui.View{Page: "step-up", FormReturns: true, Body: stepUp{
+		can(doorward.ByCode), can(doorward.ByPassword), can(doorward.ByPasskey), can(doorward.ByRecovery),
 	}}
-	if by(doorward.ByPasskey) {
+	if can(doorward.ByPasskey) {
 		v.Scripts, v.Connects = passkeyScripts, true
 	}
 	return v, nil
@@ -33,10 +33,10 @@ func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 // challenge; otherwise proveSession makes one. It redirects to the return address; without
 // one, the page says that the earlier page can be used again.
 func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) {
-	with := login.Evidence{Password: c.Value("password"), Answer: factor.Answer{Code: c.Value("code"), RecoveryCode: c.Value("recoveryCode")}}
+	evidence := login.Evidence{Password: c.Value("password"), Answer: factor.Answer{Code: c.Value("code"), RecoveryCode: c.Value("recoveryCode")}}
 	token := c.Value("challenge")
 	if credential := c.Value("credential"); credential != "" {
-		with = login.Evidence{Answer: factor.Answer{Passkey: []byte(credential)}}
+		evidence = login.Evidence{Answer: factor.Answer{Passkey: []byte(credential)}}
 	} else {
 		methods, err := h.app.Login.StepUpMethods(ctx, c.Caller)
 		if err != nil {
@@ -52,9 +52,9 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 		token = begun.Token.Reveal()
 	}
 	if c.Caller.HasFactor { // then the page has no field for a password, so no place for its error
-		with.Password = ""
+		evidence.Password = ""
 	}
-	opened, err := h.app.Login.StepUp(ctx, c.Caller, token, with)
+	opened, err := h.app.Login.StepUp(ctx, c.Caller, token, evidence)
 	if doorward.HasCode(err, doorward.CodeChallengeOver) { // expired or used up, or the password has since changed
 		return c.WithReturnTo("/step-up"), nil
 	}

@@ -34,11 +34,11 @@ type View struct {
 	Connects bool
 	// Frames lets the page show another page of this server inside itself.
 	Frames bool
-	// Returns makes the page's form keep the return address, and the policy allow a
-	// redirect there, or home.
-	Returns bool
-	// Carries keeps the return address in forms and links to further pages here.
-	Carries bool
+	// FormReturns: the answer to the page's form may redirect to the return address or home.
+	// So the form keeps the address, and the policy allows its origin.
+	FormReturns bool
+	// KeepsReturn: forms and links to further pages here keep the return address.
+	KeepsReturn bool
 	// OneLanguage offers no other language: to switch, the form that the page answers would be
 	// sent again.
 	OneLanguage bool
@@ -47,7 +47,7 @@ type View struct {
 	Done string
 	Note string // key of another message at the top of the page
 
-	to string // path or address
+	to string // path or address to redirect to; empty for a page
 }
 
 // To redirects to a path, given without the path of the base URL.
@@ -59,8 +59,8 @@ func (c *Call) Back() View {
 	return View{to: to}
 }
 
-// Next is the address that Back redirects to, for a link.
-func (c *Call) Next() string {
+// BackAddress is the address that Back redirects to, for a link.
+func (c *Call) BackAddress() string {
 	to, _ := c.destination()
 	return to
 }
@@ -95,28 +95,28 @@ func readForm(c *Call) (err error) {
 	return err
 }
 
-// TakeText is Take for a form with a long text; most is the limit of the form in bytes.
-func (s *Set) TakeText(at string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, again, readFormUpTo(most))
+// TakeText is Take for a form with a long text, of at most maxBytes.
+func (s *Set) TakeText(at string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, again, readFormUpTo(maxBytes))
 }
 
-// OpenText is Open for a form with a long text; most is the limit of the form in bytes.
-func (s *Set) OpenText(at string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, fn, readFormUpTo(most))
+// OpenText is Open for a form with a long text, of at most maxBytes.
+func (s *Set) OpenText(at string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, fn, readFormUpTo(maxBytes))
 }
 
-func readFormUpTo(most int) func(*Call) error {
+func readFormUpTo(maxBytes int) func(*Call) error {
 	return func(c *Call) (err error) {
-		c.form, err = c.FormUpTo(most)
+		c.form, err = c.FormUpTo(maxBytes)
 		return err
 	}
 }
 
-// TakeFile is Take for a form with a file in the field; most is its limit in bytes.
-func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+// TakeFile is Take for a form with a file in the field, of at most maxBytes.
+func (s *Set) TakeFile(at, field string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, again, func(c *Call) (err error) {
 		c.upload = true
-		c.form, c.file, err = c.Upload(field, most)
+		c.form, c.file, err = c.Upload(field, maxBytes)
 		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 			// Show the error at the field, where the file was chosen.
 			c.form, c.tooLarge, err = url.Values{}, field, nil
@@ -203,7 +203,7 @@ const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-
 // (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
 	policy := strictest
-	if _, origin := c.destination(); v.Returns && origin != "" {
+	if _, origin := c.destination(); v.FormReturns && origin != "" {
 		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1)
 	}
 	if v.Connects {
@@ -229,10 +229,10 @@ type Frame struct {
 	Sent      []Sent        // the form's values, to send it again in another language
 	Caller    doorward.Caller
 	Now       time.Time
-	Return    string // the checked return address; empty unless View.Returns or Carries
+	Return    string // the checked return address; empty unless View.FormReturns or KeepsReturn
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
-	Paused    string // that changes are paused, and why; empty: they are not
+	Paused    string // says that changes are paused, and why; empty: they are not
 	Alert     bool   // the form was refused and is shown again
 	StepUp    bool   // the form needs a recent proof of identity first
 	Posted    bool   // the page is the answer to a form
@@ -285,7 +285,7 @@ func (c *Call) frame(v View) (Frame, error) {
 	if m := c.Site().App.Access.KnownMaintenance(); m.On {
 		f.Paused = p.words.paused(m.Reason)
 	}
-	if v.Returns || v.Carries {
+	if v.FormReturns || v.KeepsReturn {
 		f.Return = c.ReturnTo()
 	}
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {

@@ -84,9 +84,9 @@ func brandRoutes() []front.Route {
 			return nil
 		}), front.Doc{}),
 		front.On("GET /assets/accents/{file}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			name, named := strings.CutSuffix(c.R.PathValue("file"), ".css")
+			name, isCSS := strings.CutSuffix(c.R.PathValue("file"), ".css")
 			digits, theme, isThemed := strings.Cut(name, "-")
-			if !named || !IsColour("#"+digits) || isThemed && !slices.Contains(themes[1:], theme) {
+			if !isCSS || !IsColour("#"+digits) || isThemed && !slices.Contains(themes[1:], theme) {
 				return doorward.Fail(doorward.CodeNotFound, "")
 			}
 			sheet := AccentSheet("#" + digits)
@@ -104,8 +104,8 @@ func brandRoutes() []front.Route {
 // another path. Its policy forbids everything, in case a browser treats it as a
 // page.
 func sendLogo(ctx context.Context, c *front.Call) error {
-	hash, named := strings.CutSuffix(c.R.PathValue("file"), ".png")
-	if !named || !doorward.IsLogoHash(hash) {
+	hash, isPNG := strings.CutSuffix(c.R.PathValue("file"), ".png")
+	if !isPNG || !doorward.IsLogoHash(hash) {
 		return doorward.Fail(doorward.CodeNotFound, "")
 	}
 	brand := c.Site().Brand()

@@ -141,8 +141,8 @@ func (c *Call) destination() (to, origin string) {
 	return home, origin
 }
 
-// HasDestination reports whether the request or Site.Home says where people land; without
-// both it is their account.
+// HasDestination reports whether the request or Site.Home says where people land. If neither
+// does, they land on their account.
 func (c *Call) HasDestination() bool { return c.Site().Home != "" || c.ReturnTo() != "" }
 
 // parseReturnAddress parses a return address. Below base on ownOrigin it becomes a path; in

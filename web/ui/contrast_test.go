@@ -15,7 +15,7 @@ import (
 // borders (WCAG 2.2, 1.4.3 and 1.4.11).
 var pairs = []struct {
 	front, back string
-	least       float64
+	minContrast float64
 }{
 	{"ink", "paper", 4.5},
 	{"ink", "wash", 4.5},
@@ -43,7 +43,7 @@ var pairs = []struct {
 	{"edge", "wash", 3},
 }
 
-func TestColoursCanBeToldApart(t *testing.T) {
+func TestColoursHaveEnoughContrast(t *testing.T) {
 	css, err := os.ReadFile("assets/ui.css")
 	if err != nil {
 		t.Fatal(err)
@@ -54,14 +54,14 @@ func TestColoursCanBeToldApart(t *testing.T) {
 	}
 	for scheme, colours := range map[string]map[string]colour.Colour{"light": palette(light), "dark": merge(palette(light), palette(dark))} {
 		for _, p := range pairs {
-			front, ok := colours[p.front]
-			back, also := colours[p.back]
-			if !ok || !also {
+			front, hasFront := colours[p.front]
+			back, hasBack := colours[p.back]
+			if !hasFront || !hasBack {
 				t.Errorf("%s: no colour --%s or --%s", scheme, p.front, p.back)
 				continue
 			}
-			if got := colour.Contrast(front, back); got < p.least {
-				t.Errorf("%s: --%s on --%s has the contrast %.2f, want %.1f", scheme, p.front, p.back, got, p.least)
+			if got := colour.Contrast(front, back); got < p.minContrast {
+				t.Errorf("%s: --%s on --%s has the contrast %.2f, want %.1f", scheme, p.front, p.back, got, p.minContrast)
 			}
 		}
 	}
@@ -103,8 +103,8 @@ func TestEveryAccentIsReadable(t *testing.T) {
 		for i, name := range []string{"light", "dark"} {
 			colours := merge(palette(parts[0][0]), palette(parts[0][i]), palette(parts[1][0]), palette(parts[1][i]))
 			for _, p := range pairs {
-				if got := colour.Contrast(colours[p.front], colours[p.back]); got < p.least {
-					t.Errorf("%s on %s: --%s on --%s has the contrast %.2f, want %.1f", accent, name, p.front, p.back, got, p.least)
+				if got := colour.Contrast(colours[p.front], colours[p.back]); got < p.minContrast {
+					t.Errorf("%s on %s: --%s on --%s has the contrast %.2f, want %.1f", accent, name, p.front, p.back, got, p.minContrast)
 				}
 			}
 		}

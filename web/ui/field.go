@@ -16,10 +16,10 @@ type Field struct {
 	Value, Fault string
 	Optional     bool
 	Focus        bool   // has the focus when the page opens
-	New          int    // a new password's least length in code points; else 0
+	New          int    // a new password's minimum length in code points; else 0
 	Words        string // words that a new password may not contain, separated by line breaks
-	Max          int    // greatest length of the value; 0 for any
-	Least, Most  int64  // smallest and greatest value of a number
+	MaxLength    int    // of the value; 0 for any
+	Min, Max     int64  // of a number
 }
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
@@ -58,20 +58,20 @@ func (f *Field) set(attribute string, to any) error {
 		f.Focus, _ = to.(bool)
 	case attribute == "new":
 		f.New, _ = to.(int)
-	case attribute == "least":
-		f.Least, _ = to.(int64)
-	case attribute == "most":
-		f.Most, _ = to.(int64)
+	case attribute == "min":
+		f.Min, _ = to.(int64)
 	case attribute == "max":
-		f.Max, _ = to.(int)
+		f.Max, _ = to.(int64)
+	case attribute == "maxlength":
+		f.MaxLength, _ = to.(int)
 	default:
 		return fmt.Errorf("ui: a field has no %q", attribute)
 	}
 	return nil
 }
 
-// Longest is a new password's greatest length in code points.
-func (Field) Longest() int { return credential.MaxPasswordLength }
+// MaxPasswordLength is a new password's maximum length in code points.
+func (Field) MaxPasswordLength() int { return credential.MaxPasswordLength }
 
 // Invalid reports whether something is wrong with the value.
 func (f Field) Invalid() bool { return f.Fault != "" }

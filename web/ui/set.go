@@ -121,7 +121,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
 		"day":          c.day,
 		"moment":       c.moment,
-		"lasting":      c.lasting,
+		"duration":     c.duration,
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…

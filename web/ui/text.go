@@ -26,7 +26,7 @@ func (c catalogue) read(fsys fs.FS, name string) error {
 			continue
 		}
 		key, message, ok := strings.Cut(line, " = ")
-		if _, twice := c[key]; !ok || twice {
+		if _, isDuplicate := c[key]; !ok || isDuplicate {
 			return fmt.Errorf("ui: %s: %q is not \"key = message\", or its key is there twice", name, line)
 		}
 		c[key] = message

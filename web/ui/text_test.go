@@ -61,10 +61,10 @@ func TestWordsOfTimes(t *testing.T) {
 		want string
 	}{
 		{func() (string, error) { return en.wait(time.Second) }, "1 second"},
-		{func() (string, error) { return en.lasting(0) }, "0 seconds"},
-		{func() (string, error) { return en.lasting(time.Minute) }, "1 minute"},
-		{func() (string, error) { return en.lasting(24 * time.Hour) }, "24 hours"},
-		{func() (string, error) { return de.lasting(90*time.Minute + time.Second) }, "1 Stunde 30 Minuten 1 Sekunde"},
+		{func() (string, error) { return en.duration(0) }, "0 seconds"},
+		{func() (string, error) { return en.duration(time.Minute) }, "1 minute"},
+		{func() (string, error) { return en.duration(24 * time.Hour) }, "24 hours"},
+		{func() (string, error) { return de.duration(90*time.Minute + time.Second) }, "1 Stunde 30 Minuten 1 Sekunde"},
 		{func() (string, error) { return en.wait(90 * time.Second) }, "90 seconds"},
 		{func() (string, error) { return en.wait(91 * time.Second) }, "2 minutes"},
 		{func() (string, error) { return de.wait(89*time.Minute + time.Second) }, "90 Minuten"},

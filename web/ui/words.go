@@ -29,8 +29,8 @@ func (c catalogue) wait(d time.Duration) (string, error) {
 
 func ceil(d, unit time.Duration) int { return max(1, int((d+unit-1)/unit)) }
 
-// lasting returns a duration in words, to the second.
-func (c catalogue) lasting(d time.Duration) (string, error) {
+// duration returns a duration in words, to the second.
+func (c catalogue) duration(d time.Duration) (string, error) {
 	d = d.Round(time.Second)
 	var parts []string
 	for _, unit := range []struct {

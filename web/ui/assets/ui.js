@@ -76,13 +76,13 @@ const pause = 800;
 // A visible character: a password of spaces and invisible characters alone is refused.
 const visible = /[^\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** checkRules shows, while typing, which rules a new password keeps. The server decides. */
+/** checkRules shows, while typing, which rules a new password meets. The server decides. */
 function checkRules(input) {
 	const field = input.closest(".field");
 	const rules = [...field.querySelectorAll("[data-rule]")];
 	const announcement = field.querySelector("[role=status]");
 	const confirmation = input.form.querySelector("[name=confirmPassword]");
-	const kept = {
+	const isMet = {
 		length: () => {
 			const length = lengthOf(input.value);
 			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest) && visible.test(input.value);
@@ -93,9 +93,9 @@ function checkRules(input) {
 	let timer;
 	const update = () => {
 		const missing = rules.filter((rule) => {
-			const good = kept[rule.dataset.rule]();
-			rule.classList.toggle("kept", good);
-			return !good;
+			const met = isMet[rule.dataset.rule]();
+			rule.classList.toggle("kept", met);
+			return !met;
 		});
 		clearTimeout(timer);
 		timer = setTimeout(() => {

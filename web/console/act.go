@@ -12,10 +12,10 @@ import (
 
 // memberAction is an action on a member that is confirmed first.
 type memberAction struct {
-	ends   bool // ends the member's sessions
-	danger bool // the button warns
-	gone   bool // removes the member
-	do     func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
+	endsSessions bool // ends the member's sessions
+	danger       bool // the button warns
+	removes      bool // removes the member
+	do           func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
 }
 
 // memberActions are keyed by the last part of their path.
@@ -24,7 +24,7 @@ var memberActions = map[string]memberAction{
 		role := doorward.Role(c.Value("role"))
 		return edit(ctx, h, c, u, user.Edit{Role: &role})
 	}},
-	"suspend": {ends: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+	"suspend": {endsSessions: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		status := doorward.UserSuspended
 		return edit(ctx, h, c, u, user.Edit{Status: &status, Keys: handover(c)})
 	}},
@@ -32,13 +32,13 @@ var memberActions = map[string]memberAction{
 		status := doorward.UserActive
 		return edit(ctx, h, c, u, user.Edit{Status: &status})
 	}},
-	"sign-out": {ends: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+	"sign-out": {endsSessions: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Users.SignOut(ctx, c.Caller, u)
 	}},
-	"reset-factors": {ends: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+	"reset-factors": {endsSessions: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Factors.Reset(ctx, c.Caller, u)
 	}},
-	"remove": {ends: true, danger: true, gone: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+	"remove": {endsSessions: true, danger: true, removes: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Users.Remove(ctx, c.Caller, u, handover(c), version(c))
 	}},
 }
@@ -58,10 +58,10 @@ func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.E
 // question is the content of the page that asks to confirm an action on a member.
 type question struct {
 	person
-	Act      string
-	Danger   bool
-	Ends     bool
-	Affected ended // what will end
+	Act          string
+	Danger       bool
+	EndsSessions bool
+	Affected     ended // what will end
 	// For a change of role:
 	To           doorward.Role
 	Gains, Loses []permission
@@ -77,7 +77,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	q := question{person: p, Act: c.R.PathValue("act"), Danger: action.danger, Ends: action.ends}
+	q := question{person: p, Act: c.R.PathValue("act"), Danger: action.danger, EndsSessions: action.endsSessions}
 	affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, p.User)
 	if err != nil {
 		return ui.View{}, err
@@ -86,7 +86,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if q.Act == "sign-out" || q.Act == "reset-factors" { // they end sessions alone
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
-	if q.Act == "reset-factors" && p.Self {
+	if q.Act == "reset-factors" && p.IsCaller {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if q.Act == "role" {
@@ -134,19 +134,19 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	var shown *ended
-	if action.ends {
+	if action.endsSessions {
 		ended := endedOf(counts)
 		shown = &ended
 	}
-	if action.gone {
+	if action.removes {
 		return redirectToList(c, peoplePath, name, shown), nil
 	}
 	return redirectDone(c, "/console/people/"+id, name, shown), nil
 }
 
 // redirectToList redirects to the page of the list at the path that the caller came from.
-func redirectToList(c *ui.Call, path, what string, counts *ended) ui.View {
-	q := noticeQuery(what, counts)
+func redirectToList(c *ui.Call, path, done string, counts *ended) ui.View {
+	q := noticeQuery(done, counts)
 	list, _ := url.ParseQuery(listQueryOf(c)) // listQueryOf encoded it
 	maps.Copy(q, list)
 	return c.To(path + "?" + q.Encode())

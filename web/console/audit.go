@@ -38,7 +38,7 @@ func (t trail) HasMoreFilters() bool {
 // entry is an event as the page shows it.
 type entry struct {
 	doorward.Event
-	What        string // key of the message about the action; empty for none
+	MessageKey  string // key of the message about the action; empty for none
 	Actor       string // name, address or id; empty if unknown
 	Target      string // name, address or id; empty if unknown
 	Page        string // path of the console's page about the target; empty for none
@@ -137,8 +137,8 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
-// mostRecent is how many events a page about something else shows.
-const mostRecent = 6
+// maxRecent is how many events a page about something else shows.
+const maxRecent = 6
 
 // recent returns the newest events of the filters, if the caller may read the trail.
 func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) ([]entry, error) {
@@ -147,7 +147,7 @@ func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) (
 	}
 	var events []doorward.Event
 	for _, f := range all {
-		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: mostRecent})
+		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: maxRecent})
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) (
 	}
 	slices.SortFunc(events, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	events = slices.CompactFunc(events, func(a, b doorward.Event) bool { return a.ID == b.ID })
-	return h.entries(ctx, c, events[:min(len(events), mostRecent)])
+	return h.entries(ctx, c, events[:min(len(events), maxRecent)])
 }
 
 // isInTenantTrail reports whether the action can be in a tenant's trail. A permission can
@@ -250,7 +250,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names), ExplainPath: explainLink(c, e)}
+		one := entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: describeChanges(e.Changes, names), ExplainPath: explainLink(c, e)}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -326,9 +326,9 @@ func (h *console) nameAndPage(ctx context.Context, c *ui.Call, on doorward.Objec
 	return "", "", nil
 }
 
-// whatOf returns the key of the message about an action. A refusal is described as an
+// messageKeyOf returns the key of the message about an action. A refusal is described as an
 // attempt.
-func whatOf(a doorward.Action, o doorward.Outcome) string {
+func messageKeyOf(a doorward.Action, o doorward.Outcome) string {
 	if tried := "tried." + string(a); o == doorward.Refused && messageKeys()[tried] {
 		return tried
 	}

@@ -20,15 +20,15 @@ type change struct {
 
 // value is the value of a field before or after a change: the first of these that is set.
 type value struct {
-	Key   string        // of a message
-	Lasts time.Duration // a duration, in words
-	At    time.Time
-	Agent string // a User-Agent header
-	Text  string // shown unchanged
+	Key      string        // of a message
+	Duration time.Duration // a duration, in words
+	At       time.Time
+	Agent    string // a User-Agent header
+	Text     string // shown unchanged
 }
 
-// inWords returns the changes as shown; names maps ids to names.
-func inWords(changes []doorward.Change, names map[string]string) (all []change) {
+// describeChanges returns the changes in words; names maps ids to names.
+func describeChanges(changes []doorward.Change, names map[string]string) (all []change) {
 	for _, c := range changes {
 		one := change{Field: c.Field, Was: describeValue(c.Field, c.From, names), Is: describeValue(c.Field, c.To, names)}
 		if key := "change." + c.Field; messageKeys()[key] {
@@ -66,7 +66,7 @@ func describeValue(field, text string, names map[string]string) value {
 		case err == nil && d == 0: // the tenant uses the installation's
 			return value{Key: "change.inherited"}
 		case err == nil:
-			return value{Lasts: d}
+			return value{Duration: d}
 		}
 	case "expiresAt", "endsAt", "previousEndsAt", "failingSince", "confirmUntil", "rotateBy":
 		if at, err := time.Parse(time.RFC3339, text); err == nil {

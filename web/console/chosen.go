@@ -16,8 +16,8 @@ import (
 // maxChosen is how many rows can be chosen at once.
 const maxChosen = 100
 
-// peopleActs and invitationActs are what can be done with the chosen rows, besides giving
-// people a role, which is "role:" and its name.
+// peopleActs and invitationActs are the values of the field "act": what can be done with the
+// chosen rows. Another one is "role:" with the name of the role to give to people.
 var (
 	peopleActs     = []string{"suspend", "resume", "remove"}
 	invitationActs = []string{"resend", "revoke", inviteAct}
@@ -52,7 +52,7 @@ func (q chosen) Danger() bool { return slices.Contains([]string{"suspend", "remo
 // chosenRow is a chosen person or invitation, and the result of the act for it.
 type chosenRow struct {
 	ID, Name, Email string
-	Above           bool  // the caller may not change it
+	Protected       bool  // the caller may not change it
 	Affected        ended // what will end, or has ended
 	Unchanged       bool  // it was in the wanted state already
 	Fault           string
@@ -98,8 +98,8 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 		}
 		row := chosenRow{ID: u.ID, Name: u.Name, Email: u.Email}
 		on := doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: q.Role}
-		row.Above = !access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed
-		if q.Danger() && !row.Above {
+		row.Protected = !access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed
+		if q.Danger() && !row.Protected {
 			affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, u)
 			if err != nil {
 				return q, err
@@ -190,7 +190,7 @@ func (h *console) chosenInvitations(ctx context.Context, c *ui.Call) (q chosen, 
 		if err != nil {
 			return q, err
 		}
-		q.Rows = append(q.Rows, chosenRow{ID: inv.ID, Name: inv.Name, Email: inv.Email, Above: !h.listedInvitation(c, inv).Managed})
+		q.Rows = append(q.Rows, chosenRow{ID: inv.ID, Name: inv.Name, Email: inv.Email, Protected: !h.listedInvitation(c, inv).CanManage})
 	}
 	return q, nil
 }

@@ -32,8 +32,8 @@ type conflictValues struct {
 	Values []string
 }
 
-// Of returns the values with their kind.
-func (c conflict) Of(values []string) conflictValues { return conflictValues{c.Kind, values} }
+// WithKind returns the values with their kind.
+func (c conflict) WithKind(values []string) conflictValues { return conflictValues{c.Kind, values} }
 
 // Minutes returns the duration of a number of minutes; 0 for other text.
 func (conflictValues) Minutes(text string) time.Duration {
@@ -95,11 +95,10 @@ const (
 	conflictField = "conflict"
 )
 
-// keepTyped prepares a form that is shown again. If it was refused because of somebody else's
-// change, the fields that this person has changed keep what was typed, all others get the stored
-// value, and the form gets the current version: sent again, it replaces only what is shown as a
-// conflict. notice is note if such a page is shown in another language, else "". A page with
-// several forms calls it for each; the one that was sent is known by its first field.
+// keepTyped prepares a form that is shown again. If somebody else has changed the object, the
+// fields that this person has changed keep what was typed, the others get the stored values, and
+// the form gets the current version. notice is note if that page is shown in another language,
+// else "". On a page with several forms, the sent one is known by its first field.
 func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited, notice string) {
 	now := url.Values{"_": {"1"}} // never empty, so that the values of empty fields are known
 	for _, f := range fields {
@@ -135,14 +134,14 @@ func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited
 // of those that both have changed. A form without earlier values counts as changed by both.
 func mergeChanges(c *ui.Call, fields []editedField) {
 	was, err := url.ParseQuery(c.Value(wasField))
-	known := err == nil && len(was) > 0
+	hasEarlier := err == nil && len(was) > 0
 	var both []string
 	for _, f := range fields {
 		switch before := was[f.name]; {
 		case slices.Equal(f.typed, f.now):
-		case known && slices.Equal(f.typed, before):
+		case hasEarlier && slices.Equal(f.typed, before):
 			f.set(f.now)
-		case !known || !slices.Equal(f.now, before):
+		case !hasEarlier || !slices.Equal(f.now, before):
 			both = append(both, f.name)
 		}
 	}

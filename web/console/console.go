@@ -230,13 +230,13 @@ func listQueryOf(c *ui.Call) string {
 		text = c.R.URL.Query().Get(listQuery)
 	}
 	sent, _ := url.ParseQuery(text) // invalid parts are left out
-	kept := url.Values{}
+	known := url.Values{}
 	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
 		if value := sent.Get(name); value != "" {
-			kept.Set(name, value)
+			known.Set(name, value)
 		}
 	}
-	return kept.Encode()
+	return known.Encode()
 }
 
 // ListQuery returns the query of the link back to the list.
@@ -261,8 +261,8 @@ func returnToList(list string) string {
 // tenantShown returns the tenant that the page is about.
 func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 
-// ended counts what has ended or will end; Taken are keys that got another owner instead.
-type ended struct{ Sessions, Keys, Taken, Invitations int }
+// ended counts what has ended or will end. Transferred are keys that got another owner instead.
+type ended struct{ Sessions, Keys, Transferred, Invitations int }
 
 func endedOf(e doorward.Ended) ended {
 	return ended{int(e.Sessions), int(e.APIKeys), int(e.APIKeysTransferred), int(e.Invitations)}
@@ -300,8 +300,8 @@ func queryNumber(c *ui.Call, name string) int {
 }
 
 // redirectDone redirects to the path, where the page says what was done and what has ended.
-func redirectDone(c *ui.Call, path, what string, counts *ended) ui.View {
-	q := noticeQuery(what, counts)
+func redirectDone(c *ui.Call, path, done string, counts *ended) ui.View {
+	q := noticeQuery(done, counts)
 	if list := listQueryOf(c); list != "" {
 		q.Set(listQuery, list)
 	}
@@ -309,16 +309,16 @@ func redirectDone(c *ui.Call, path, what string, counts *ended) ui.View {
 }
 
 // noticeQuery returns the query by which the next page shows what was done.
-func noticeQuery(what string, counts *ended) url.Values {
-	q := url.Values{"done": {what}}
+func noticeQuery(done string, counts *ended) url.Values {
+	q := url.Values{"done": {done}}
 	if counts != nil {
 		q.Set("sessions", strconv.Itoa(counts.Sessions))
 		q.Set("invitations", strconv.Itoa(counts.Invitations))
 		if counts.Keys > 0 {
 			q.Set("keys", strconv.Itoa(counts.Keys))
 		}
-		if counts.Taken > 0 {
-			q.Set("taken", strconv.Itoa(counts.Taken))
+		if counts.Transferred > 0 {
+			q.Set("taken", strconv.Itoa(counts.Transferred))
 		}
 	}
 	return q

@@ -16,10 +16,10 @@ import (
 // attempt is one attempt of a delivery as the pages show it.
 type attempt struct {
 	doorward.DeliveryAttempt
-	N       int    // from 1
-	Kind    string // delivered, refused (the answer was not 2xx) or silent (there was none)
-	Why     string // key of the message that says why there is no answer; empty: show Error
-	Headers []header
+	N           int    // from 1
+	Kind        string // delivered, refused (the answer was not 2xx) or silent (there was none)
+	NoAnswerKey string // key of the message that says why there is no answer; empty: show Error
+	Headers     []header
 }
 
 // header is a line of a request.
@@ -33,12 +33,12 @@ var noAnswerKeys = map[string]string{
 }
 
 func attemptOf(a doorward.DeliveryAttempt) attempt {
-	one := attempt{DeliveryAttempt: a, Kind: "refused", Why: noAnswerKeys[a.Error]}
+	one := attempt{DeliveryAttempt: a, Kind: "refused", NoAnswerKey: noAnswerKeys[a.Error]}
 	switch {
 	case a.Error != "":
 		one.Kind = "silent"
 		if strings.HasPrefix(a.Error, webhook.NotTrusted) {
-			one.Why = "hooks.silent.certificate"
+			one.NoAnswerKey = "hooks.silent.certificate"
 		}
 	case a.Status >= 200 && a.Status < 300:
 		one.Kind = "delivered"
@@ -53,7 +53,7 @@ type delivery struct {
 }
 
 // What returns the key of the message about the event; empty for none.
-func (d delivery) What() string { return whatOf(d.Type, doorward.Done) }
+func (d delivery) MessageKey() string { return messageKeyOf(d.Type, doorward.Done) }
 
 // Last returns the newest attempt; nil for none.
 func (d delivery) Last() *attempt {
@@ -84,7 +84,7 @@ func deliveriesOf(all []doorward.WebhookDelivery) (shown []delivery) {
 type attemptChart struct {
 	Bars                       []attemptBar // the oldest first
 	Delivered, Refused, Silent int
-	Middle, Most               int64 // milliseconds: the median and the longest
+	Median, Max                int64 // milliseconds: the median and the longest
 }
 
 // attemptBar is one attempt. Its height grows with the logarithm of the time, so that an
@@ -99,7 +99,7 @@ type attemptBar struct {
 const maxBars = 100
 
 // The height of a bar for 0 ms, and the time in milliseconds of a bar of the full height.
-const leastHeight, highestMs = 6, 15_000
+const minBarHeight, maxBarMs = 6, 15_000
 
 // chartOf returns the chart of the last maxBars attempts of the deliveries.
 func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
@@ -113,20 +113,20 @@ func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
 	var times []int64
 	for i := range c.Bars {
 		b := &c.Bars[i]
-		b.Height = heightOf(b.Ms)
+		b.Height = barHeight(b.Ms)
 		b.Y = chartHeight - b.Height
 		*map[string]*int{"delivered": &c.Delivered, "refused": &c.Refused, "silent": &c.Silent}[b.Kind]++
 		times = append(times, b.Ms)
 	}
 	if slices.Sort(times); len(times) > 0 {
-		c.Middle, c.Most = times[len(times)/2], times[len(times)-1]
+		c.Median, c.Max = times[len(times)/2], times[len(times)-1]
 	}
 	return c
 }
 
-func heightOf(ms int64) int {
-	part := math.Log1p(float64(max(0, ms))) / math.Log1p(highestMs)
-	return leastHeight + int(part*(chartHeight-leastHeight)+.5)
+func barHeight(ms int64) int {
+	fraction := math.Log1p(float64(max(0, ms))) / math.Log1p(maxBarMs)
+	return minBarHeight + int(fraction*(chartHeight-minBarHeight)+.5)
 }
 
 // deliveryPage is the page of one delivery: its attempts, and what is sent.

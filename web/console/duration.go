@@ -37,8 +37,8 @@ func (d duration) Units() []int64 {
 // UnitKey is the key of the message that names a unit.
 func (duration) UnitKey(unit int64) string { return "unit." + strconv.FormatInt(unit, 10) }
 
-// Lasting is a number of minutes as a duration.
-func (duration) Lasting(minutes int64) time.Duration { return time.Duration(minutes) * time.Minute }
+// AsDuration is a number of minutes as a duration.
+func (duration) AsDuration(minutes int64) time.Duration { return time.Duration(minutes) * time.Minute }
 
 // durationOf returns the setting as the form has it, or else its effective value, in the
 // greatest unit in which that is a whole number.
@@ -65,10 +65,10 @@ func splitUnit(minutes int64) (value, unit int64) {
 }
 
 // numberIn returns the number in the field of a setting; durations in minutes.
-func numberIn(c *ui.Call, of tenant.Number) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(c.Value(of.Name)), 10, 32)
+func numberIn(c *ui.Call, setting tenant.Number) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(c.Value(setting.Name)), 10, 32)
 	unit := int64(1)
-	if text := c.Value(of.Name + unitSuffix); err == nil && text != "" {
+	if text := c.Value(setting.Name + unitSuffix); err == nil && text != "" {
 		unit, err = strconv.ParseInt(text, 10, 32)
 		if !slices.Contains(units, unit) {
 			err = errors.New("no such unit")

@@ -37,7 +37,7 @@ type explainPage struct {
 	Answer *explained
 }
 
-// explained is an answer.
+// explained is an explanation as the page shows it.
 type explained struct {
 	policy.Explanation
 	Name, Page string // of the person or key in the question; Page is a path
@@ -192,5 +192,7 @@ func explainLink(c *ui.Call, e doorward.Event) string {
 	return explainPath + "?" + q.Encode()
 }
 
-// At is the path of the line at which a policy begins.
-func (e explained) At(line int) string { return fmt.Sprintf("%s#L%d", e.TextPath, cmp.Or(line, 1)) }
+// LinePath is the path of the line at which a policy begins.
+func (e explained) LinePath(line int) string {
+	return fmt.Sprintf("%s#L%d", e.TextPath, cmp.Or(line, 1))
+}

@@ -23,8 +23,8 @@ var mailStates = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQ
 // listedInvitation is an invitation with its current state.
 type listedInvitation struct {
 	doorward.Invitation
-	State   doorward.InvitationState
-	Managed bool // the caller may send it again and revoke it
+	State     doorward.InvitationState
+	CanManage bool // the caller may send it again and revoke it
 }
 
 // Avatar is shown in place of a picture.
@@ -82,9 +82,9 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 // invitation is the content of the page of one invitation.
 type invitation struct {
 	pageData
-	Invitation listedInvitation
-	Inviter    string // empty: the operator of the installation, a service, or somebody who has left
-	Left       bool   // the inviter isn't in the tenant any more
+	Invitation  listedInvitation
+	Inviter     string // empty: the operator of the installation, a service, or somebody who has left
+	InviterLeft bool   // the inviter isn't in the tenant any more
 }
 
 func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -103,7 +103,7 @@ func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 	body := invitation{pageData: s, Invitation: h.listedInvitation(c, inv)}
 	if inv.InvitedBy != "" {
 		by, err := h.app.Users.Get(ctx, c.Caller, inv.InvitedBy)
-		if body.Left = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.Left {
+		if body.InviterLeft = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.InviterLeft {
 			return ui.View{}, err
 		}
 		body.Inviter = displayName(by)

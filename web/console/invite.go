@@ -29,8 +29,8 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	most := s.Tenant.Settings.MaxInvitationDays()
-	body := newInvitation{pageData: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
+	maxDays := s.Tenant.Settings.MaxInvitationDays()
+	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.Languages}
 	for _, role := range c.Caller.Rules.Roles() {
 		if access.CanAt(&c.Caller, c.Now(), doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
 			body.Roles = append(body.Roles, role)
@@ -119,19 +119,19 @@ func refusalKey(err error) string {
 	if !errors.As(err, &e) {
 		return "left.later"
 	}
-	what := string(e.Code)
+	reason := string(e.Code)
 	if e.Quota != "" {
-		what = "quota." + string(e.Quota)
+		reason = "quota." + string(e.Quota)
 	}
 	if len(e.Fields) > 0 {
-		what = strings.TrimPrefix(e.Fields[0].Pointer, "/") + "." + e.Fields[0].Code
+		reason = strings.TrimPrefix(e.Fields[0].Pointer, "/") + "." + e.Fields[0].Code
 	}
 	for _, known := range []string{"already_member", "invitation_pending", "resend_too_soon", "quota.people", "quota.eventsPerDay", "email.invalid", "email.required", "email.domain_not_allowed", "expiresInDays.out_of_range", "locale.invalid"} {
-		if what == known {
+		if reason == known {
 			return "left." + known
 		}
 	}
-	if strings.HasPrefix(what, "name.") {
+	if strings.HasPrefix(reason, "name.") {
 		return "left.name"
 	}
 	return "left.later"

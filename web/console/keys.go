@@ -22,13 +22,13 @@ var keyStatuses = []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKey
 // apiKey is an API key as the pages show it.
 type apiKey struct {
 	doorward.APIKey
-	State    doorward.APIKeyStatus    // now
-	Owner    string                   // name or address; empty for somebody who has left
-	Email    string                   // of the owner
-	Managed  bool                     // the caller may change it
-	Earlier  *doorward.PreviousSecret // nil unless one is valid beside the present secret
-	EndsSoon bool                     // within a week
-	now      time.Time
+	State     doorward.APIKeyStatus    // now
+	Owner     string                   // name or address; empty for somebody who has left
+	Email     string                   // of the owner
+	CanManage bool                     // the caller may change it
+	Earlier   *doorward.PreviousSecret // nil unless one is valid beside the present secret
+	EndsSoon  bool                     // within a week
+	now       time.Time
 }
 
 // Live reports whether the key has neither expired nor been revoked.
@@ -37,8 +37,8 @@ func (k apiKey) Live() bool { return !k.Ended(k.now) }
 // EndsAt is doorward.APIKey.EndsAt, for templates.
 func (k apiKey) EndsAt() time.Time { return k.APIKey.EndsAt() }
 
-// Left is the rest of the earlier secret's grace.
-func (k apiKey) Left() time.Duration { return k.Earlier.EndsAt.Sub(k.now).Round(time.Minute) }
+// TimeLeft is the rest of the earlier secret's grace.
+func (k apiKey) TimeLeft() time.Duration { return k.Earlier.EndsAt.Sub(k.now).Round(time.Minute) }
 
 // Lacks reports whether the key can't use a permission of its own, because the role in
 // effect doesn't grant it.
@@ -61,8 +61,8 @@ func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (ap
 	on := doorward.Object{TenantID: k.TenantID, Held: k.Role}
 	one := apiKey{
 		APIKey: k, State: k.StatusAt(now), Earlier: k.PreviousAt(now), now: now,
-		Managed:  access.CanAt(&c.Caller, c.Now(), doorward.APIKeyUpdate, on).Allowed,
-		EndsSoon: k.EndsAt().Before(now.AddDate(0, 0, 7)),
+		CanManage: access.CanAt(&c.Caller, c.Now(), doorward.APIKeyUpdate, on).Allowed,
+		EndsSoon:  k.EndsAt().Before(now.AddDate(0, 0, 7)),
 	}
 	owner, err := h.app.Users.Get(ctx, c.Caller, k.OwnerID)
 	if doorward.HasCode(err, doorward.CodeNotFound) {

@@ -13,7 +13,7 @@ import (
 // trial says whether a request with the key would pass.
 type trial struct {
 	Action, IP string
-	Why        string // key of the message; keys.try.yes: it would
+	ResultKey  string // key of the message; keys.try.yes: it would
 }
 
 // trialOf returns the trial that the query asks for; nil for none. It decides as the check
@@ -29,19 +29,19 @@ func trialOf(c *ui.Call, k apiKey) *trial {
 	decision := access.CanCheckAt(&p, doorward.Action(one.Action), &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr})
 	switch {
 	case k.State != doorward.APIKeyActive:
-		one.Why = "keys.try.status"
+		one.ResultKey = "keys.try.status"
 	case one.IP != "" && err != nil:
-		one.Why = "keys.try.noaddress"
+		one.ResultKey = "keys.try.noaddress"
 	case one.IP != "" && !allows(k.AllowedIPs, addr.Unmap()):
-		one.Why = "keys.try.ip"
+		one.ResultKey = "keys.try.ip"
 	case decision.Allowed:
-		one.Why = "keys.try.yes"
+		one.ResultKey = "keys.try.yes"
 	case decision.Reason == access.ReasonPolicy:
-		one.Why = "keys.try.policy"
+		one.ResultKey = "keys.try.policy"
 	case !k.Has(doorward.Action(one.Action)):
-		one.Why = "keys.try.permission"
+		one.ResultKey = "keys.try.permission"
 	default:
-		one.Why = "keys.try.owner"
+		one.ResultKey = "keys.try.owner"
 	}
 	return &one
 }

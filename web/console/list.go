@@ -106,8 +106,8 @@ type pager struct {
 	Total      int    // rows of the whole list; doorward.MaxTotal+1 for more
 }
 
-// Many reports whether there are more rows than are counted.
-func (r pager) Many() bool { return r.Total > doorward.MaxTotal }
+// HasUncounted reports whether there are more rows than are counted.
+func (r pager) HasUncounted() bool { return r.Total > doorward.MaxTotal }
 
 // readWindow returns the pager, without Prev and Next, and the requested part of the list; with
 // an invalid cursor that is the beginning.

@@ -46,7 +46,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	}
 	found, err := h.app.Audit.List(ctx, by, auditFilter(r.Filter), w)
 	for _, e := range found.Items {
-		body.Items = append(body.Items, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: inWords(e.Changes, nil)})
+		body.Items = append(body.Items, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: describeChanges(e.Changes, nil)})
 	}
 	if err == nil {
 		err = body.setLinks(ctx, c, found.Prev, found.Next)

@@ -30,7 +30,7 @@ var daysToChoose = []int{7, 30, 90}
 func (overviewPage) DaysToChoose() []int { return daysToChoose }
 
 // Width is the width of the chart's view box.
-func (h overviewPage) Width() int { return h.Days * dayWidth }
+func (p overviewPage) Width() int { return p.Days * dayWidth }
 
 // step is one of the first steps in a new tenant.
 type step struct {
@@ -39,13 +39,13 @@ type step struct {
 	IsDone bool
 }
 
-// newFor is how long a tenant is shown the first steps.
-const newFor = 30 * 24 * time.Hour
+// showStepsFor is how long a tenant is shown the first steps.
+const showStepsFor = 30 * 24 * time.Hour
 
 // firstSteps returns the first steps in a new tenant; none once all are done, and none for
 // people who may not take them.
 func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorward.User) []step {
-	if !c.Can(doorward.SettingsManage) || !c.Can(doorward.UserInvite) || c.Now().Sub(t.CreatedAt) > newFor {
+	if !c.Can(doorward.SettingsManage) || !c.Can(doorward.UserInvite) || c.Now().Sub(t.CreatedAt) > showStepsFor {
 		return nil
 	}
 	owners := 0
@@ -70,15 +70,15 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 }
 
 // Since is the instant from which refusals are counted, 24 hours ago, for a link to the trail.
-func (h overviewPage) Since() string { return h.Figures.Since.Format(fieldTime) }
+func (p overviewPage) Since() string { return p.Figures.Since.Format(fieldTime) }
 
 // Today is today in UTC, for a link to the trail. Since is 24 hours ago.
-func (h overviewPage) Today() string {
-	return h.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly)
+func (p overviewPage) Today() string {
+	return p.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly)
 }
 
 // Tried returns the key of the message about a refused action; empty for none.
-func (overviewPage) Tried(a doorward.Action) string { return whatOf(a, doorward.Refused) }
+func (overviewPage) Tried(a doorward.Action) string { return messageKeyOf(a, doorward.Refused) }
 
 func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
@@ -117,12 +117,12 @@ func (overviewPage) Grouped(n int) string {
 }
 
 // Grouped64 is Grouped for a quota.
-func (h overviewPage) Grouped64(n *int64) string { return h.Grouped(int(*n)) }
+func (p overviewPage) Grouped64(n *int64) string { return p.Grouped(int(*n)) }
 
 // Chart has the bars of sign-ins by day, in units of its view box.
 type Chart struct {
 	Bars  []Bar
-	Most  int // sign-ins of the busiest day
+	Max   int // sign-ins of the busiest day
 	Total int
 }
 
@@ -142,12 +142,12 @@ func (c Chart) From() string { return c.Bars[0].Day.Day.Format(time.DateOnly) }
 func chart(days []overview.Day) Chart {
 	var c Chart
 	for _, d := range days {
-		c.Most, c.Total = max(c.Most, d.SignIns), c.Total+d.SignIns
+		c.Max, c.Total = max(c.Max, d.SignIns), c.Total+d.SignIns
 	}
 	for n, d := range days {
 		b := Bar{Day: d, X: n * dayWidth, Today: n == len(days)-1}
 		if d.SignIns > 0 { // high enough to be seen
-			b.Height = max(2, d.SignIns*chartHeight/c.Most)
+			b.Height = max(2, d.SignIns*chartHeight/c.Max)
 		}
 		b.Y = chartHeight - b.Height
 		c.Bars = append(c.Bars, b)

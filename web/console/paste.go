@@ -21,7 +21,7 @@ type draft struct {
 	Email, Name string
 	Role        string // empty: that of the form
 	Number      int    // from 1, as shown
-	Why         string // key of the message about its fault; empty for none
+	FaultKey    string // key of the message about its fault; empty for none
 }
 
 // byteOrderMark is how spreadsheets begin a file in UTF-8.
@@ -168,15 +168,15 @@ func checkDrafts(all []draft, allowed []doorward.Role) {
 		email, err := mailaddr.Parse(d.Email)
 		switch {
 		case d.Email == "":
-			d.Why = "left.email.required"
+			d.FaultKey = "left.email.required"
 		case err != nil:
-			d.Why = "left.email.invalid"
+			d.FaultKey = "left.email.invalid"
 		case seen[email]:
-			d.Why = "left.twice"
+			d.FaultKey = "left.twice"
 		case !slices.Contains(allowed, doorward.Role(d.Role)):
-			d.Why = "left.role"
+			d.FaultKey = "left.role"
 		case len(doorward.CheckName("/name", d.Name)) > 0:
-			d.Why = "left.name"
+			d.FaultKey = "left.name"
 		}
 		seen[email] = err == nil
 	}

@@ -39,7 +39,7 @@ func TestCheckDrafts(t *testing.T) {
 	checkDrafts(all, []doorward.Role{doorward.RoleUser})
 	var got []string
 	for _, d := range all {
-		got = append(got, d.Why)
+		got = append(got, d.FaultKey)
 	}
 	if diff := cmp.Diff([]string{"", "left.twice", "left.email.invalid", "left.email.required", "left.role"}, got); diff != "" {
 		t.Error(diff)

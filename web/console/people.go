@@ -27,7 +27,7 @@ type people struct {
 // member is a row of the list.
 type member struct {
 	doorward.User
-	Managed bool // the caller may change this member
+	CanManage bool // the caller may change this member
 }
 
 // Avatar is shown in place of a picture.
@@ -84,15 +84,15 @@ func highestFirst(rules *doorward.Rules) []doorward.Role {
 // person is the content of the page of a member; what the caller may not see is empty.
 type person struct {
 	pageData
-	User       doorward.User
-	Who        string
-	Self       bool
-	Managed    bool // the caller may change this member
-	Roles      []roleChoice
-	Sessions   []doorward.Session
-	OwnSession string         // id of the caller's session
-	Actions    []policyAction // that the caller may have explained
-	Recent     []entry        // what the person did, and what was done to the person
+	User        doorward.User
+	DisplayName string
+	IsCaller    bool
+	CanManage   bool // the caller may change this member
+	Roles       []roleChoice
+	Sessions    []doorward.Session
+	OwnSession  string         // id of the caller's session
+	Actions     []policyAction // that the caller may have explained
+	Recent      []entry        // what the person did, and what was done to the person
 	edited
 }
 
@@ -109,7 +109,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v := ui.View{Page: "person", Wide: true}
 	p, err := h.loadPerson(ctx, c)
 	p.edited, v.Note = keepTyped(c, p.Version(), "notice.person.precondition_failed", []editedField{textField(c, "name", "field.name", p.User.Name)})
-	if err == nil && p.Managed {
+	if err == nil && p.CanManage {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = autoRefresh(c, v)
 	}
@@ -137,8 +137,8 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	p := person{pageData: s, User: u, Who: displayName(u), Self: u.ID == c.Caller.ID, OwnSession: c.Caller.SessionID}
-	p.Managed = memberOf(c, u).Managed
+	p := person{pageData: s, User: u, DisplayName: displayName(u), IsCaller: u.ID == c.Caller.ID, OwnSession: c.Caller.SessionID}
+	p.CanManage = memberOf(c, u).CanManage
 	for _, role := range highestFirst(c.Caller.Rules) {
 		if access.CanAt(&c.Caller, c.Now(), doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})

@@ -21,11 +21,11 @@ type personFilter struct {
 	Found []doorward.User // who matches the name or the address
 }
 
-// Who is the name or the address of the person.
-func (p personFilter) Who() string { return displayName(p.User) }
+// DisplayName is the name or the address of the person.
+func (p personFilter) DisplayName() string { return displayName(p.User) }
 
-// mostFound bounds the people to choose from.
-const mostFound = 8
+// maxFound bounds the people to choose from.
+const maxFound = 8
 
 var idLike = regexp.MustCompile(`^[a-z]{3}_`)
 
@@ -67,7 +67,7 @@ func (h *console) findPerson(ctx context.Context, c *ui.Call, field, text string
 		p.User = u
 		return p, err
 	}
-	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: text}, doorward.Window{Limit: mostFound})
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: text}, doorward.Window{Limit: maxFound})
 	for _, u := range found.Items {
 		if strings.EqualFold(u.Email, text) {
 			p.User = u

@@ -17,8 +17,8 @@ import (
 // sends each byte as up to three, and each line break as six.
 const maxPolicyForm = 1 << 20
 
-// presetConfirmMinutes is the time to confirm a version unless another one is chosen.
-const presetConfirmMinutes = 10
+// defaultConfirmMinutes is the time to confirm a version unless another one is chosen.
+const defaultConfirmMinutes = 10
 
 // policyModes are the modes to choose from.
 var policyModes = []policy.Mode{policy.Enforces, policy.Observes}
@@ -43,8 +43,8 @@ func (v policyVersion) Observes() bool { return v.Mode == policy.Observes }
 // Expired reports whether the version has ended because it was not confirmed.
 func (v policyVersion) Expired() bool { return v.ConfirmUntil != nil && !v.now.Before(*v.ConfirmUntil) }
 
-// Left is the rest of the time to confirm the version.
-func (v policyVersion) Left() time.Duration { return v.ConfirmUntil.Sub(v.now) }
+// TimeLeft is the rest of the time to confirm the version.
+func (v policyVersion) TimeLeft() time.Duration { return v.ConfirmUntil.Sub(v.now) }
 
 // policyVersion returns the version as shown. current is the one in force.
 func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current policy.Version) (policyVersion, error) {
@@ -148,7 +148,7 @@ func (p *policyPage) keepTyped(c *ui.Call) (note string) {
 // fillEditor puts into the editor what was sent, or else an earlier version or an example
 // that the query names, or else the text in force.
 func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) error {
-	p.Minutes, p.Mode = strconv.Itoa(presetConfirmMinutes), p.Now.Mode
+	p.Minutes, p.Mode = strconv.Itoa(defaultConfirmMinutes), p.Now.Mode
 	if c.Value("version") != "" { // sent
 		p.Typed, p.Minutes, p.Mode = typedPolicy(c), c.Value("confirmMinutes"), policy.Mode(c.Value("mode"))
 		if changes := linediff.Compare(p.Now.Text, p.Typed); len(changes.Hunks) > 0 {
@@ -311,8 +311,8 @@ type policyVersionPage struct {
 // Version returns the tag of the version in force, for forms.
 func (p policyVersionPage) Version() string { return policy.Tag(p.Now.Version) }
 
-// Alike reports whether restoring the version would change nothing.
-func (p policyVersionPage) Alike() bool {
+// RestoreChangesNothing reports whether restoring the version would change nothing.
+func (p policyVersionPage) RestoreChangesNothing() bool {
 	return p.Shown.Text == p.Now.Text && p.Shown.Mode == p.Now.Mode && p.Now.ConfirmUntil == nil
 }
 

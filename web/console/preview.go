@@ -85,7 +85,7 @@ func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sen
 
 func countFaults(rows []draft) (n int) {
 	for _, d := range rows {
-		if d.Why != "" {
+		if d.FaultKey != "" {
 			n++
 		}
 	}
@@ -120,17 +120,17 @@ func (h *console) send(ctx context.Context, c *ui.Call, rows []draft) (ui.View, 
 	if err != nil {
 		return ui.View{}, err
 	}
-	var left []draft
+	var refused []draft
 	for i, o := range outcomes {
 		if o.Err != nil {
-			rows[i].Why = refusalKey(o.Err)
-			left = append(left, rows[i])
+			rows[i].FaultKey = refusalKey(o.Err)
+			refused = append(refused, rows[i])
 		}
 	}
-	if len(left) == 0 {
+	if len(refused) == 0 {
 		return c.To("/console/invitations?status=PENDING&done=invited&count=" + strconv.Itoa(len(rows))), nil
 	}
-	v, err = h.showPreview(ctx, c, left, len(rows)-len(left))
+	v, err = h.showPreview(ctx, c, refused, len(rows)-len(refused))
 	v.Status = http.StatusUnprocessableEntity
 	return v, err
 }

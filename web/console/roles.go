@@ -19,8 +19,8 @@ const rolesPath = "/console/roles"
 // roleEntry is a role as the pages show it.
 type roleEntry struct {
 	role.Role
-	May     []permission
-	Managed bool // the caller may change it
+	May       []permission
+	CanManage bool // the caller may change it
 }
 
 func roleOf(c *ui.Call, r role.Role) roleEntry {
@@ -29,7 +29,7 @@ func roleOf(c *ui.Call, r role.Role) roleEntry {
 		one.May = append(one.May, describe(c.Caller.Rules, a))
 	}
 	on := doorward.Object{TenantID: c.Caller.TenantID, Held: r.Name}
-	one.Managed = !r.BuiltIn && access.CanAt(&c.Caller, c.Now(), doorward.RoleUpdate, on).Allowed
+	one.CanManage = !r.BuiltIn && access.CanAt(&c.Caller, c.Now(), doorward.RoleUpdate, on).Allowed
 	return one
 }
 
@@ -77,7 +77,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := rolePage{pageData: s, pager: r, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, has(one), mayGive(c))}
+	body := rolePage{pageData: s, pager: r, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, hasPermission(one), mayGive(c))}
 	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
 	if err != nil {
 		return ui.View{}, err
@@ -110,7 +110,7 @@ func (h *console) roleAt(ctx context.Context, c *ui.Call) (roleEntry, error) {
 // the caller may not change.
 func (h *console) roleToChange(ctx context.Context, c *ui.Call) (roleEntry, error) {
 	one, err := h.roleAt(ctx, c)
-	if err == nil && !one.Managed {
+	if err == nil && !one.CanManage {
 		err = doorward.Fail(doorward.CodeForbidden, "")
 	}
 	return one, err
@@ -126,8 +126,8 @@ func (h *console) roleAndPage(ctx context.Context, c *ui.Call) (pageData, roleEn
 	return s, one, err
 }
 
-// has returns a function that reports whether the role has a permission.
-func has(r roleEntry) func(doorward.Action) bool {
+// hasPermission returns a function that reports whether the role has a permission.
+func hasPermission(r roleEntry) func(doorward.Action) bool {
 	return func(a doorward.Action) bool { return slices.Contains(r.Permissions, a) }
 }
 
@@ -226,7 +226,7 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	typed, note := keepTyped(c, one.Version(), "notice.roleform.precondition_failed", roleFields(c, one))
 	body := roleForm{pageData: s, Role: one, edited: typed}
-	chosen := has(one)
+	chosen := hasPermission(one)
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
@@ -239,10 +239,10 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 // roleChange is the page that asks for the confirmation of an edit.
 type roleChange struct {
 	pageData
-	ID           string
-	Plan         role.Plan
-	Gains, Loses []permission
-	Self         bool // the caller has the role
+	ID            string
+	Plan          role.Plan
+	Gains, Loses  []permission
+	CallerHasRole bool // the caller has the role
 }
 
 // Members, Invitations and Keys count what has the role.
@@ -263,7 +263,7 @@ func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if plan.Was.Version() == plan.Is.Version() {
 		return redirectDone(c, rolesPath+"/"+one.ID, "role-same", nil), nil
 	}
-	body := roleChange{pageData: s, ID: one.ID, Plan: plan, Self: c.Caller.Role == one.Name}
+	body := roleChange{pageData: s, ID: one.ID, Plan: plan, CallerHasRole: c.Caller.Role == one.Name}
 	body.Gains = describeAdditional(c.Caller.Rules, plan.Is.Permissions, plan.Was.Permissions)
 	body.Loses = describeAdditional(c.Caller.Rules, plan.Was.Permissions, plan.Is.Permissions)
 	return ui.View{Page: "rolechange", Body: body}, nil
@@ -307,7 +307,7 @@ type roleEnd struct {
 	Role                       roleEntry
 	Members, Invitations, Keys int
 	Replacements               []replacement
-	Self                       bool // the caller has the role
+	CallerHasRole              bool // the caller has the role
 }
 
 // Used reports whether members, invitations or keys have the role; they get another one.
@@ -326,7 +326,7 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
-	body := roleEnd{pageData: s, Role: one, Members: int(use.Members), Invitations: int(use.Invitations), Keys: int(use.Keys), Self: c.Caller.Role == one.Name}
+	body := roleEnd{pageData: s, Role: one, Members: int(use.Members), Invitations: int(use.Invitations), Keys: int(use.Keys), CallerHasRole: c.Caller.Role == one.Name}
 	if body.Used() {
 		body.Replacements = replacements(c, one.Name, use.Keys > 0)
 	}

@@ -70,7 +70,7 @@ func samples() []uitest.Sample {
 		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
-		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
+		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), Ends: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, Ends: noon})},
@@ -79,8 +79,8 @@ func samples() []uitest.Sample {
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
-		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, Ends: true, Affected: ended{Sessions: 2}}}, Frame: owner},
-		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
+		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
+		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []permission{describe(nil, doorward.UserInvite), describe(nil, doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
@@ -99,7 +99,7 @@ func samples() []uitest.Sample {
 		{Name: "rolenew", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: owner},
 		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
 		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
-		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, Self: true, Replacements: []replacement{
+		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, CallerHasRole: true, Replacements: []replacement{
 			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []permission{describe(nil, doorward.MessageSend)}},
 		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
@@ -116,11 +116,11 @@ func samples() []uitest.Sample {
 		{Name: "webhook", View: sampledHookPage(0), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2), Frame: owner},
-		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: picksOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
+		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
 		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{basePage, sampledHooks()[0], "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", true}}, Frame: owner},
 		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{basePage, sampledHooks()[0], "delete", true, 12, false}}, Frame: owner},
 		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
-		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
 	}
 }
 
@@ -141,7 +141,7 @@ func sampledOverview() overviewPage {
 
 func sampledPerson() person {
 	who := members[2]
-	p := person{pageData: basePage, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
+	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
 	for _, role := range highestFirst(nil) {
@@ -169,7 +169,7 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
-		all = append(all, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
+		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Fields: describeChanges(e.Changes, nil)})
 	}
 	return all
 }
@@ -185,7 +185,7 @@ func sampledKeys() (all []apiKey) {
 			Status: status, Role: doorward.RoleUser, Permissions: []doorward.Action{doorward.MessageSend, doorward.ReportRead}, OwnerID: members[n].ID, OwnerRole: members[n].Role,
 			CreatedBy: members[0].ID, CreatedAt: noon.AddDate(0, 0, -n-7), ExpiresAt: noon.AddDate(0, 0, 5+100*n), Hint: "dwk_Ab3f…9xQ2",
 		}
-		one := apiKey{APIKey: k, State: status, Owner: members[n].Name, Email: members[n].Email, Managed: true, EndsSoon: n == 0, now: noon}
+		one := apiKey{APIKey: k, State: status, Owner: members[n].Name, Email: members[n].Email, CanManage: true, EndsSoon: n == 0, now: noon}
 		if n == 0 {
 			one.AllowedIPs, one.PerSecond, one.LastUsedAt, one.LastUsedIP = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, 50, &used, "192.0.2.7"
 			one.Earlier = &doorward.PreviousSecret{EndsAt: noon.Add(23*time.Hour + 12*time.Minute), LastUsedAt: &used}
@@ -217,7 +217,7 @@ func sampledRoles() (all []roleEntry) {
 		all = append(all, roleEntry{Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, Permissions: g.Actions}, Rank: name, BuiltIn: true, Members: int64(n * n * 300)}})
 	}
 	for _, name := range []doorward.Role{"SUPPORT", "A_ROLE_WITH_THE_LONGEST_NAME_YET"} {
-		own := roleEntry{Managed: true, Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, About: "Answers messages and looks people up", Permissions: []doorward.Action{doorward.MessageRead, doorward.MessageSend, doorward.UserRead}}, Rank: doorward.RoleUser, Members: 12}}
+		own := roleEntry{CanManage: true, Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, About: "Answers messages and looks people up", Permissions: []doorward.Action{doorward.MessageRead, doorward.MessageSend, doorward.UserRead}}, Rank: doorward.RoleUser, Members: 12}}
 		for _, a := range own.Permissions {
 			own.May = append(own.May, describe(rules, a))
 		}
@@ -233,11 +233,11 @@ func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []
 
 func sampledRolePage(n int) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next"}, Role: r, Groups: sampledChoices(r.Permissions, has(r)), Invitations: 1, Keys: 2, Holders: members}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next"}, Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: members}
 }
 
 func sampledRoleForm(title string, r roleEntry) ui.View {
-	body := roleForm{pageData: basePage, Role: r, Groups: sampledChoices(allPermissions(doorward.BuiltIn()), has(r))}
+	body := roleForm{pageData: basePage, Role: r, Groups: sampledChoices(allPermissions(doorward.BuiltIn()), hasPermission(r))}
 	return ui.View{Page: "roleform", Title: title, Body: body, Wide: true}
 }
 
@@ -246,7 +246,7 @@ func sampledRoleChange() roleChange {
 	is := was
 	is.Name, is.About, is.Rank = "FRONT_DESK", "", doorward.RoleAdmin
 	return roleChange{
-		pageData: basePage, ID: was.ID, Plan: role.Plan{Was: was, Is: is, Use: store.RoleUse{Members: 12, Invitations: 1, Keys: 2}}, Self: true,
+		pageData: basePage, ID: was.ID, Plan: role.Plan{Was: was, Is: is, Use: store.RoleUse{Members: 12, Invitations: 1, Keys: 2}}, CallerHasRole: true,
 		Gains: []permission{describe(nil, doorward.UserInvite)}, Loses: []permission{describe(nil, doorward.MessageSend)},
 	}
 }
@@ -349,7 +349,7 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 
 func sampledHookPage(n int) ui.View {
 	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
-	body := webhookPage{pageData: basePage, pager: list, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: picksOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	body := webhookPage{pageData: basePage, pager: list, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
 	if n < 2 {
 		sent := sampledDeliveries(n == 1)
 		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:12])
@@ -387,7 +387,7 @@ func sampledSettings() settings {
 			{Name: "mfaRememberDays", Section: "factors", Effective: 14, Max: 30},
 			{Name: "stepUpMinutes", Section: "factors", Effective: 10, Min: 1, Max: 60},
 		},
-		Domains: "acme.example", Picked: ui.DefaultAccent, MostSent: doorward.MaxLogoSent,
+		Domains: "acme.example", Picked: ui.DefaultAccent, MaxLogoBytes: doorward.MaxLogoSent,
 		Demanded: true, Covered: []coveredRole{{doorward.RoleOwner, true}, {doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}}, People: 12, Without: 3,
 	}
 }

@@ -18,11 +18,11 @@ import (
 type settings struct {
 	pageData
 	edited
-	AccentWas string // the field "was" of the form with the colour
-	Numbers   []tenant.Number
-	Domains   string // one per line
-	Picked    string // the accent in force, for the picker
-	MostSent  int    // bytes of a logo
+	AccentWas    string // the field "was" of the form with the colour
+	Numbers      []tenant.Number
+	Domains      string // one per line
+	Picked       string // the accent in force, for the picker
+	MaxLogoBytes int    // bytes of a logo
 
 	// Of second factors: whether the tenant demands one, of which roles, and how many of
 	// its people have none.
@@ -73,7 +73,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	typed.Conflicts = append(typed.Conflicts, accent.Conflicts...)
 	page := settings{
 		pageData: s, edited: typed, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
-		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MostSent: doorward.MaxLogoSent,
+		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MaxLogoBytes: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
 	if access.CanInTenantAt(&c.Caller, c.Now(), doorward.SettingsManage).Allowed {
@@ -184,7 +184,7 @@ type closing struct {
 	Open        int   // invitations that can be accepted now
 	Affected    ended // what will end or has ended
 	DestroyedAt time.Time
-	HoldDays    int // until it is destroyed
+	DaysLeft    int // until it is destroyed
 }
 
 func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -204,7 +204,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	at := h.app.Tenants.DestroyedAt(s.Tenant)
 	return ui.View{Page: "close", Body: closing{
 		pageData: s, People: figures.People - figures.Suspended, Open: figures.Pending,
-		Affected: endedOf(affected), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
+		Affected: endedOf(affected), DestroyedAt: at, DaysLeft: int(at.Sub(now).Hours()+12) / 24,
 	}}, err
 }
 

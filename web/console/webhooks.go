@@ -84,8 +84,8 @@ func (h *console) webhooks(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return autoRefresh(c, ui.View{Page: "webhooks", Body: body, Wide: true}), err
 }
 
-// eventPick is an event, or a group of events, to choose.
-type eventPick struct {
+// eventChoice is an event, or a group of events, to choose.
+type eventChoice struct {
 	Pattern string
 	Action  doorward.Action // of one event; empty for a group
 	Chosen  bool
@@ -93,25 +93,25 @@ type eventPick struct {
 
 // eventGroup has the events that begin with one word.
 type eventGroup struct {
-	Name  string // of the message hooks.group.Name
-	All   eventPick
-	Picks []eventPick
-	Open  bool // one of the events is chosen
+	Name    string // of the message hooks.group.Name
+	All     eventChoice
+	Choices []eventChoice
+	Open    bool // one of the events is chosen
 }
 
-// eventPicks are what a webhook can get.
-type eventPicks struct {
-	All    eventPick
+// eventChoices are what a webhook can get.
+type eventChoices struct {
+	All    eventChoice
 	Groups []eventGroup
-	Others []eventPick // patterns of the webhook that the pages don't offer
+	Others []eventChoice // patterns of the webhook that the pages don't offer
 }
 
-// picksOf returns the choice of events, with those of the patterns chosen.
-func picksOf(chosen []string) eventPicks {
-	pick := func(pattern string, a doorward.Action) eventPick {
-		return eventPick{pattern, a, slices.Contains(chosen, pattern)}
+// eventChoicesOf returns the choice of events, with those of the patterns chosen.
+func eventChoicesOf(chosen []string) eventChoices {
+	pick := func(pattern string, a doorward.Action) eventChoice {
+		return eventChoice{pattern, a, slices.Contains(chosen, pattern)}
 	}
-	p := eventPicks{All: pick("*", "")}
+	p := eventChoices{All: pick("*", "")}
 	shown := []string{"*"}
 	for _, a := range doorward.EventActions(nil) {
 		if !isOffered(a) {
@@ -124,7 +124,7 @@ func picksOf(chosen []string) eventPicks {
 			shown = append(shown, word+".*")
 		}
 		one := pick(string(a), a)
-		p.Groups[i].Picks, p.Groups[i].Open = append(p.Groups[i].Picks, one), p.Groups[i].Open || one.Chosen
+		p.Groups[i].Choices, p.Groups[i].Open = append(p.Groups[i].Choices, one), p.Groups[i].Open || one.Chosen
 		shown = append(shown, one.Pattern)
 	}
 	for _, pattern := range chosen {
@@ -146,13 +146,13 @@ func isOffered(a doorward.Action) bool {
 // newWebhook is the form for a webhook.
 type newWebhook struct {
 	pageData
-	Events eventPicks
+	Events eventChoices
 	Email  bool
 }
 
 func (h *console) newWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	body := newWebhook{s, picksOf(c.Values("events")), c.Value("email") != ""}
+	body := newWebhook{s, eventChoicesOf(c.Values("events")), c.Value("email") != ""}
 	return ui.View{Page: "webhooknew", Body: body, Wide: true}, err
 }
 
@@ -197,7 +197,7 @@ type webhookPage struct {
 	States     []doorward.DeliveryState
 	Deliveries []delivery
 	Tested     *attempt // the test that was just sent; nil for none
-	Events     eventPicks
+	Events     eventChoices
 	Email      bool
 	Replays    []doorward.Action
 	Graces     []int
@@ -233,9 +233,9 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := webhookPage{pageData: s, pager: r, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: picksOf(hook.Events), Email: hook.WithEmail()}
+	body := webhookPage{pageData: s, pager: r, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail()}
 	if c.Value("url") != "" { // the form is shown again
-		body.Events, body.Email = picksOf(c.Values("events")), c.Value("email") != ""
+		body.Events, body.Email = eventChoicesOf(c.Values("events")), c.Value("email") != ""
 	}
 	for _, a := range doorward.EventActions(hook.Events) {
 		if isOffered(a) {
@@ -364,9 +364,9 @@ var webhookActions = map[string]struct {
 	}},
 }
 
-func setWebhookEnabled(on bool) func(context.Context, *console, *ui.Call, string) error {
+func setWebhookEnabled(enabled bool) func(context.Context, *console, *ui.Call, string) error {
 	return func(ctx context.Context, h *console, c *ui.Call, id string) error {
-		_, err := h.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{Enabled: &on}, nil)
+		_, err := h.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{Enabled: &enabled}, nil)
 		return err
 	}
 }
@@ -378,7 +378,7 @@ type webhookQuestion struct {
 	Act     string
 	Danger  bool
 	Waiting int  // deliveries that are dropped
-	Many    bool // there are more deliveries than Waiting
+	HasMore bool // there are more deliveries than Waiting
 }
 
 func (h *console) askWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -57,7 +57,7 @@ func TestMessagesOfActions(t *testing.T) {
 			keys = append(keys, "act."+name+".then")
 		}
 		keys = append(keys, "done."+name)
-		if action.danger && !action.ends {
+		if action.danger && !action.endsSessions {
 			t.Errorf("%s is dangerous and ends nothing", name)
 		}
 	}
@@ -119,7 +119,7 @@ func TestChangesInWords(t *testing.T) {
 		{"cause", "password.change", value{Key: "did.password.change"}},
 		{"cause", "of.newer", value{Text: "of.newer"}},
 		{"sessionIdle", "0s", value{Key: "change.inherited"}},
-		{"sessionAbsolute", "1h30m0s", value{Lasts: 90 * time.Minute}},
+		{"sessionAbsolute", "1h30m0s", value{Duration: 90 * time.Minute}},
 		{"sessionIdle", "soon", value{Text: "soon"}},
 		{"accent", "", value{Key: "change.inherited"}},
 		{"accent", "#112233", value{Text: "#112233"}},
@@ -140,7 +140,7 @@ func TestChangesInWords(t *testing.T) {
 		{"invitedBy", "", value{Key: "invitations.operator"}},
 		{"userAgent", "curl/8", value{Agent: "curl/8"}},
 		{"sessionsEnded", "3", value{Text: "3"}},
-		{"stepUp", "10m0s", value{Lasts: 10 * time.Minute}},
+		{"stepUp", "10m0s", value{Duration: 10 * time.Minute}},
 		{"rotateBy", "2031-05-06T12:00:00Z", value{At: at}},
 		{"mode", "observe", value{Key: "change.mode.observe"}},
 		{"enabled", "false", value{Key: "change.enabled.false"}},
@@ -151,9 +151,9 @@ func TestChangesInWords(t *testing.T) {
 			t.Errorf("%s %q:\n%s", c.field, c.text, diff)
 		}
 	}
-	all := inWords([]doorward.Change{{Field: "sessionIdle", From: "0s", To: "1m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}, {Field: "of_a_newer_version", To: "x"}, {Field: "logo", From: "1a", To: "2b"}}, nil)
+	all := describeChanges([]doorward.Change{{Field: "sessionIdle", From: "0s", To: "1m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}, {Field: "of_a_newer_version", To: "x"}, {Field: "logo", From: "1a", To: "2b"}}, nil)
 	want := []change{
-		{Field: "sessionIdle", Label: "change.sessionIdle", Was: value{Key: "change.inherited"}, Is: value{Lasts: time.Minute}, Both: true},
+		{Field: "sessionIdle", Label: "change.sessionIdle", Was: value{Key: "change.inherited"}, Is: value{Duration: time.Minute}, Both: true},
 		{Field: "allowedEmailDomains", Label: "change.allowedEmailDomains", Was: value{Key: "filter.all"}, Is: value{Text: "acme.example"}, Both: true},
 		{Field: "of_a_newer_version", Was: value{Key: "change.nothing"}, Is: value{Text: "x"}},
 		{Field: "logo", Label: "change.logo", Was: value{Key: "change.image"}, Is: value{Key: "change.otherImage"}, Both: true},
@@ -254,7 +254,7 @@ func TestChart(t *testing.T) {
 	for _, b := range c.Bars {
 		heights = append(heights, b.Height)
 	}
-	if diff := cmp.Diff([]int{0, 2, 100, 50}, heights); diff != "" || c.Most != 1000 || c.Total != 1501 || !c.Bars[3].Today || c.Bars[3].X != 30 {
+	if diff := cmp.Diff([]int{0, 2, 100, 50}, heights); diff != "" || c.Max != 1000 || c.Total != 1501 || !c.Bars[3].Today || c.Bars[3].X != 30 {
 		t.Errorf("%s%+v", diff, c)
 	}
 }

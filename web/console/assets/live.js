@@ -2,8 +2,8 @@
 // at the time it was loaded.
 
 const live = document.getElementById("live");
-const every = 30_000; // milliseconds; each failure doubles it
-const longest = 8 * 60_000;
+const interval = 30_000; // milliseconds; each failure doubles the pause
+const maxPause = 8 * 60_000;
 // Each refresh counts as a use of the session. Without input for this long nothing is
 // refreshed: otherwise the session would never end by idling.
 const maxIdle = 5 * 60_000;
@@ -11,7 +11,7 @@ const maxIdle = 5 * 60_000;
 const minIdle = 3_000;
 
 let lastInput = 0;
-let pause = every;
+let pause = interval;
 let timer;
 for (const kind of ["pointerdown", "pointermove", "keydown", "scroll"]) {
 	addEventListener(kind, () => { lastInput = Date.now(); }, { passive: true });
@@ -30,7 +30,7 @@ box.checked = sessionStorage.getItem("keep") === "yes";
 box.addEventListener("change", () => {
 	sessionStorage.setItem("keep", box.checked ? "yes" : "no");
 	status.textContent = "";
-	pause = every;
+	pause = interval;
 	schedule();
 });
 document.addEventListener("visibilitychange", schedule);
@@ -51,8 +51,8 @@ function schedule() {
 async function refreshIfIdle() {
 	const idle = Date.now() - lastInput;
 	if (idle < minIdle) pause = minIdle;
-	else if (idle > maxIdle || hasSelection() || live.querySelector("input:checked")) pause = every;
-	else pause = await refresh() ? every : Math.min(longest, 2 * Math.max(pause, every));
+	else if (idle > maxIdle || hasSelection() || live.querySelector("input:checked")) pause = interval;
+	else pause = await refresh() ? interval : Math.min(maxPause, 2 * Math.max(pause, interval));
 	schedule();
 }
 
@@ -101,8 +101,8 @@ function end() {
 	return true;
 }
 
-/** losesFocus reports whether the row with the focus is gone. It is kept until the focus
- * leaves it. */
+/** losesFocus reports whether the row with the focus is gone. The page then stays as it is
+ * until the focus leaves the row. */
 function losesFocus(fresh) {
 	const row = live.contains(document.activeElement) && document.activeElement.closest("#live [id]");
 	return row && !fresh.querySelector(`#${CSS.escape(row.id)}`);

@@ -32,7 +32,7 @@ function show(colour) {
 const logo = document.getElementById("logo");
 logo?.addEventListener("change", () => {
 	const [file] = logo.files;
-	logo.setCustomValidity(file && file.size > Number(logo.dataset.most) ? logo.dataset.tooLarge : "");
+	logo.setCustomValidity(file && file.size > Number(logo.dataset.maxBytes) ? logo.dataset.tooLarge : "");
 	logo.reportValidity();
 });
 

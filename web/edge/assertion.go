@@ -45,11 +45,11 @@ func (s *assertions) token(ctx context.Context, c *front.Call, in tokenInput) (t
 	if in.Audience == "" {
 		return tokenAnswer{}, doorward.InvalidFields(doorward.FieldError{Pointer: "/audience", Code: "required", Message: "Name the service that the assertion is for."})
 	}
-	number, found := s.app.Assertions.Find(in.Audience)
+	index, found := s.app.Assertions.Find(in.Audience)
 	if !found {
 		return tokenAnswer{}, doorward.InvalidFields(doorward.FieldError{Pointer: "/audience", Code: "invalid", Message: "The server doesn't sign for this audience. Use one of --assertion-audience."})
 	}
-	token, err := s.app.Assertions.For(ctx, &c.Caller.Principal, number)
+	token, err := s.app.Assertions.For(ctx, &c.Caller.Principal, index)
 	return tokenAnswer{token.Text, token.ExpiresAt}, err
 }
 

@@ -30,7 +30,7 @@ const answerWithin = 1800 * time.Millisecond
 // Check answers checks, with any method, and passes all other requests to next.
 func Check(s *front.Site, next http.Handler) http.Handler {
 	withBase := s.BasePath() + Path
-	c := &checker{s, spellings(s.App.Assertions.Audiences())}
+	c := &checker{s, audienceSpellings(s.App.Assertions.Audiences())}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == Path || r.URL.Path == withBase {
 			c.serve(w, r)
@@ -71,7 +71,7 @@ var docCheck = front.Doc{
 
 type checker struct {
 	site      *front.Site
-	audiences map[string]int // by each spelling in a query
+	audiences map[string]int // index of an audience, by each way to write it in a query
 }
 
 func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
@@ -103,15 +103,15 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 // identityHeaders is the number of headers that setIdentity sets.
 const identityHeaders = 8
 
-// levels are the values of X-Auth-AAL.
-var levels = [...]string{"", "1", "2"}
+// aalValues are the values of X-Auth-AAL.
+var aalValues = [...]string{"", "1", "2"}
 
 // identityOf returns the values for setIdentity.
 func identityOf(p *doorward.Principal, assertion string) *[identityHeaders]string {
 	if p.Kind == doorward.ByKey {
 		return &[identityHeaders]string{"", p.TenantID, string(p.Role), "", "", p.ID, assertion, ""}
 	}
-	return &[identityHeaders]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, "", assertion, levels[min(p.AAL, 2)]}
+	return &[identityHeaders]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, "", assertion, aalValues[min(p.AAL, 2)]}
 }
 
 // unreadBodyTimeout is how long to wait for the rest of an unread body.
@@ -249,7 +249,7 @@ const (
 type query struct {
 	action    doorward.Action
 	hasAction bool
-	audience  int  // of the assertion, by its number in spellings
+	audience  int  // index of the assertion's audience in --assertion-audience
 	deferred  bool // see deferredName
 
 	needsProof bool // of the user's identity, by maxAge and aal
@@ -259,8 +259,8 @@ type query struct {
 
 // readQuery returns what the query asks. Text after original= is the client's. It is ignored
 // only after an action at the start: elsewhere a client could use it to hide a later action.
-// Errors: unknown_action and unknown_audience, also for two; invalid_query, also for an
-// unknown parameter, since a misspelt "action" would let everybody through.
+// Errors: unknown_action and unknown_audience, also if there are two; invalid_query, also for
+// an unknown parameter, since a misspelt "action" would let everybody through.
 func (c *checker) readQuery(text string) (q query, err error) {
 	if text == "" {
 		return q, nil
@@ -273,7 +273,7 @@ func (c *checker) readQuery(text string) (q query, err error) {
 		text = "action=" + rest
 	}
 	values, err := url.ParseQuery(text)
-	if err != nil || !isKnown(values) {
+	if err != nil || !hasOnlyKnown(values) {
 		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\" and \"aal\", and no other; \"resource\" is \"deferred\". A gateway that appends the client's own query must write \"&original=\" before it.")
 	}
 	if actions := values["action"]; len(actions) > 0 {
@@ -287,11 +287,11 @@ func (c *checker) readQuery(text string) (q query, err error) {
 		return q, err
 	}
 	if named := values[audienceName]; len(named) > 0 {
-		number, found := c.site.App.Assertions.Find(named[0])
+		index, found := c.site.App.Assertions.Find(named[0])
 		if len(named) > 1 || !found {
 			return q, doorward.Fail(doorward.CodeUnknownAudience, "")
 		}
-		q.audience = number
+		q.audience = index
 	}
 	return q, nil
 }
@@ -343,9 +343,9 @@ func isPlain(text string) bool {
 	return text != ""
 }
 
-// spellings maps each audience, as it may be written in a query, to its number: percent-encoded,
-// and unencoded if a query parser reads that as the same audience.
-func spellings(audiences []string) map[string]int {
+// audienceSpellings maps each audience, as it may be written in a query, to its index:
+// percent-encoded, and unencoded if a query parser reads that as the same audience.
+func audienceSpellings(audiences []string) map[string]int {
 	all := map[string]int{}
 	for i, name := range audiences {
 		all[url.QueryEscape(name)] = i
@@ -356,9 +356,9 @@ func spellings(audiences []string) map[string]int {
 	return all
 }
 
-// isKnown reports whether all names are parameters of a check, and resource, if it is there,
-// is deferred.
-func isKnown(values url.Values) bool {
+// hasOnlyKnown reports whether all names are parameters of a check, and resource, if it is
+// there, is deferred.
+func hasOnlyKnown(values url.Values) bool {
 	for name := range values {
 		switch name {
 		case "action", audienceName, resourceName, originalName, maxAgeName, aalName:

@@ -254,7 +254,7 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 	origins := []struct {
 		name string
 		sent headers
-		own  bool
+		same bool
 	}{
 		{"no browser", nil, true},
 		{"the same", headers{"Origin", "https://platform.example"}, true},
@@ -304,10 +304,10 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 	for _, origin := range origins {
 		for _, method := range methods {
 			t.Run(origin.name+"/"+method.name, func(t *testing.T) {
-				for _, own := range []string{"GET", "POST"} {
+				for _, checkMethod := range []string{"GET", "POST"} {
 					sent := append(append(as(user), origin.sent...), method.sent...)
-					a := d.check(t, own, "action=message.send", sent)
-					if origin.own || method.safe {
+					a := d.check(t, checkMethod, "action=message.send", sent)
+					if origin.same || method.safe {
 						a.passes(user)
 					} else {
 						a.fails(http.StatusForbidden, "cross_origin")
@@ -509,7 +509,7 @@ func TestOutageDoesNotFloodTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	unknown := strings.Repeat("A", 43)
-	for what, ask := range map[string]func() answer{
+	for name, ask := range map[string]func() answer{
 		"checks":        func() answer { return d.check(t, "POST", "", headers{"Cookie", "JSESSIONID=" + unknown}) },
 		"introspection": func() answer { return d.introspect(t, key, object{"credential": unknown}) },
 	} {
@@ -517,10 +517,10 @@ func TestOutageDoesNotFloodTheLog(t *testing.T) {
 		for range 50 {
 			ask().fails(http.StatusServiceUnavailable, "unavailable")
 		}
-		most := 1 + int(time.Since(began)/time.Second)
+		maxLines := 1 + int(time.Since(began)/time.Second)
 		after := log.String()[len(before):]
-		if lines := strings.Count(after, "request failed"); lines < 1 || lines > most || strings.Count(after, "status=503") > 0 {
-			t.Errorf("%s: 50 failed, with %d lines about the cause, want 1 to %d and no other line:\n%s", what, lines, most, after)
+		if lines := strings.Count(after, "request failed"); lines < 1 || lines > maxLines || strings.Count(after, "status=503") > 0 {
+			t.Errorf("%s: 50 failed, with %d lines about the cause, want 1 to %d and no other line:\n%s", name, lines, maxLines, after)
 		}
 	}
 }

@@ -145,18 +145,18 @@ func validate(in introspectInput, questions []question, model *doorward.Model) e
 	}
 	var faults []doorward.FieldError
 	for n, q := range questions {
-		at := ""
+		item := ""
 		if in.Items != nil {
-			at = "/items/" + strconv.Itoa(n)
+			item = "/items/" + strconv.Itoa(n)
 		}
 		if q.Credential == "" {
-			faults = append(faults, doorward.FieldError{Pointer: at + "/credential", Code: "required", Message: "Send the credential to ask about."})
+			faults = append(faults, doorward.FieldError{Pointer: item + "/credential", Code: "required", Message: "Send the credential to ask about."})
 		}
 		if _, err := netip.ParseAddr(q.IP); q.IP != "" && err != nil {
-			faults = append(faults, doorward.FieldError{Pointer: at + "/ip", Code: "invalid", Message: "Write the client's address, such as 192.0.2.7 or 2001:db8::1."})
+			faults = append(faults, doorward.FieldError{Pointer: item + "/ip", Code: "invalid", Message: "Write the client's address, such as 192.0.2.7 or 2001:db8::1."})
 		}
 		if q.Action != "" && !model.IsPermission(doorward.Action(q.Action)) {
-			faults = append(faults, doorward.FieldError{Pointer: at + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
+			faults = append(faults, doorward.FieldError{Pointer: item + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
 		}
 	}
 	if len(faults) > 0 {

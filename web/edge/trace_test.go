@@ -42,6 +42,7 @@ func TestCheckIsTracedOnRequest(t *testing.T) {
 	for _, more := range [][]string{nil, {"Traceparent", unsampled}, {"Traceparent", sampled}} {
 		d.check(t, "GET", "action=message.send", as(d.people["USER"], more...)).passes(d.people["USER"])
 		d.check(t, "GET", "action=user.invite", as(d.people["USER"], more...)).fails(http.StatusForbidden, "forbidden")
+		// The name of a span has no method of the client's own invention.
 		d.check(t, "CHOSEN", "", more).fails(http.StatusUnauthorized, "unauthenticated")
 		body := strings.NewReader(`{"credential":"` + d.people["USER"].Token() + `"}`)
 		h := append(headers{"Authorization", "Bearer " + key, "Content-Type", "application/json"}, more...)

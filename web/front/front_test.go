@@ -54,18 +54,18 @@ func TestDefectsAreAnswered(t *testing.T) {
 		"an error":        func(context.Context, *front.Call) error { return errors.New(cause) },
 		"a wrapped error": func(context.Context, *front.Call) error { return fmt.Errorf("more: %w", errors.New(cause)) },
 	}
-	for what, fn := range defects {
+	for name, fn := range defects {
 		var log bytes.Buffer
 		rec := ask(newSite(t, &log).Handler(rawRoutes(fn)))
 		var problem front.Problem
 		if err := json.Unmarshal(rec.Body.Bytes(), &problem); err != nil || rec.Code != http.StatusInternalServerError || problem.Code != "internal_error" {
-			t.Errorf("%s: %d %s %v", what, rec.Code, rec.Body, err)
+			t.Errorf("%s: %d %s %v", name, rec.Code, rec.Body, err)
 		}
 		if strings.Contains(rec.Body.String(), cause) {
-			t.Errorf("%s: the answer reveals the cause: %s", what, rec.Body)
+			t.Errorf("%s: the answer reveals the cause: %s", name, rec.Body)
 		}
 		if !strings.Contains(log.String(), cause) || !strings.Contains(log.String(), problem.RequestID) {
-			t.Errorf("%s: the log lacks the cause: %s", what, &log)
+			t.Errorf("%s: the log lacks the cause: %s", name, &log)
 		}
 	}
 }

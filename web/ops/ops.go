@@ -21,7 +21,7 @@ import (
 func Routes(s *front.Site, draining func() bool) []front.Route {
 	return []front.Route{
 		front.On("GET /healthz", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			return ok(c)
+			return answerOK(c)
 		}), front.Doc{}).Check(),
 		front.On("GET /readyz", front.Public(), front.Raw(func(ctx context.Context, c *front.Call) error {
 			if draining() {
@@ -30,7 +30,7 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 			if err := s.App.Ready(ctx); err != nil {
 				return err
 			}
-			return ok(c)
+			return answerOK(c)
 		}), front.Doc{}).Check(),
 	}
 }
@@ -86,7 +86,7 @@ func isForwarded(h http.Header) bool {
 	return false
 }
 
-func ok(c *front.Call) error {
+func answerOK(c *front.Call) error {
 	c.W.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, err := fmt.Fprintln(c.W, http.StatusText(http.StatusOK))
 	return err

@@ -279,8 +279,8 @@ func (p *pageRenderer) docPage(name string) (content, error) {
 	return all[name]()
 }
 
-// bindDocs returns the functions that render the pages of the book.
-func (p *pageRenderer) bindDocs() (docPages, error) {
+// docRenderers returns the functions that render the pages of the book.
+func (p *pageRenderer) docRenderers() (docPages, error) {
 	b, err := readBook(p.base)
 	if err != nil {
 		return nil, err

@@ -51,12 +51,12 @@ const repository = "https://github.com/doorward/doorward/blob/HEAD/"
 // lead to an existing file outside the documentation.
 func isExternal(t *testing.T, from, link string) bool {
 	t.Helper()
-	file, ours := strings.CutPrefix(link, repository)
+	file, inRepository := strings.CutPrefix(link, repository)
 	file, _, _ = strings.Cut(file, "#")
-	if _, err := os.Stat(filepath.Join("../..", file)); ours && err != nil {
+	if _, err := os.Stat(filepath.Join("../..", file)); inRepository && err != nil {
 		t.Errorf("%s links to %s, which is not there", from, file)
 	}
-	if name, in := strings.CutPrefix(file, "docs/"); ours && in && slices.Contains(sources(), name) {
+	if name, inDocs := strings.CutPrefix(file, "docs/"); inRepository && inDocs && slices.Contains(sources(), name) {
 		t.Errorf("%s links to the repository for %s, which is served here", from, name)
 	}
 	return strings.HasPrefix(link, "http")

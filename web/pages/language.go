@@ -153,10 +153,10 @@ func (s *spec) golang(method, path string, o *operation) []token {
 
 // assignments lists the parameters of the path with examples, each in a format such as
 // "%s: %s".
-func (s *spec) assignments(path string, o *operation, form string) string {
+func (s *spec) assignments(path string, o *operation, format string) string {
 	var all []string
 	for _, p := range o.inPath() {
-		all = append(all, fmt.Sprintf(form, p.Name, quote(s.valueIn(path, p))))
+		all = append(all, fmt.Sprintf(format, p.Name, quote(s.valueIn(path, p))))
 	}
 	return strings.Join(all, ", ")
 }

@@ -44,7 +44,7 @@ func Routes(s *front.Site, version string, document func() ([]byte, error)) []fr
 	p := &pageRenderer{base: s.BasePath(), version: version, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
-	p.docPages, p.groups = sync.OnceValues(p.bindDocs), sync.OnceValues(p.bindReference)
+	p.docPages, p.groups = sync.OnceValues(p.docRenderers), sync.OnceValues(p.groupRenderers)
 	p.sections = sync.OnceValues(p.readSections)
 	routes := p.pageRoutes()
 	routes = append(routes,
@@ -98,8 +98,8 @@ func (p *pageRenderer) pageRoutes() []front.Route {
 // chosen language, and move the cursor to the search.
 var readingScripts = []string{"copy.js", "reading.js"}
 
-// bindReference returns the functions that render the pages of the groups and of the objects.
-func (p *pageRenderer) bindReference() (docPages, error) {
+// groupRenderers returns the functions that render the pages of the groups and of the objects.
+func (p *pageRenderer) groupRenderers() (docPages, error) {
 	ref, err := p.reference()
 	if err != nil {
 		return nil, err

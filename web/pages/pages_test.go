@@ -187,7 +187,7 @@ func TestEveryLinkResolves(t *testing.T) {
 		t.Run("base"+base, func(t *testing.T) {
 			t.Parallel()
 			server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example"+base))
-			c := crawl{t: t, server: server.URL, base: base, seen: map[string]*html.Node{}}
+			c := crawler{t: t, server: server.URL, base: base, seen: map[string]*html.Node{}}
 			for _, path := range []string{"/", "/accept", "/reset", "/login"} { // mails and gateways lead to these
 				c.visit(base + path)
 			}
@@ -206,15 +206,15 @@ func TestEveryLinkResolves(t *testing.T) {
 	}
 }
 
-// crawl follows all links and requires the targets of fragments.
-type crawl struct {
+// crawler follows all links and requires the targets of fragments.
+type crawler struct {
 	t            *testing.T
 	server, base string
 	seen         map[string]*html.Node
 }
 
 // reached reports whether a link leads to the path, or to the file by its name with a hash.
-func (c crawl) reached(path string) bool {
+func (c crawler) reached(path string) bool {
 	if c.seen[path] != nil {
 		return true
 	}
@@ -228,7 +228,7 @@ func (c crawl) reached(path string) bool {
 }
 
 // visit returns the content of the path, parsed as HTML whatever its type.
-func (c crawl) visit(path string) *html.Node {
+func (c crawler) visit(path string) *html.Node {
 	c.t.Helper()
 	if c.seen[path] != nil {
 		return c.seen[path]
@@ -248,7 +248,7 @@ func (c crawl) visit(path string) *html.Node {
 	return root
 }
 
-func (c crawl) follow(path, link string) {
+func (c crawler) follow(path, link string) {
 	c.t.Helper()
 	target, fragment, _ := strings.Cut(link, "#")
 	switch {

@@ -163,18 +163,18 @@ func TestAnswersInTheReferenceAreValid(t *testing.T) {
 	}
 }
 
-func requireValid(t *testing.T, what string, schema *openapi3.Schema, example string) {
+func requireValid(t *testing.T, name string, schema *openapi3.Schema, example string) {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(example), &v); err != nil {
-		t.Errorf("%s: %v in %s", what, err, example)
+		t.Errorf("%s: %v in %s", name, err, example)
 		return
 	}
 	if err := schema.VisitJSON(v); err != nil {
-		t.Errorf("%s: the example doesn't match its schema: %v", what, err)
+		t.Errorf("%s: the example doesn't match its schema: %v", name, err)
 	}
 	if strings.Contains(example, `"…"`) {
-		t.Errorf("%s: the example lacks a value: add it to the document or to defaultExamples: %s", what, example)
+		t.Errorf("%s: the example lacks a value: add it to the document or to defaultExamples: %s", name, example)
 	}
 }
 
@@ -197,9 +197,9 @@ func TestExamplesWorkUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, answered := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}})
+	_, body := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}})
 	var issued struct{ Key string }
-	if err := json.Unmarshal(answered, &issued); err != nil {
+	if err := json.Unmarshal(body, &issued); err != nil {
 		t.Fatal(err)
 	}
 	forEachOperation(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {

@@ -44,9 +44,9 @@ var defaultExamples = map[string]any{
 	"x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY", "y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
 }
 
-// value returns an example of the schema: the document's own; for an object, one of its
-// members; else one of defaultExamples, or that of a member with the same name or format, or a
-// value of the type.
+// value returns an example of the schema, the first of these that there is: the document's own
+// example; for an object, its members with their examples; the value in defaultExamples; the
+// example of another member with the same name or format; a value of the type.
 func (s *spec) value(name string, sc *schema) any {
 	sc, _ = s.resolve(sc)
 	if len(sc.Examples) > 0 {

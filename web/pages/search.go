@@ -201,13 +201,13 @@ func search(all []section, query string) []found {
 
 // excerpt returns up to 40 words of the text, beginning 8 before the first hit.
 func (s section) excerpt(words []string) (out []marked) {
-	const before, most = 8, 40
+	const before, maxWords = 8, 40
 	all := strings.Fields(s.Text)
 	isHit := func(text string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(fold.Text(text), word) })
 	}
 	from := max(0, slices.IndexFunc(all, isHit)-before)
-	for _, text := range all[from:min(len(all), from+most)] {
+	for _, text := range all[from:min(len(all), from+maxWords)] {
 		out = append(out, marked{text, isHit(text)})
 	}
 	return out

@@ -143,7 +143,7 @@ func TestExportAccount(t *testing.T) {
 		if s := a.at("sessions").([]any)[0].(m); s["aal"] != 1.0 || !has(s["amr"], "pwd") || s["authAt"] == nil {
 			t.Errorf("a session is %v", s)
 		}
-		if _, is := a.at("decisions").([]any); !is { // their number is random: one in 1,024 permits is kept
+		if _, isList := a.at("decisions").([]any); !isList { // their number is random: one in 1,024 permits is kept
 			t.Errorf("no decisions: %s", a.body[:200])
 		}
 		events, _ := a.at("auditEvents").([]any)

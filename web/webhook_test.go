@@ -97,11 +97,11 @@ func (s *server) deliveriesOf(t *testing.T, id, query string, who opt) (all []m)
 }
 
 // waitUntil waits up to 20 s for something that the node does in the background.
-func waitUntil(t *testing.T, what string, isDone func() bool) {
+func waitUntil(t *testing.T, condition string, isDone func() bool) {
 	t.Helper()
 	for began := time.Now(); !isDone(); <-time.After(5 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within 20 s: %s", condition)
 		}
 	}
 }

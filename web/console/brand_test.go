@@ -113,8 +113,8 @@ func TestLogoFormRefuses(t *testing.T) {
 	h := newFixture(t)
 	admin := h.as(t, "ADMIN")
 	for _, c := range []struct {
-		what, file, say string
-		status          int
+		name, file, want string
+		status           int
 	}{
 		{"no file", "", "Choose a file.", http.StatusUnprocessableEntity},
 		{"a vector", "<svg/>", "An SVG can contain scripts", http.StatusUnprocessableEntity},
@@ -124,7 +124,7 @@ func TestLogoFormRefuses(t *testing.T) {
 		{"too many pixels", string(solidPNG(4097, 1)), "too many pixels", http.StatusUnprocessableEntity},
 	} {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
-		admin.shows(c.what, res, page, c.status, []string{c.say, `id="logo-fault"`, `value="60"`})
+		admin.shows(c.name, res, page, c.status, []string{c.want, `id="logo-fault"`, `value="60"`})
 	}
 	// The refusal can be shown in another language, by a form with a file.
 	for _, file := range []string{"<svg/>", strings.Repeat("x", doorward.MaxLogoSent+1)} {
@@ -138,9 +138,9 @@ func TestLogoFormRefuses(t *testing.T) {
 	for range 20 {
 		many = append(many, part{"x", "", "y"})
 	}
-	for what, parts := range map[string][]part{"too many fields": many, "bytes that are no text": {{"name", "", "\xff"}, {"logo", "logo.png", good}}, "NUL in a name": {{"a\x00b", "", "c"}}} {
+	for name, parts := range map[string][]part{"too many fields": many, "bytes that are no text": {{"name", "", "\xff"}, {"logo", "logo.png", good}}, "NUL in a name": {{"a\x00b", "", "c"}}} {
 		if res, page := admin.upload(logoForm, parts); res.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: %d\n%s", what, res.StatusCode, page)
+			t.Errorf("%s: %d\n%s", name, res.StatusCode, page)
 		}
 	}
 	for _, media := range []string{"application/x-www-form-urlencoded", "image/png", "multipart/mixed; boundary=x", ""} {
@@ -148,9 +148,9 @@ func TestLogoFormRefuses(t *testing.T) {
 			t.Errorf("a body of the type %q: %d", media, res.StatusCode)
 		}
 	}
-	for what, body := range map[string]string{"cut off": "--x\r\nContent-Disposition: form-data; name=\"logo\"\r\n\r\n" + good} {
+	for name, body := range map[string]string{"cut off": "--x\r\nContent-Disposition: form-data; name=\"logo\"\r\n\r\n" + good} {
 		if res, _ := admin.send("POST", logoForm, strings.NewReader(body), "Content-Type", "multipart/form-data; boundary=x"); res.StatusCode != http.StatusBadRequest {
-			t.Errorf("a form with %s: %d", what, res.StatusCode)
+			t.Errorf("a form with %s: %d", name, res.StatusCode)
 		}
 	}
 	if res, _ := admin.send("POST", logoForm, strings.NewReader("--\r\n"), "Content-Type", "multipart/form-data"); res.StatusCode != http.StatusBadRequest {

@@ -84,14 +84,14 @@ func (b *browser) post(path string, form url.Values, status int, want ...string)
 }
 
 // shows requires the status and each of the texts in an answer.
-func (b *browser) shows(what string, res *http.Response, body string, status int, want []string) {
+func (b *browser) shows(name string, res *http.Response, body string, status int, want []string) {
 	b.Helper()
 	if res.StatusCode != status {
-		b.Fatalf("%s: %d to %q, want %d\n%s", what, res.StatusCode, res.Header.Get("Location"), status, body)
+		b.Fatalf("%s: %d to %q, want %d\n%s", name, res.StatusCode, res.Header.Get("Location"), status, body)
 	}
 	for _, text := range want {
 		if !strings.Contains(body, text) {
-			b.Errorf("%s doesn't show %q:\n%s", what, text, body)
+			b.Errorf("%s doesn't show %q:\n%s", name, text, body)
 		}
 	}
 }

@@ -216,12 +216,12 @@ func (a answer) fails(status int, code string) {
 }
 
 // eventually polls until done returns true, and fails the test after its time limit.
-func eventually(t *testing.T, what string, done func() bool) {
+func eventually(t *testing.T, condition string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for ; !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("not in time: %s", condition)
 		}
 	}
 }

@@ -68,10 +68,10 @@ type Endpoint struct {
 	Media  []string     // media types of a raw request body, in place of In
 	// MaxBody is the greatest size of the body, in bytes; 0: the constant MaxBody.
 	MaxBody int
-	Out    reflect.Type // of the answer's body; nil: none
-	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
-	Return bool         // whether a success may be 303, see Returns
-	CSV    bool         // the answer is also available as CSV
+	Out     reflect.Type // of the answer's body; nil: none
+	Cookie  string       // how a success changes the session cookie, from the = on, for the reference; may be empty
+	Return  bool         // whether a success may be 303, see Returns
+	CSV     bool         // the answer is also available as CSV
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
 	// Foreign: another specification defines the form of its bodies. Every fault of the body

@@ -186,14 +186,14 @@ const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"
 // sampleRecent has an event of every text.
 func sampleRecent() []recentEvent {
 	var all []accounts.Recent
-	for at, what := range map[doorward.Action][]string{
+	for action, details := range map[doorward.Action][]string{
 		doorward.SessionOpen: {""}, doorward.SessionStepUp: {""}, doorward.PasswordChange: {""}, doorward.PasswordReset: {""},
 		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFAClone: {""}, doorward.MFARecover: {"", accounts.Codes},
 		doorward.MFAEnrol:  {"", string(doorward.TOTP), string(doorward.Passkey), accounts.Renamed, accounts.Codes},
 		doorward.MFARemove: {"", string(doorward.TOTP), string(doorward.Passkey)},
 	} {
-		for _, w := range what {
-			all = append(all, accounts.Recent{At: noon.Add(-time.Duration(len(all)) * time.Hour), Action: at, What: w, Times: 1 + len(all)%2, IP: "2001:db8:4a1c:12::7f", UserAgent: firefox})
+		for _, detail := range details {
+			all = append(all, accounts.Recent{At: noon.Add(-time.Duration(len(all)) * time.Hour), Action: action, What: detail, Times: 1 + len(all)%2, IP: "2001:db8:4a1c:12::7f", UserAgent: firefox})
 		}
 	}
 	all = append(all, accounts.Recent{At: noon.AddDate(0, 0, -3), Action: doorward.MFAReset, Times: 1, ByOthers: true})

@@ -318,8 +318,8 @@ func TestReportKey(t *testing.T) {
 			}
 		}
 		d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwk_").Reveal()}).ok(http.StatusNoContent)
-		for _, none := range []string{"x", "dwk_", key[:52], key + "x", strings.ToUpper(key), secret.NewKey("dwx_").Reveal(), " " + key, forged} {
-			d.send(t, "POST "+reportPath, m{"key": none}).invalid("/key", "invalid")
+		for _, invalid := range []string{"x", "dwk_", key[:52], key + "x", strings.ToUpper(key), secret.NewKey("dwx_").Reveal(), " " + key, forged} {
+			d.send(t, "POST "+reportPath, m{"key": invalid}).invalid("/key", "invalid")
 		}
 	}, doorwardtest.TrustLoopback())
 }
@@ -451,7 +451,7 @@ func (r *recorder) keySteps() []step {
 	return []step{
 		{"an API key", func() {
 			a := r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}, "expiresInDays": 2}, r.as(r.ann)).ok(201)
-			id, key = a.text("apiKey.id"), r.keep(a.text("key"))
+			id, key = a.text("apiKey.id"), r.noteSecret(a.text("key"))
 			r.names[id] = "KEY"
 		}, []string{
 			`Acme: ann done apikey.create key KEY, name "" "Shop", permissions "" "message.send", expiresAt "" "TIME", ownerId "" "ann", role "" "USER"`,
@@ -475,7 +475,7 @@ func (r *recorder) keySteps() []step {
 		}},
 		{"an API key rotated", func() {
 			r.ask("PATCH "+keysPath+"/"+id, m{"status": "active"}, r.as(r.ann)).ok(200)
-			r.keep(r.ask("POST "+keysPath+"/"+id+"/rotate", m{}, r.as(r.ann)).ok(201).text("key"))
+			r.noteSecret(r.ask("POST "+keysPath+"/"+id+"/rotate", m{}, r.as(r.ann)).ok(201).text("key"))
 			r.ask("DELETE "+keysPath+"/"+id+"/previous", nil, r.as(r.ann)).ok(204)
 		}, []string{
 			`Acme: ann done apikey.update key KEY, status "disabled" "active"`,
@@ -500,13 +500,13 @@ func (r *recorder) keySteps() []step {
 			r.names[a.text("apiKey.id")] = "KEY"
 			r.newEvents()
 			for range 2 {
-				r.ask("POST "+reportPath, m{"key": r.keep(a.text("key"))}).ok(204)
+				r.ask("POST "+reportPath, m{"key": r.noteSecret(a.text("key"))}).ok(204)
 			}
 		}, []string{
 			`Acme: anonymous done apikey.leak key KEY, status "active" "revoked"`,
 		}},
 		{"an operator key reported", func() {
-			spare := r.keep(r.operatorKey(r.t))
+			spare := r.noteSecret(r.operatorKey(r.t))
 			r.newEvents()
 			for range 2 {
 				r.ask("POST "+reportPath, m{"key": spare}).ok(204)
@@ -530,7 +530,7 @@ func (r *recorder) keyExpirySteps() []step {
 		{"an API key that ends soon", func() {
 			a := r.ask("POST "+keysPath, m{"name": "Short", "permissions": []string{"message.send"}, "expiresInDays": 2}, as(r.token)).ok(201)
 			r.names[a.text("apiKey.id")] = "KEY"
-			key = r.keep(a.text("key"))
+			key = r.noteSecret(a.text("key"))
 			r.newEvents()
 			sweep()
 		}, []string{

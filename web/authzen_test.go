@@ -268,10 +268,10 @@ func TestEvaluations(t *testing.T) {
 			}
 			return all
 		}
-		want := func(what string, got []any, want ...any) {
+		want := func(name string, got []any, want ...any) {
 			t.Helper()
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: %v, want %v", what, got, want)
+				t.Errorf("%s: %v, want %v", name, got, want)
 			}
 		}
 		onlyAction := func(action string) m { return m{"action": m{"name": action}} }
@@ -313,19 +313,19 @@ func TestEvaluations(t *testing.T) {
 
 // searchAll returns the ids of all results of a search (of actions: the names), read in pages
 // of at most limit results.
-func (e evaluator) searchAll(t *testing.T, what string, body m, limit int) (all []string) {
+func (e evaluator) searchAll(t *testing.T, kind string, body m, limit int) (all []string) {
 	t.Helper()
 	request := withoutMember(body, "page", "")
 	for token := ""; ; {
 		request["page"] = m{"limit": limit, "token": token}
-		a := e.send(t, searchPath+what, request, e.key).ok(http.StatusOK)
+		a := e.send(t, searchPath+kind, request, e.key).ok(http.StatusOK)
 		results := a.at("results").([]any)
 		if len(results) > limit || a.at("page.count") != float64(len(results)) {
 			t.Fatalf("%d results on a page of %d: %s", len(results), limit, a.body)
 		}
 		for _, r := range results {
 			name := "id"
-			if what == "action" {
+			if kind == "action" {
 				name = "name"
 			}
 			all = append(all, r.(m)[name].(string))
@@ -388,7 +388,7 @@ func TestSearches(t *testing.T) {
 			t.Errorf("a VIEWER may %q", got)
 		}
 
-		for what, bodies := range map[string][]m{
+		for kind, bodies := range map[string][]m{
 			"subject": {
 				question(m{"type": "spaceship"}, "message.send", tenant), question(m{"type": "user"}, "none", tenant), question(m{"type": "user"}, "message.send", entity("record", "1")),
 				question(m{"type": "session"}, "message.send", tenant), question(m{"type": "user"}, "message.send", entity("tenant", "tnt_x")), question(m{"type": "key"}, "message.send", entity("tenant", "tnt_x")),
@@ -397,8 +397,8 @@ func TestSearches(t *testing.T) {
 			"action":   {{"subject": entity("user", "usr_x"), "resource": tenant}, {"subject": entity("user", viewer.ID), "resource": tenant}, {"subject": memberOf(acme.ID, viewer), "resource": entity("tenant", globex.ID)}},
 		} {
 			for _, body := range bodies {
-				if got := e.searchAll(t, what, body, 10); len(got) != 0 {
-					t.Errorf("%s %v finds %q", what, body, got)
+				if got := e.searchAll(t, kind, body, 10); len(got) != 0 {
+					t.Errorf("%s %v finds %q", kind, body, got)
 				}
 			}
 		}

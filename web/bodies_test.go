@@ -192,12 +192,12 @@ var needNoBody = []string{rotateAbsent, hookRotateAbsent, replayAbsent, "/api/v2
 
 func TestHostileBodies(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
-		for what, body := range hostileTo(e, good) {
+		for defect, body := range hostileTo(e, good) {
 			if body == "" && slices.Contains(needNoBody, e.path) {
 				continue
 			}
 			if a := post(t, body); a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
-				t.Errorf("%s with %s: %d %s", e.path, what, a.status, a.body)
+				t.Errorf("%s with %s: %d %s", e.path, defect, a.status, a.body)
 			}
 		}
 	})
@@ -231,10 +231,10 @@ func TestWrongTypesOfValues(t *testing.T) {
 			}
 			old, _ := encode(t, m{name: value})
 			old = unwrapped(old)
-			for what, replacement := range wrong {
+			for defect, replacement := range wrong {
 				a := post(t, strings.Replace(good, old, quoted(name)+":"+replacement, 1))
 				if a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
-					t.Errorf("%s with %s as %s: %d %s", e.path, what, name, a.status, a.body)
+					t.Errorf("%s with %s as %s: %d %s", e.path, defect, name, a.status, a.body)
 				}
 			}
 		}

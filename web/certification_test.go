@@ -157,19 +157,19 @@ func TestCertificationBatch(t *testing.T) {
 }
 
 // finds sends a search and checks the results and their type.
-func (c certified) finds(t *testing.T, section, what string, body m, want ...string) {
+func (c certified) finds(t *testing.T, section, kind string, body m, want ...string) {
 	t.Helper()
-	a := c.send(t, searchPath+what, body, c.key).ok(http.StatusOK)
+	a := c.send(t, searchPath+kind, body, c.key).ok(http.StatusOK)
 	results, isList := a.at("results").([]any)
 	var got []string
 	for _, r := range results {
 		found := r.(m)
-		if what == "action" {
+		if kind == "action" {
 			got = append(got, found["name"].(string))
 			continue
 		}
 		got = append(got, found["id"].(string))
-		if sought := body[what].(m)["type"]; found["type"] != sought {
+		if sought := body[kind].(m)["type"]; found["type"] != sought {
 			t.Errorf("%s: found %v among those of the type %v", section, found, sought)
 		}
 	}
@@ -228,8 +228,8 @@ func TestCertificationOfUnknownEntities(t *testing.T) {
 			"subject 4.7.1": {"subject": anyUser, "resource": record1}, "resource 4.7.1": {"action": m{"name": "read"}, "resource": anyRecord}, "action 4.7.1": {"subject": alice},
 			"subject 4.7.2": question(anyUser, "read", anyRecord), "resource 4.7.2": question(anyUser, "read", anyRecord), "action 4.7.2": {"subject": anyUser, "resource": record1},
 		} {
-			what, _, _ := strings.Cut(section, " ")
-			if a := c.send(t, searchPath+what, body, c.key); a.status != http.StatusBadRequest {
+			kind, _, _ := strings.Cut(section, " ")
+			if a := c.send(t, searchPath+kind, body, c.key); a.status != http.StatusBadRequest {
 				t.Errorf("%s: %d %s", section, a.status, a.body)
 			}
 		}

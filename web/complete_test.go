@@ -55,8 +55,8 @@ func TestCompleteRegistrationRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
-		for _, none := range []string{forged, "x", code[:42], code + "A", " " + code, code + "=", strings.ToLower(code), "inv_abc", strings.Repeat("A", 60000)} {
-			d.complete(t, none, "short").fails(http.StatusNotFound, "invitation_not_found")
+		for _, unknown := range []string{forged, "x", code[:42], code + "A", " " + code, code + "=", strings.ToLower(code), "inv_abc", strings.Repeat("A", 60000)} {
+			d.complete(t, unknown, "short").fails(http.StatusNotFound, "invitation_not_found")
 		}
 		d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": "short", "confirmPassword": "other", "x": 1}).fails(http.StatusBadRequest, "invalid_body")
 		d.completeWith(t, code, "four quiet mice", "four quiet rats").invalid("/confirmPassword", "mismatch")

@@ -22,12 +22,12 @@ func TestCookieName(t *testing.T) {
 
 func testCookieName(t *testing.T, d *server, name string) {
 	ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
-	in := d.login(t, ann.Email, password).ok(http.StatusOK)
-	token := in.text("token")
-	if got, want := cookieNamed(in, name), name+"="+token+"; Path=/; HttpOnly; SameSite=Lax; Secure"; got != want {
+	login := d.login(t, ann.Email, password).ok(http.StatusOK)
+	token := login.text("token")
+	if got, want := cookieNamed(login, name), name+"="+token+"; Path=/; HttpOnly; SameSite=Lax; Secure"; got != want {
 		t.Errorf("login sets %q, want %q", got, want)
 	}
-	if got := cookieNamed(in, "JSESSIONID"); got != "" {
+	if got := cookieNamed(login, "JSESSIONID"); got != "" {
 		t.Errorf("login sets %q", got)
 	}
 	for _, path := range []string{"GET /api/v2/auth/session", "GET /api/v2/access/check"} {

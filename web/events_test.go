@@ -236,10 +236,10 @@ func TestGoldenEvents(t *testing.T) {
 	r.recordOtherFields()
 	r.newEvents()
 	seen := map[doorward.Action][]doorward.Event{}
-	for _, e := range append(r.every, recordedElsewhere...) {
+	for _, e := range append(r.events, recordedElsewhere...) {
 		seen[e.Action] = append(seen[e.Action], e)
 	}
-	checkReasons(t, r.every)
+	checkReasons(t, r.events)
 	goldentest.Section(t, "../docs/events.md", "events", eventTable(t, seen))
 	goldentest.Section(t, "../docs/events.md", "fields", fieldTable(t, seen))
 }

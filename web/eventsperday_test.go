@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// exhaustedTenant is a tenant that has used up its quota of events a day, with the ids of what
-// was made before.
+// exhaustedTenant is a tenant that has used up its quota of events a day, with the ids of the
+// objects that it made before.
 type exhaustedTenant struct {
 	*server
 	t     *testing.T
@@ -191,8 +191,8 @@ func (s *server) nextDay(t *testing.T, p *doorwardtest.Person) opt {
 	return as(s.token(t, p.Email))
 }
 
-// Changes made before the quota was set count, refused and repeated requests don't, and the
-// next day begins at 0. A bulk request invites as many people as the quota allows.
+// Changes made before the quota was set count. Refused and repeated requests don't. The next day
+// begins at 0. A bulk request invites as many people as the quota allows.
 func TestEventsOfADay(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -228,7 +228,7 @@ func TestEventsOfADay(t *testing.T) {
 	})
 }
 
-// Of 32 changes at once, exactly as many are made as the quota allows.
+// Of 32 concurrent changes, exactly as many are made as the quota allows.
 func TestEventsPerDayUnderConcurrency(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		const sent, allowed = 32, 5

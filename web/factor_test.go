@@ -68,8 +68,7 @@ func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
 	return a
 }
 
-// A second factor from its setting up to its removal: logins with it, new recovery codes, and
-// mails about each change.
+// A second factor is set up, used in logins, renamed and removed. Each change sends a mail.
 func TestSecondFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -99,20 +98,20 @@ func TestSecondFactor(t *testing.T) {
 		}
 		challenge := asked.text("challenge")
 		d.send(t, secondPath, m{"challenge": challenge, "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
-		in := d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0)
-		d.send(t, "GET /api/v2/auth/session", nil, as(in.text("token"))).is("session.aal", 2.0).ok(http.StatusOK)
+		signedIn := d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0)
+		d.send(t, "GET /api/v2/auth/session", nil, as(signedIn.text("token"))).is("session.aal", 2.0).ok(http.StatusOK)
 		d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).fails(http.StatusGone, "challenge_over")
 
-		codes := d.send(t, "POST /api/v2/auth/factors/recovery", nil, as(in.text("token"))).ok(http.StatusOK).members("", "codes")
+		codes := d.send(t, "POST /api/v2/auth/factors/recovery", nil, as(signedIn.text("token"))).ok(http.StatusOK).members("", "codes")
 		challenge = d.login(t, ann.Email, password).text("challenge")
 		d.send(t, secondPath, m{"challenge": challenge, "recoveryCode": a.recovery[0]}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": challenge, "recoveryCode": codes.at("codes").([]any)[0]}).ok(http.StatusOK)
 
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"ADMIN"}}}).ok(http.StatusOK)
-		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(in.text("token"))).fails(http.StatusConflict, "mfa_required_here")
+		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(signedIn.text("token"))).fails(http.StatusConflict, "mfa_required_here")
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "optional"}}).ok(http.StatusOK)
-		d.send(t, "PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, as(in.text("token"))).ok(http.StatusOK).is("name", "Phone")
-		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(in.text("token"))).ok(http.StatusNoContent)
+		d.send(t, "PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, as(signedIn.text("token"))).ok(http.StatusOK).is("name", "Phone")
+		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(signedIn.text("token"))).ok(http.StatusNoContent)
 		d.login(t, ann.Email, password).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user")
 		d.deliver(t)
 		var subjects []string
@@ -127,7 +126,7 @@ func TestSecondFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
-// Where a tenant demands a factor, the first one is set up at the login, also after an
+// Where a tenant requires a factor, the first one is set up at the login, also after an
 // administrator's reset.
 func TestDemandedFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -143,11 +142,11 @@ func TestDemandedFactor(t *testing.T) {
 		e := d.send(t, totpPath, m{"challenge": challenge}).ok(http.StatusCreated)
 		a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
 		d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
-		in := d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": a.code(t)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
-		if len(in.cookies()) == 0 || len(in.at("recoveryCodes").([]any)) != 10 {
-			t.Errorf("the first factor is answered with the cookies %q: %s", in.cookies(), in.body)
+		signedIn := d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": a.code(t)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
+		if len(signedIn.cookies()) == 0 || len(signedIn.at("recoveryCodes").([]any)) != 10 {
+			t.Errorf("the first factor is answered with the cookies %q: %s", signedIn.cookies(), signedIn.body)
 		}
-		d.send(t, "GET /api/v2/auth/session", nil, as(in.text("token"))).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/auth/session", nil, as(signedIn.text("token"))).ok(http.StatusOK)
 
 		asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_required")
 		done := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "code": a.code(t), "rememberDevice": true}).ok(http.StatusOK)
@@ -169,7 +168,7 @@ func TestDemandedFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
-// Without a master key, factors, the setting that demands them and webhooks are refused with
+// Without a master key, factors, the setting that requires them and webhooks are refused with
 // master_key_missing.
 func TestFactorsWithoutMasterKey(t *testing.T) {
 	t.Parallel()
@@ -189,7 +188,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann, ben := acme.Join("ann@acme.example", "USER"), acme.Join("ben@acme.example", "USER")
 		a := d.enrolTOTP(t, ann.Token())
-		ask := func(code string) m {
+		secondStep := func(code string) m {
 			t.Helper()
 			return m{"challenge": d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_required").text("challenge"), "code": code}
 		}
@@ -197,7 +196,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 		first := d.login(t, ben.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
 		e := d.send(t, totpPath, m{"challenge": first}).ok(http.StatusCreated)
 		b := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
-		late := ask(a.code(t))
+		late := secondStep(a.code(t))
 		for status, code := range map[doorward.TenantStatus]string{doorward.TenantFrozen: "tenant_frozen", doorward.TenantClosing: "tenant_closing"} {
 			d.setTenantStatus(t, acme, status)
 			d.send(t, secondPath, late).fails(http.StatusForbidden, code)
@@ -208,7 +207,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 		d.send(t, secondPath, late).fails(http.StatusGone, "challenge_over")
 		d.patchUser(t, acme.Owner, ann.ID, m{"status": "active"}).ok(http.StatusOK)
 		d.Advance(time.Hour)
-		late = ask("000000")
+		late = secondStep("000000")
 		d.send(t, secondPath, late).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, late).fails(http.StatusTooManyRequests, "too_many_attempts")
 		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Login())).ok(http.StatusAccepted)
@@ -216,8 +215,8 @@ func TestSecondStepIsRefused(t *testing.T) {
 	}, masterKey(t), doorwardtest.LoginLimits(3, 1000))
 }
 
-// A switch to a tenant that demands a factor is answered with a challenge; the session stays
-// until that is completed.
+// A switch to a tenant that requires a factor is answered with a challenge. The session stays
+// until the challenge is completed.
 func TestSwitchAsksForASecondFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -233,8 +232,8 @@ func TestSwitchAsksForASecondFactor(t *testing.T) {
 		d.send(t, sessionPath, nil, as(weak)).fails(http.StatusUnauthorized, "unauthenticated")
 
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfaRememberDays": 7}}).ok(http.StatusOK)
-		in := d.send(t, secondPath, m{"challenge": d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).text("challenge"), "code": a.code(t), "rememberDevice": true}).ok(http.StatusOK)
-		device, _, _ := strings.Cut(cookieNamed(in, "doorward_device"), ";")
+		signedIn := d.send(t, secondPath, m{"challenge": d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).text("challenge"), "code": a.code(t), "rememberDevice": true}).ok(http.StatusOK)
+		device, _, _ := strings.Cut(cookieNamed(signedIn, "doorward_device"), ";")
 		weak = d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}, cookie(device)).ok(http.StatusOK).text("token")
 		asked = d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak), cookie(device)).fails(http.StatusForbidden, "mfa_required").text("challenge")
 		d.Advance(time.Minute)

@@ -125,21 +125,22 @@ var operatorRequests = map[string]m{
 // answersWithin is the documented limit for every answer.
 const answersWithin = 3 * time.Second
 
-// requireUnavailable sends all requests at once and requires 503 in time for each, without a
-// cookie, so that browsers keep the session. Slow answers on a busy machine get two more tries.
-func (s *server) requireUnavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
+// requireUnavailable sends all requests at once and requires a 503 within the duration for each,
+// without a cookie, so that browsers keep the session. Requests with slow answers are tried twice
+// more, since the machine may be busy.
+func (s *server) requireUnavailable(t *testing.T, fault string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
 	for range 3 {
-		if requests = s.slowRefusals(t, what, requests, token, within); len(requests) == 0 {
+		if requests = s.slowRefusals(t, fault, requests, token, within); len(requests) == 0 {
 			return
 		}
 	}
-	t.Errorf("%s: not refused within %v: %v", what, within, requests)
+	t.Errorf("%s: not refused within %v: %v", fault, within, requests)
 }
 
 // slowRefusals sends all requests, requires 503 for each, and returns those that took too
 // long.
-func (s *server) slowRefusals(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
+func (s *server) slowRefusals(t *testing.T, fault string, requests map[string]m, token string, within time.Duration) map[string]m {
 	t.Helper()
 	slow := map[string]m{}
 	var mu sync.Mutex
@@ -153,7 +154,7 @@ func (s *server) slowRefusals(t *testing.T, what string, requests map[string]m, 
 			began := time.Now()
 			a := s.send(t, route, sent, as(token), with("If-Match", "*"))
 			if a.status != http.StatusServiceUnavailable || a.text("code") != "unavailable" || len(a.cookies()) > 0 {
-				t.Errorf("%s: %s answered %d %s %q, want 503", what, route, a.status, a.body, a.cookies())
+				t.Errorf("%s: %s answered %d %s %q, want 503", fault, route, a.status, a.body, a.cookies())
 			}
 			if time.Since(began) > within {
 				mu.Lock()

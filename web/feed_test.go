@@ -76,8 +76,8 @@ func (s *server) checkFeedRefusals(t *testing.T, who opt) {
 func TestFeedOfAllTenants(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
-		may := []doorward.Action{doorward.ServiceEventsRead}
-		forAll, forZeta := bearer(d.serviceKey(t, may)), bearer(d.serviceKey(t, may, zeta.ID))
+		permissions := []doorward.Action{doorward.ServiceEventsRead}
+		forAll, forZeta := bearer(d.serviceKey(t, permissions)), bearer(d.serviceKey(t, permissions, zeta.ID))
 		all, next := d.feed(t, "?limit=200", forAll)
 		seen := map[any]int{}
 		for _, e := range all {

@@ -63,8 +63,8 @@ func onBothRaw(t *testing.T, test func(*testing.T, *server, *sql.DB)) {
 // creation is a request that makes something.
 type creation struct {
 	route string // with ids
-	body  any    // nil: none
-	other string // another body; empty: the endpoint takes none
+	body  any    // nil if there is none
+	other string // another body; empty if the endpoint takes none
 	who   opt
 }
 
@@ -109,8 +109,8 @@ func TestCreationsAreRepeatable(t *testing.T) {
 	})
 }
 
-// checkRepetition requires that a repetition gets the first answer, another body a refusal,
-// and one during the first request a 409.
+// checkRepetition requires that a repetition gets the first answer, one with another body a
+// refusal, and one during the first request a 409.
 func (s *server) checkRepetition(t *testing.T, db *sql.DB, c creation) {
 	t.Helper()
 	for _, bad := range []string{"", "two words", "tab\tbed", "ümlaut", strings.Repeat("k", front.MaxIdempotencyKey+1)} {
@@ -166,11 +166,11 @@ func TestIdempotencyKeyBelongsToItsCaller(t *testing.T) {
 	})
 }
 
-// A replay is judged like any request: by the credential and the role as they are now.
-func TestReplayIsJudgedFirst(t *testing.T) {
+// A replay is authorized like any request: by the credential and the role as they are now.
+func TestReplayIsAuthorized(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		ann, key := acme.Join("ann@acme.example", "ADMIN"), idempotencyKey("judged")
+		ann, key := acme.Join("ann@acme.example", "ADMIN"), idempotencyKey("authorized")
 		bob := m{"email": "bob@x.example", "role": "USER"}
 		first := d.send(t, invitePath, bob, as(ann.Token()), key).okFirst(http.StatusCreated)
 		d.patchUser(t, acme.Owner, ann.ID, m{"role": "USER"}).ok(http.StatusOK)
@@ -184,9 +184,9 @@ func TestReplayIsJudgedFirst(t *testing.T) {
 	})
 }
 
-// An answer other than a success isn't kept: the next request with the key is
+// An answer other than a success isn't stored: the next request with the key is
 // processed as the first one, whatever its body.
-func TestOnlySuccessesAreKept(t *testing.T) {
+func TestOnlySuccessesAreStored(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), idempotencyKey("only-successes")
 		who := as(acme.Owner.Token())
@@ -215,7 +215,7 @@ func TestBulkAnswersAreReplayed(t *testing.T) {
 	})
 }
 
-// An answer is kept for 24 hours, and the mark of an attempt in progress for 4 seconds.
+// An answer is stored for 24 hours, and the mark of an attempt in progress for 4 seconds.
 func TestAnswersExpire(t *testing.T) {
 	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
 		createGlobex := func(key string) answer {
@@ -259,8 +259,8 @@ func TestAnswersExpire(t *testing.T) {
 	})
 }
 
-// Of 16 requests at once one makes something, and all get its answer in the end.
-func TestManyAtOnceMakeOne(t *testing.T) {
+// Of 16 concurrent requests with one key, one creates the tenant. All get its answer in the end.
+func TestConcurrentRequestsWithOneKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		key := bearer(d.operatorKey(t))
 		var all sync.WaitGroup
@@ -293,22 +293,22 @@ func TestManyAtOnceMakeOne(t *testing.T) {
 }
 
 // Neither the credential, nor the key, nor the answer can be read in the database.
-func TestKeptAnswersAreSealed(t *testing.T) {
+func TestStoredAnswersAreSealed(t *testing.T) {
 	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
 		acme := d.Tenant("Acme")
 		key := canary("idempotency")
 		body := m{"email": "bob@x.example", "role": "USER", "name": "Bob"}
 		first := d.send(t, invitePath, body, as(acme.Owner.Token()), idempotencyKey(key)).okFirst(http.StatusCreated)
-		var id, ofBody, sealed []byte
+		var id, bodyHMAC, sealed []byte
 		var tenant, attempt string
 		row := db.QueryRowContext(t.Context(), `SELECT id, tenant_id, body, attempt, answer FROM idempotency`)
-		if err := row.Scan(&id, &tenant, &ofBody, &attempt, &sealed); err != nil {
+		if err := row.Scan(&id, &tenant, &bodyHMAC, &attempt, &sealed); err != nil {
 			t.Fatal(err)
 		}
 		if len(sealed) < len(first.body) || tenant != acme.ID {
 			t.Fatalf("the row holds %d bytes of tenant %q, want %d or more: this test proves nothing", len(sealed), tenant, len(first.body))
 		}
-		all := fmt.Sprintf("%s %s %s %s", id, ofBody, attempt, sealed)
+		all := fmt.Sprintf("%s %s %s %s", id, bodyHMAC, attempt, sealed)
 		for _, secret := range []string{key, acme.Owner.Token(), first.text("id"), "bob@x.example", "Bob", "delivery"} {
 			if strings.Contains(all, secret) {
 				t.Errorf("the row has %q", secret)
@@ -322,16 +322,16 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	})
 }
 
-// Without the database a request with a key is 503, whether or not its answer is kept.
+// Without the database a request with a key gets 503, whether or not its answer is stored.
 func TestIdempotencyWithoutDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		who, bob := as(acme.Owner.Token()), m{"email": "bob@x.example", "role": "USER"}
-		d.send(t, invitePath, bob, who, idempotencyKey("kept")).okFirst(http.StatusCreated)
+		d.send(t, invitePath, bob, who, idempotencyKey("stored")).okFirst(http.StatusCreated)
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range []string{"kept", "new"} {
+		for _, key := range []string{"stored", "new"} {
 			d.send(t, invitePath, bob, who, idempotencyKey(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		}
 	})

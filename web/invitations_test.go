@@ -304,7 +304,7 @@ func TestInviteSeveral(t *testing.T) {
 }
 
 // A malformed row refuses the whole request, and so do fewer than 1 or more than 100 rows.
-func TestInviteSeveralForm(t *testing.T) {
+func TestMalformedBulkInvitation(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		good := `{"email":"good@x.example","role":"USER"}`
@@ -317,8 +317,8 @@ func TestInviteSeveralForm(t *testing.T) {
 			}
 			return all
 		}
-		for _, none := range []any{m{}, m{"invitations": []m{}}, m{"invitations": rows(101)}} {
-			d.send(t, bulkPath, none, as(acme.Owner.Token())).invalid("/invitations", "out_of_range")
+		for _, body := range []any{m{}, m{"invitations": []m{}}, m{"invitations": rows(101)}} {
+			d.send(t, bulkPath, body, as(acme.Owner.Token())).invalid("/invitations", "out_of_range")
 		}
 		if ids, _ := d.page(t, "/api/v2/invitations?status=PENDING", "id", as(acme.Owner.Token())); len(ids) > 0 {
 			t.Fatalf("%d were invited", len(ids))

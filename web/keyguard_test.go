@@ -75,8 +75,9 @@ func TestNotForKeys(t *testing.T) {
 	})
 }
 
-// TestKeyRefusalsOnEveryRoute: on every route that isn't public, a key is refused first for its
-// address, for being unknown or for its rate and, where keys are taken, for its tenant's state.
+// TestKeyRefusalsOnEveryRoute: every route that isn't public refuses a key from another address,
+// an unknown key and one over its rate limit. Routes that take keys also refuse a key of a frozen
+// or closing tenant.
 func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
@@ -118,8 +119,8 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	})
 }
 
-// TestKeyRefusals: a valid key learns that its address or its tenant is refused. Disabled,
-// revoked and unknown keys get the same answer.
+// TestKeyRefusals: the answer to a valid key says that the address or the tenant is refused.
+// Disabled, revoked and unknown keys all get the same answer.
 func TestKeyRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

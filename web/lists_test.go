@@ -90,7 +90,7 @@ func TestShortListsHavePages(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		d.addMember(t, d.Tenant("Globex"), ann, "USER")
-		ann.Login()
+		ann.Login() // a second session
 		by := as(ann.Login())
 		hook, _ := d.newHook(t, newEndpoint(t).URL, by, m{"events": []string{"role.*"}})
 		d.newHook(t, newEndpoint(t).URL, by, nil)
@@ -98,12 +98,12 @@ func TestShortListsHavePages(t *testing.T) {
 			d.send(t, "POST /api/v2/roles", m{"name": fmt.Sprint("ROLE_", n), "permissions": []string{"user.read"}}, by).ok(http.StatusCreated)
 		}
 		d.enrolTOTP(t, ann.Token())
-		theirs := "/api/v2/users/" + ann.ID + "/sessions"
+		annsSessions := "/api/v2/users/" + ann.ID + "/sessions"
 		for path, rows := range map[string]int{
-			"/api/v2/sessions": 3, theirs: 3, "/api/v2/auth/factors": 1, "/api/v2/roles": 7, hooksPath: 2, hooksPath + "/" + hook + "/deliveries": 3,
+			"/api/v2/sessions": 3, annsSessions: 3, "/api/v2/auth/factors": 1, "/api/v2/roles": 7, hooksPath: 2, hooksPath + "/" + hook + "/deliveries": 3,
 		} {
 			who := by
-			if path == theirs {
+			if path == annsSessions {
 				who = as(acme.Owner.Token())
 			}
 			want, _ := d.page(t, path, "id", who)
@@ -125,10 +125,10 @@ func TestShortListsHavePages(t *testing.T) {
 		}
 		d.send(t, "GET /api/v2/auth/memberships?cursor=none", nil, by).fails(http.StatusBadRequest, "invalid_cursor")
 		owner := as(acme.Owner.Token())
-		want, _ := d.page(t, theirs, "id", owner)
-		got := d.allPages(t, theirs, "id", 1, func(page int) {
+		want, _ := d.page(t, annsSessions, "id", owner)
+		got := d.allPages(t, annsSessions, "id", 1, func(page int) {
 			if page == 1 {
-				d.send(t, "DELETE "+theirs+"/"+want[0], nil, owner).ok(http.StatusNoContent)
+				d.send(t, "DELETE "+annsSessions+"/"+want[0], nil, owner).ok(http.StatusNoContent)
 			}
 		}, owner)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -142,12 +142,12 @@ func TestListsKeepTheOrderOfABulkRequest(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := as(d.Tenant("Acme").Owner.Token())
 		var want []string
-		var offers []m
+		var invitations []m
 		for n := range 20 {
 			want = append(want, fmt.Sprintf("i%d@acme.example", n))
-			offers = append(offers, m{"email": want[n], "role": "USER"})
+			invitations = append(invitations, m{"email": want[n], "role": "USER"})
 		}
-		d.send(t, "POST /api/v2/auth/invite/bulk", m{"invitations": offers}, owner).ok(http.StatusOK)
+		d.send(t, "POST /api/v2/auth/invite/bulk", m{"invitations": invitations}, owner).ok(http.StatusOK)
 		got, next := d.page(t, "/api/v2/invitations?status=PENDING&sort=createdAt&limit=11", "email", owner)
 		rest, _ := d.page(t, "/api/v2/invitations?status=PENDING&sort=createdAt&limit=11&cursor="+next, "email", owner)
 		if diff := cmp.Diff(want, append(got, rest...)); diff != "" {
@@ -228,9 +228,9 @@ func TestBulkOfInvitations(t *testing.T) {
 			ids = append(ids, d.sendInvitation(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), role, 3).text("id"))
 		}
 		ids = append(ids, "inv_none")
-		bulk := func(what string) answer {
+		bulk := func(action string) answer {
 			t.Helper()
-			return d.send(t, "POST /api/v2/invitations/"+what, m{"ids": ids}, as(admin.Token())).ok(http.StatusOK)
+			return d.send(t, "POST /api/v2/invitations/"+action, m{"ids": ids}, as(admin.Token())).ok(http.StatusOK)
 		}
 		d.Advance(2 * time.Minute)
 		wantOutcomes(t, bulk("resend"), "200", "200", "403 forbidden", "404 not_found")

@@ -77,8 +77,8 @@ func TestLoginFromAKnownDevice(t *testing.T) {
 	})
 }
 
-// A login without a tenantId is to the tenant used last or, if that is not possible, to the
-// one of the oldest active membership.
+// A login without a tenantId signs in to the tenant used last. If that isn't possible, it signs in
+// to the tenant of the oldest active membership.
 func TestLoginChoosesTheTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
@@ -107,8 +107,8 @@ func TestLoginChoosesTheTenant(t *testing.T) {
 		d.freeze(t, acme.ID)
 		login("").ok(http.StatusOK).is("user.tenantId", initech.ID)
 		login(acme.ID).fails(http.StatusForbidden, "tenant_frozen")
-		for _, none := range []string{"tnt_x", forged, d.Tenant("Umbrella").ID, "'; DROP TABLE users; --", strings.Repeat("x", 5000)} {
-			login(none).fails(http.StatusUnauthorized, "invalid_credentials")
+		for _, unknown := range []string{"tnt_x", forged, d.Tenant("Umbrella").ID, "'; DROP TABLE users; --", strings.Repeat("x", 5000)} {
+			login(unknown).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
 	})
 }
@@ -134,9 +134,9 @@ func TestLoginWithoutAccess(t *testing.T) {
 
 		bob := globex.Join("bob@globex.example", "USER") // and leaves: no membership left
 		d.send(t, "DELETE /api/v2/auth/memberships/"+globex.ID, nil, as(bob.Token())).ok(http.StatusNoContent)
-		left := d.login(t, bob.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
-		if never := d.login(t, "nobody@globex.example", password); never.withoutIDs() != left.withoutIDs() {
-			t.Errorf("without an account:\n%s\nwithout a membership:\n%s", never.body, left.body)
+		former := d.login(t, bob.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
+		if unknown := d.login(t, "nobody@globex.example", password); unknown.withoutIDs() != former.withoutIDs() {
+			t.Errorf("without an account:\n%s\nwithout a membership:\n%s", unknown.body, former.body)
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// A session expires an hour after its last use, to the second, and a day after its
+// A session expires an hour after its last use, to the second. It also expires a day after its
 // login, regardless of use and of tenant switches.
 func TestSessionEnds(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -341,7 +341,7 @@ func TestSessionEnds(t *testing.T) {
 func TestTenSessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "USER") // has one
+		ann := acme.Join("ann@acme.example", "USER") // has one session
 		d.addMember(t, globex, ann, "USER")
 		tokens := []string{ann.Token()}
 		for range 9 {
@@ -364,8 +364,8 @@ func TestTenSessions(t *testing.T) {
 		if n := alive(); n != 10 {
 			t.Errorf("%d sessions of 10 are alive after a switch", n)
 		}
-		// That session is still the oldest, by its login. The next logins are to the tenant used
-		// last, and each tenant's trail has the sessions that ended in it.
+		// The switched session is still the oldest, by its login. The next logins are to the tenant
+		// used last. Each tenant's trail has the sessions that ended in it.
 		for i, want := range [][]string{{"session.end []", "session.open [1]"}, {"session.end [1]", "session.open []"}} {
 			tokens = append(tokens, d.token(t, ann.Email))
 			if n := alive(); n != 10 || d.send(t, "GET /api/v2/auth/session", nil, as(tokens[i])).status == http.StatusOK {
@@ -393,8 +393,8 @@ func (s *server) newestEvent(t *testing.T, by *doorwardtest.Person) string {
 	return fmt.Sprint(newest["action"], " ", ended)
 }
 
-// A cookie of the name is a candidate only if it has the format of a token: a Tomcat
-// on the same host uses the same name.
+// A cookie JSESSIONID without the format of a token is ignored: a Tomcat on the same host uses
+// the same name.
 func TestCookieCandidates(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -430,8 +430,8 @@ func lastWithUnusedBit(token string) string {
 	return string(alphabet[strings.IndexByte(alphabet, token[42])|1])
 }
 
-// Two credentials in one request are 401, even equal ones. An operator key alone is 403 at
-// these endpoints, which are for people and API keys.
+// Two credentials in one request are answered 401, even equal ones. An operator key alone is
+// answered 403 at these endpoints, which are for people and API keys.
 func TestOneCredentialAtATime(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		token, key := d.Tenant("Acme").Owner.Token(), d.operatorKey(t)
@@ -458,8 +458,8 @@ func TestOneCredentialAtATime(t *testing.T) {
 			d.send(t, path, nil, bearer(token), bearer(token)).fails(http.StatusUnauthorized, "unauthenticated")
 			d.send(t, path, nil, bearer(token), with("Authorization", "Basic eDp4")).fails(http.StatusUnauthorized, "unauthenticated")
 			d.send(t, path, nil, as(token), with("Authorization", "Bearer\t"+token)).fails(http.StatusUnauthorized, "unauthenticated")
-			for _, none := range []string{"nonsense", "dwo_nonsense", "dwo_" + forged, strings.TrimPrefix(key, "dwo_"), strings.ToUpper(key), key + "x", forged, token + "=", token[:42], token + "A", token + ", Bearer " + token, "\"" + token + "\"", token[:42] + lastWithUnusedBit(token)} {
-				d.send(t, path, nil, bearer(none)).fails(http.StatusUnauthorized, "unauthenticated")
+			for _, invalid := range []string{"nonsense", "dwo_nonsense", "dwo_" + forged, strings.TrimPrefix(key, "dwo_"), strings.ToUpper(key), key + "x", forged, token + "=", token[:42], token + "A", token + ", Bearer " + token, "\"" + token + "\"", token[:42] + lastWithUnusedBit(token)} {
+				d.send(t, path, nil, bearer(invalid)).fails(http.StatusUnauthorized, "unauthenticated")
 			}
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(token), with("Authorization", "Basic eDp4")).ok(http.StatusOK)

@@ -101,16 +101,16 @@ func TestLogo(t *testing.T) {
 		d.setLogo(t, zeta.Owner.Token(), "image/png", body)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
-		if has := d.send(t, "GET /api/v2/tenant", nil, as(admin)).at("logo"); has != nil {
-			t.Errorf("the tenant has the logo %v", has)
+		if logo := d.send(t, "GET /api/v2/tenant", nil, as(admin)).at("logo"); logo != nil {
+			t.Errorf("the tenant has the logo %v", logo)
 		}
 		if res, _ := d.getImage(t, path); res.StatusCode != http.StatusOK {
 			t.Errorf("the logo that one tenant still has is %d", res.StatusCode)
 		}
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
 		d.send(t, "GET "+path, nil).fails(http.StatusNotFound, "not_found")
-		for _, none := range []string{dotHash, dotHash + ".jpg", strings.ToUpper(dotHash) + ".png", dotHash[:38] + ".png", "x.png", ".png", acme.ID + ".png"} {
-			d.send(t, "GET /assets/logos/"+none, nil).fails(http.StatusNotFound, "not_found")
+		for _, unknown := range []string{dotHash, dotHash + ".jpg", strings.ToUpper(dotHash) + ".png", dotHash[:38] + ".png", "x.png", ".png", acme.ID + ".png"} {
+			d.send(t, "GET /assets/logos/"+unknown, nil).fails(http.StatusNotFound, "not_found")
 		}
 	})
 }
@@ -194,8 +194,8 @@ func TestWhoseLogo(t *testing.T) {
 			d.send(t, "DELETE /api/v2/tenant/logo"+query, nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
 			d.send(t, "PUT /api/v2/tenant/logo"+query, string(painted(2, 1, color.Black)), as(zeta.Owner.Token()), typed("image/png")).ok(http.StatusOK).is("id", zeta.ID)
 		}
-		for _, none := range []string{"/api/v2/tenants/" + acme.ID + "/logo", "/api/v2/tenant/logo/" + acme.ID} {
-			d.send(t, "PUT "+none, string(dot), as(zeta.Owner.Token()), typed("image/png")).fails(http.StatusNotFound, "not_found")
+		for _, unknown := range []string{"/api/v2/tenants/" + acme.ID + "/logo", "/api/v2/tenant/logo/" + acme.ID} {
+			d.send(t, "PUT "+unknown, string(dot), as(zeta.Owner.Token()), typed("image/png")).fails(http.StatusNotFound, "not_found")
 		}
 		d.send(t, "GET /api/v2/tenant", nil, as(owner)).ok(http.StatusOK).is("logo.url", d.base+path)
 
@@ -278,11 +278,11 @@ func TestExportOfTheBrand(t *testing.T) {
 // The logo of the installation is served like that of a tenant, and pages have it.
 func TestLogoOfTheInstallation(t *testing.T) {
 	t.Parallel()
-	logo, kept, err := tenant.MakeLogo(dot)
+	logo, img, err := tenant.MakeLogo(dot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#3b4ccf", Logo: logo}, Image: kept}
+	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#3b4ccf", Logo: logo}, Image: img}
 	d := start(t, func(c *node.Config) { c.Brand = brand })
 	if res, body := d.getImage(t, "/assets/logos/"+dotHash+".png"); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
 		t.Errorf("the logo is %d, %d bytes", res.StatusCode, len(body))

@@ -42,7 +42,7 @@ func TestLogoutOfSeveral(t *testing.T) {
 				t.Errorf("event %d is by %s at %v, want by %s at %v", i, e.ActorID, e.At, who, ends[0].At)
 			}
 		}
-		d.send(t, "POST /api/v2/auth/logout", nil, cookies...).ok(http.StatusNoContent) // it is recorded once
+		d.send(t, "POST /api/v2/auth/logout", nil, cookies...).ok(http.StatusNoContent) // records no more events
 		if again := append(sessionEnds(t, d, acme.ID), sessionEnds(t, d, zeta.ID)...); len(again) != 4 {
 			t.Errorf("%d events after a second time, want 4", len(again))
 		}
@@ -89,8 +89,8 @@ func randomCookies(n int) opt {
 	return cookie(strings.Join(pairs, "; "))
 }
 
-// TestLogoutOfUnknownSessionsTakesFewTransactions counts those that write, as PostgreSQL numbers
-// them. Background work also writes, so the minimum of several runs counts.
+// TestLogoutOfUnknownSessionsTakesFewTransactions counts the writing transactions by PostgreSQL's
+// transaction ids. Background work also writes, so the minimum of several runs counts.
 func TestLogoutOfUnknownSessionsTakesFewTransactions(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)

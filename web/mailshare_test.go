@@ -120,17 +120,17 @@ func TestResetInAFlood(t *testing.T) {
 	}
 }
 
-// inviteAtDeadHosts invites one person at each of that many hosts, a multiple of 100.
+// inviteAtDeadHosts invites one person at each of the hosts. Their number is a multiple of 100.
 func (s *server) inviteAtDeadHosts(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
 	outcome, err := s.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
-	in, signedIn := outcome.(login.SignedIn)
-	if !signedIn {
+	signedIn, ok := outcome.(login.SignedIn)
+	if !ok {
 		t.Fatal(outcome, err)
 	}
-	by = by.As(in.User)
-	by.Principal = doorward.PrincipalOf(in.User, in.Session)
+	by = by.As(signedIn.User)
+	by.Principal = doorward.PrincipalOf(signedIn.User, signedIn.Session)
 	for n := 0; n < hosts; n += 100 {
 		var offers []invite.Offer
 		for i := range 100 {

@@ -24,8 +24,8 @@ func (s *server) resumeChanges(t *testing.T) {
 	}
 }
 
-// While changes are paused, each is answered 503 with the reason; a caller whose role forbids
-// the change still gets 403. Signing in, checks and ending access still work.
+// While changes are paused, each change is answered 503 with the reason. A caller whose role
+// forbids the change still gets 403. Signing in, checks and ending access still work.
 func TestPausedChanges(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -93,9 +93,9 @@ func TestEveryChangeIsPaused(t *testing.T) {
 		for _, route := range changesWithoutObject {
 			d.ask(t, route, requests[route], owner).fails(http.StatusServiceUnavailable, "maintenance").is("reason", pauseReason)
 		}
-		// Where an object is needed 404 comes first, so no status is expected here. send compares
-		// each answer with the OpenAPI document, which lists maintenance only for what a
-		// pause refuses.
+		// A change of an absent object is answered 404, so no status is expected here. send compares
+		// each answer with the OpenAPI document, which lists maintenance only for operations
+		// that a pause refuses.
 		for route, body := range requests {
 			d.ask(t, route, body, owner)
 		}

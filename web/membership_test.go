@@ -126,10 +126,10 @@ func TestLeaveTenant(t *testing.T) {
 		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
 
 		again := leave(acme.ID, as(there)).fails(http.StatusNotFound, "not_found")
-		for _, none := range []string{"tnt_" + acme.ID[4:10], "tnt_x", "x", "usr_x", "tnt_", "tnt_%00", "tnt_a%2Fb", "tnt_'", "%F0%9F%98%80"} {
-			got := leave(none, as(there)).fails(http.StatusNotFound, "not_found")
+		for _, unknown := range []string{"tnt_" + acme.ID[4:10], "tnt_x", "x", "usr_x", "tnt_", "tnt_%00", "tnt_a%2Fb", "tnt_'", "%F0%9F%98%80"} {
+			got := leave(unknown, as(there)).fails(http.StatusNotFound, "not_found")
 			if got.text("detail") != again.text("detail") || got.at("errors") != nil {
-				t.Errorf("the tenant %s is answered %s\none that was left %s", none, got.body, again.body)
+				t.Errorf("the tenant %s is answered %s\none that was left %s", unknown, got.body, again.body)
 			}
 		}
 		a = leave(globex.ID, as(there)).ok(http.StatusNoContent)
@@ -179,8 +179,8 @@ func TestOwnSessions(t *testing.T) {
 		}
 		bobs, _ := own(bob.Token())
 		d.send(t, "DELETE /api/v2/sessions/"+bobs[0], nil, as(there)).fails(http.StatusNotFound, "not_found")
-		for _, none := range []string{"ses_x", "x", "tnt_x", "ses_%00"} {
-			d.send(t, "DELETE /api/v2/sessions/"+none, nil, as(there)).fails(http.StatusNotFound, "not_found")
+		for _, unknown := range []string{"ses_x", "x", "tnt_x", "ses_%00"} {
+			d.send(t, "DELETE /api/v2/sessions/"+unknown, nil, as(there)).fails(http.StatusNotFound, "not_found")
 		}
 		more := d.token(t, ann.Email)
 		d.send(t, "DELETE /api/v2/sessions", nil, as(there)).ok(http.StatusNoContent)

@@ -10,19 +10,19 @@ const (
 	invoices  = "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER], about: See invoices}\n  invoice.approve: {roles: [OWNER, ADMIN]}\n"
 )
 
-// Without a model the actions are those of a messaging platform, as version 0.
+// Without a model the actions are those of a messaging platform, and the version is 0.
 func TestModelIsReplaced(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		key := d.operatorKey(t)
-		none := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 0.0).members("", "version", "text")
-		tag := none.header.Get("ETag")
+		initial := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 0.0).members("", "version", "text")
+		tag := initial.header.Get("ETag")
 		first := d.send(t, "PUT "+modelPath, m{"text": invoices}, bearer(key), with("If-Match", tag)).ok(200).is("version", 1.0).is("text", invoices)
 		if first.header.Get("X-Revocation-Nodes") == "" {
 			t.Errorf("the answer doesn't say on how many nodes it holds: %v", first.header)
 		}
-		now := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("text", invoices)
-		if now.header.Get("ETag") != first.header.Get("ETag") || now.header.Get("ETag") == tag || now.text("createdAt") != first.text("createdAt") || now.text("createdBy") == "" {
-			t.Errorf("the model that was read differs from the answer to PUT: %v %s", now.header, now.body)
+		read := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("text", invoices)
+		if read.header.Get("ETag") != first.header.Get("ETag") || read.header.Get("ETag") == tag || read.text("createdAt") != first.text("createdAt") || read.text("createdBy") == "" {
+			t.Errorf("the model that was read differs from the answer to PUT: %v %s", read.header, read.body)
 		}
 		d.send(t, "PUT "+modelPath, m{"text": "actions: {}"}, bearer(key), with("If-Match", tag)).fails(412, "precondition_failed")
 		d.send(t, "PUT "+modelPath, m{"text": "actions: {}"}, bearer(key)).fails(428, "precondition_required")

@@ -292,11 +292,11 @@ func TestNoticesAreDeleted(t *testing.T) {
 		}
 		d.token(t, ann.Email, agent(firefox))
 		wantOneMail(t, newMails(), signInNotice)
-		for _, left := range []int{sent + 1, sent} {
+		for _, want := range []int{sent + 1, sent} {
 			d.Advance(24*time.Hour - time.Minute)
 			d.sweepMails(t)
-			if got := d.countMails(t, doorward.DeliverySent); got != left {
-				t.Errorf("%d mails are left, want %d", got, left)
+			if got := d.countMails(t, doorward.DeliverySent); got != want {
+				t.Errorf("%d mails are left, want %d", got, want)
 			}
 		}
 	})

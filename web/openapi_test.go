@@ -62,8 +62,7 @@ func readSpec(t *testing.T, d *server) *spec {
 
 var port = regexp.MustCompile(`:[0-9]+`)
 
-// specs holds parsed documents by what they were made of: a base URL without its
-// port, or the hash of the text.
+// specs holds parsed documents by their base URL without the port, and by the hash of their text.
 var specs sync.Map
 
 func parseSpec(text []byte) (*spec, error) {
@@ -144,7 +143,7 @@ func closeAnswers(doc *openapi3.T) {
 	}
 }
 
-// requireHeader makes a header of a response required, of this response alone.
+// requireHeader makes a header required in this response. Others that share its definition keep it.
 func requireHeader(res *openapi3.Response, name string) {
 	h := *res.Headers[name].Value
 	h.Required = true
@@ -176,7 +175,7 @@ func codeOf(examples openapi3.Examples) *openapi3.SchemaRef {
 	return &openapi3.SchemaRef{Value: &openapi3.Schema{Properties: openapi3.Schemas{"code": {Value: code}}}}
 }
 
-// route finds the operation of a request below a base path; a HEAD is a GET.
+// route finds the operation of a request below a base path. A HEAD has the operation of GET.
 func (s *spec) route(req *http.Request, base string) (route *routers.Route, ok bool) {
 	method := req.Method
 	if method == http.MethodHead {
@@ -204,8 +203,8 @@ func matches(template, path string) bool {
 	})
 }
 
-// check returns what is wrong with an answer to the request. An error must be a problem also
-// where the document has no such operation.
+// check returns an error unless the answer is as documented for the request. An error answer
+// must be a problem even if the document has no such operation.
 func (s *spec) check(req *http.Request, base string, a answer) error {
 	route, known := s.route(req, base)
 	if !known {
@@ -215,10 +214,10 @@ func (s *spec) check(req *http.Request, base string, a answer) error {
 	if s.seenBefore(route, a) {
 		return nil
 	}
-	answered := *route
-	answered.Spec = asVersion30
+	route30 := *route
+	route30.Spec = asVersion30
 	input := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, Route: &answered},
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, Route: &route30},
 		Status:                 a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
 	}
@@ -288,14 +287,14 @@ func (s *spec) checkProblem(a answer) error {
 	return s.problem.Value.VisitJSON(a.at(""), openapi3.EnableJSONSchema2020(), openapi3.VisitAsResponse())
 }
 
-// seen has every "METHOD path status code" that a test has got as an answer.
+// seen holds, as "METHOD path status code", every answer that a test has got.
 var seen sync.Map
 
 func recordAnswer(route *routers.Route, a answer) {
 	seen.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
 }
 
-// untested are documented answers, or parts of their text, that no test here needs to see.
+// untested are documented answers, or parts of their text, that the tests here needn't see.
 var untested = []string{
 	" 500 internal_error",                // a defect; none is known
 	"/api/v2/access/",                    // checks have tests of their own, in web/edge
@@ -317,7 +316,7 @@ var untested = []string{
 	"PUT /api/v2/tenant/logo 400 invalid_body",
 }
 
-// documentedAnswers returns the answers in the document, each in the form of seen.
+// documentedAnswers returns the answers in the document, in the format of seen.
 func documentedAnswers(doc *openapi3.T) (all []string) {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -332,7 +331,7 @@ func documentedAnswers(doc *openapi3.T) (all []string) {
 	return all
 }
 
-// codes returns the problem codes of a response, or one "" if it is no problem.
+// codes returns the problem codes of a response, or one empty code if it isn't a problem.
 func codes(r *openapi3.Response) []string {
 	problem := r.Content["application/problem+json"]
 	if problem == nil {
@@ -406,7 +405,7 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	right = onlyLogin(t, right) // a tenth as long, and read once for each error
-	wrongs := []struct{ what, from, to string }{
+	wrongs := []struct{ name, from, to string }{
 		{"nothing", `"title": "Doorward"`, `"title": "Backward"`},
 		{"a member that isn't described", `"idleExpiresAt": {`, `"elsewhere": {`},
 		{"the type of a member", "\"tenantName\": {\n            \"type\": \"string\"", "\"tenantName\": {\n            \"type\": \"integer\""},
@@ -421,16 +420,16 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 	for i, w := range wrongs {
 		text := bytes.ReplaceAll(right, []byte(w.from), []byte(w.to))
 		if bytes.Equal(text, right) {
-			t.Errorf("%s: the document doesn't contain %q", w.what, w.from)
+			t.Errorf("%s: the document doesn't contain %q", w.name, w.from)
 			continue
 		}
 		s, err := parseSpec(text)
 		if err != nil {
-			t.Errorf("%s: %v", w.what, err)
+			t.Errorf("%s: %v", w.name, err)
 			continue
 		}
 		if noticed := revealsError(t, s, d, acme.Owner.Email); noticed != (i > 0) { // the first document is right about answers
-			t.Errorf("a document that is wrong about %s: noticed is %v", w.what, noticed)
+			t.Errorf("a document that is wrong about %s: noticed is %v", w.name, noticed)
 		}
 	}
 }

@@ -212,7 +212,7 @@ func TestOperatorPoliciesAgree(t *testing.T) {
 			if n == 0 {
 				id, key = d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"doc.b", "doc.c"}})
 			}
-			var items, named []m
+			var items, evaluations []m
 			for range size {
 				action, who := pick(actions...), r.IntN(len(people)+1)
 				credential, subject := key, entity("key", id)
@@ -222,17 +222,17 @@ func TestOperatorPoliciesAgree(t *testing.T) {
 				}
 				context := m{"ip": "127.0.0.1"}
 				items = append(items, m{"credential": credential, "action": action, "context": context})
-				named = append(named, m{"subject": subject, "action": m{"name": action}, "context": context})
+				evaluations = append(evaluations, m{"subject": subject, "action": m{"name": action}, "context": context})
 			}
 			introspected := d.send(t, "POST /api/v2/access/introspect", m{"items": items}, operator).ok(http.StatusOK).at("items").([]any)
-			evaluated := d.send(t, evaluationsPath, m{"resource": tenant, "evaluations": named}, e.key).ok(http.StatusOK).at("evaluations").([]any)
+			evaluated := d.send(t, evaluationsPath, m{"resource": tenant, "evaluations": evaluations}, e.key).ok(http.StatusOK).at("evaluations").([]any)
 			for i, item := range items {
 				allowed := introspected[i].(m)["allowed"].(bool)
 				checked := d.getStatus(t, "/api/v2/access/check?action="+item["action"].(string), item["credential"].(string)) == http.StatusOK
 				seen[allowed]++
 				explained := d.send(t, "POST /api/v2/access/explain", item, as(acme.Owner.Token())).ok(http.StatusOK)
 				if evaluated[i].(m)["decision"] != allowed || checked != allowed || explained.at("allowed") != allowed {
-					t.Errorf("%s\n%v: introspection %v, check %v, evaluation %v, explained %s", text.String(), named[i], allowed, checked, evaluated[i], explained.body)
+					t.Errorf("%s\n%v: introspection %v, check %v, evaluation %v, explained %s", text.String(), evaluations[i], allowed, checked, evaluated[i], explained.body)
 				}
 			}
 		}

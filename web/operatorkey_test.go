@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/app/key"
 )
 
-// limitedKey creates an operator key that may do only what is listed, or everything if nothing
-// is. It expires after the duration, or never if that is 0.
+// limitedKey creates an operator key with the listed permissions, or with all if none is listed.
+// It expires after the duration, or never if that is 0.
 func (s *server) limitedKey(t *testing.T, expires time.Duration, may ...string) opt {
 	t.Helper()
 	made, err := s.Node.App.Keys.CreateLimitedOperator(t.Context(), doorward.OperatorAtTerminal(), key.OperatorDraft{Name: "limited", Expires: expires, May: may})
@@ -21,7 +21,8 @@ func (s *server) limitedKey(t *testing.T, expires time.Duration, may ...string) 
 	return bearer(made)
 }
 
-// A limited operator key may do what it lists, and nothing else; an expired one is 401.
+// A limited operator key may do what its permissions allow and nothing else. An expired key is
+// answered 401.
 func TestLimitedOperatorKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -41,12 +42,12 @@ func TestLimitedOperatorKeys(t *testing.T) {
 			{"webhook.manage", "GET /api/v2/webhooks", nil},
 			{"audit.read", installationTrail, nil},
 		}
-		for _, own := range requests {
-			k := d.limitedKey(t, 0, own.may)
+		for _, allowed := range requests {
+			k := d.limitedKey(t, 0, allowed.may)
 			for _, r := range requests {
 				a := d.send(t, r.route, r.body, k)
-				if refused := a.status == http.StatusForbidden; refused == (r.may == own.may) {
-					t.Errorf("a key for %s asks %s: %d %s", own.may, r.route, a.status, a.body)
+				if refused := a.status == http.StatusForbidden; refused == (r.may == allowed.may) {
+					t.Errorf("a key for %s asks %s: %d %s", allowed.may, r.route, a.status, a.body)
 				}
 			}
 		}
@@ -76,8 +77,8 @@ func TestTrailOfInstallation(t *testing.T) {
 		if len(events) != 2 || events[0].(m)["tenantId"] != "" || events[0].(m)["actor"].(m)["type"] != "operator" {
 			t.Fatalf("the trail has %v", events)
 		}
-		about := events[0].(m)["target"].(m)["id"].(string)
-		file := d.send(t, installationTrail+"?target="+about+"&format=csv", nil, operator).ok(http.StatusOK)
+		target := events[0].(m)["target"].(m)["id"].(string)
+		file := d.send(t, installationTrail+"?target="+target+"&format=csv", nil, operator).ok(http.StatusOK)
 		if lines := bytes.Count(file.body, []byte("\n")); lines != 2 {
 			t.Errorf("the file has %d lines: %s", lines, file.body)
 		}

@@ -28,9 +28,9 @@ const (
 func withPasskeys() doorwardtest.Option { return doorwardtest.BaseURL(passkeyOrigin) }
 
 // webauthnOptions returns WebAuthn's options in an answer.
-func webauthnOptions(t *testing.T, in answer) []byte {
+func webauthnOptions(t *testing.T, begun answer) []byte {
 	t.Helper()
-	text, err := json.Marshal(in.at("publicKey"))
+	text, err := json.Marshal(begun.at("publicKey"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,9 @@ func webauthnOptions(t *testing.T, in answer) []byte {
 }
 
 // createCredential makes a passkey for the options of an answer.
-func createCredential(t *testing.T, a *passkeytest.Authenticator, in answer) m {
+func createCredential(t *testing.T, a *passkeytest.Authenticator, begun answer) m {
 	t.Helper()
-	made, err := a.Create(webauthnOptions(t, in))
+	made, err := a.Create(webauthnOptions(t, begun))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func createCredential(t *testing.T, a *passkeytest.Authenticator, in answer) m {
 }
 
 // getCredential uses a passkey for the options of an answer.
-func getCredential(t *testing.T, a *passkeytest.Authenticator, in answer) m {
+func getCredential(t *testing.T, a *passkeytest.Authenticator, begun answer) m {
 	t.Helper()
-	got, err := a.Get(webauthnOptions(t, in))
+	got, err := a.Get(webauthnOptions(t, begun))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (s *server) addPasskey(t *testing.T, token string, a *passkeytest.Authentic
 	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, a, begun)}, as(token)).ok(http.StatusOK)
 }
 
-// signInWithPasskey signs in with a passkey, without a password.
+// signInWithPasskey signs in with a passkey alone, without a password.
 func (s *server) signInWithPasskey(t *testing.T, a *passkeytest.Authenticator) answer {
 	t.Helper()
 	begun := s.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK).members("", "challenge", "methods", "expiresAt", "publicKey")
@@ -93,11 +93,11 @@ func TestPasskey(t *testing.T) {
 		d.send(t, sessionPath, nil, as(ann.Token())).is("session.aal", 2.0)
 		id := done.text("factor.id")
 
-		in := d.signInWithPasskey(t, a).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0).is("user.email", ann.Email)
-		if cookieNamed(in, "JSESSIONID") == "" || cookieNamed(in, "doorward_device") == "" {
-			t.Errorf("the cookies are %q", in.cookies())
+		signedIn := d.signInWithPasskey(t, a).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0).is("user.email", ann.Email)
+		if cookieNamed(signedIn, "JSESSIONID") == "" || cookieNamed(signedIn, "doorward_device") == "" {
+			t.Errorf("the cookies are %q", signedIn.cookies())
 		}
-		session := d.send(t, sessionPath, nil, as(in.text("token"))).is("session.aal", 2.0)
+		session := d.send(t, sessionPath, nil, as(signedIn.text("token"))).is("session.aal", 2.0)
 		if amr := session.at("session.amr"); !has(amr, "hwk") || !has(amr, "mfa") || has(amr, "pwd") {
 			t.Errorf("amr is %v", amr)
 		}
@@ -121,9 +121,9 @@ func TestPasskey(t *testing.T) {
 			t.Errorf("the step-up is asked for with %s", refused.body)
 		}
 		for _, asked := range []answer{refused, d.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK)} {
-			up := d.send(t, finishStepUpPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}, as(token)).ok(http.StatusOK).is("session.aal", 2.0)
+			proved := d.send(t, finishStepUpPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}, as(token)).ok(http.StatusOK).is("session.aal", 2.0)
 			d.send(t, sessionPath, nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
-			token = up.text("token")
+			token = proved.text("token")
 		}
 		d.send(t, "PATCH /api/v2/auth/factors/"+id, m{"name": "Laptop"}, as(token)).ok(http.StatusOK).is("name", "Laptop").is("synced", false)
 		d.patchTenant(t, acme.Owner.Login(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"ADMIN"}}}).ok(http.StatusOK)
@@ -143,8 +143,8 @@ func TestPasskey(t *testing.T) {
 	}, masterKey(t), withPasskeys())
 }
 
-// An authenticator makes one passkey for an account. A challenge is good for one passkey, in the
-// session that has begun it, and ends when the person adds another factor.
+// An authenticator makes one passkey for an account. A challenge is valid for one passkey, in the
+// session that requested it, and ends when the person adds another factor.
 func TestPasskeyTwice(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -194,8 +194,8 @@ func TestWrongPasskeyAnswers(t *testing.T) {
 			}
 			asked := d.beginSecondStep(t, ann)
 			d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, spoilt, asked)}).fails(http.StatusUnauthorized, "invalid_code")
-			up := d.send(t, beginStepUpPath, nil, as(ann.Token())).ok(http.StatusOK)
-			d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "credential": getCredential(t, spoilt, up)}, as(ann.Token())).invalid("/credential", "wrong")
+			stepUp := d.send(t, beginStepUpPath, nil, as(ann.Token())).ok(http.StatusOK)
+			d.send(t, finishStepUpPath, m{"challenge": stepUp.text("challenge"), "credential": getCredential(t, spoilt, stepUp)}, as(ann.Token())).invalid("/credential", "wrong")
 			begun := d.send(t, beginPasskeyPath, nil, as(ann.Token())).ok(http.StatusOK)
 			if name != "user handle" { // an answer with a new passkey has none
 				made := passkeytest.New(passkeyOrigin)
@@ -218,8 +218,8 @@ func TestWrongPasskeyAnswers(t *testing.T) {
 	}, withPasskeys(), doorwardtest.LoginLimits(1000, 1000))
 }
 
-// When the counter has not increased, the use is refused, the passkey disabled and the person
-// notified. The account still needs a second factor.
+// When the signature counter hasn't increased, the login is refused, the passkey disabled and the
+// person notified. The account still needs a second factor.
 func TestCopiedPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -248,31 +248,31 @@ func TestCopiedPasskey(t *testing.T) {
 		}
 		asked := d.beginSecondStep(t, ann)
 		if methods := asked.at("methods").([]any); len(methods) != 1 || methods[0] != "recovery" || asked.at("publicKey") != nil {
-			t.Errorf("the login asks for more with %s", asked.body)
+			t.Errorf("the login asks for a factor with %s", asked.body)
 		}
-		in := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "recoveryCode": codes[0]}).ok(http.StatusOK).text("token")
+		token := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "recoveryCode": codes[0]}).ok(http.StatusOK).text("token")
 		d.Advance(11 * time.Minute)
-		for _, token := range []string{in, ann.Token()} { // an older session, too
-			check := d.send(t, "GET /api/v2/access/check?maxAge=600", nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
+		for _, session := range []string{token, ann.Token()} { // an older session, too
+			check := d.send(t, "GET /api/v2/access/check?maxAge=600", nil, as(session)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
 			if got := fmt.Sprint(check.at("methods")); got != "[recovery]" {
 				t.Errorf("a check names the methods %s", got)
 			}
 		}
-		d.send(t, changePath, m{"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"}, as(in)).fails(http.StatusForbidden, "step_up_required")
-		up := d.send(t, beginPasskeyPath, nil, as(in)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
-		d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "password": password}, as(in)).invalid("/password", "wrong")
-		in = d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "recoveryCode": codes[1]}, as(in)).ok(http.StatusOK).text("token")
+		d.send(t, changePath, m{"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"}, as(token)).fails(http.StatusForbidden, "step_up_required")
+		stepUp := d.send(t, beginPasskeyPath, nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
+		d.send(t, finishStepUpPath, m{"challenge": stepUp.text("challenge"), "password": password}, as(token)).invalid("/password", "wrong")
+		token = d.send(t, finishStepUpPath, m{"challenge": stepUp.text("challenge"), "recoveryCode": codes[1]}, as(token)).ok(http.StatusOK).text("token")
 		b := passkeytest.New(passkeyOrigin)
-		d.addPasskey(t, in, b)
-		d.send(t, "DELETE /api/v2/auth/factors/"+added.text("factor.id"), nil, as(in)).ok(http.StatusNoContent)
+		d.addPasskey(t, token, b)
+		d.send(t, "DELETE /api/v2/auth/factors/"+added.text("factor.id"), nil, as(token)).ok(http.StatusNoContent)
 		d.signInWithPasskey(t, b).ok(http.StatusOK)
-		up = d.send(t, beginStepUpPath, nil, as(in)).ok(http.StatusOK)
-		d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "recoveryCode": codes[2]}, as(in)).invalid("/recoveryCode", "wrong")
+		stepUp = d.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK)
+		d.send(t, finishStepUpPath, m{"challenge": stepUp.text("challenge"), "recoveryCode": codes[2]}, as(token)).invalid("/recoveryCode", "wrong")
 	}, withPasskeys())
 }
 
-// A passkey that becomes synced still works, and is listed as synced. Afterwards an answer that
-// calls it not syncable is refused. A passkey without a counter is never taken for a copy.
+// A passkey that becomes synced still works and is listed as synced. After that, an answer without
+// the flag BackupEligible is refused. A passkey without a counter is never taken for a copy.
 func TestSyncedPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -281,11 +281,11 @@ func TestSyncedPasskey(t *testing.T) {
 		d.addPasskey(t, ann.Token(), a)
 		d.signInWithPasskey(t, a).ok(http.StatusOK)
 		a.Flags |= passkeytest.BackupEligible | passkeytest.BackedUp
-		in := d.signInWithPasskey(t, a).ok(http.StatusOK).text("token")
-		if amr := d.send(t, sessionPath, nil, as(in)).at("session.amr"); !has(amr, "swk") {
+		token := d.signInWithPasskey(t, a).ok(http.StatusOK).text("token")
+		if amr := d.send(t, sessionPath, nil, as(token)).at("session.amr"); !has(amr, "swk") {
 			t.Errorf("amr is %v", amr)
 		}
-		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(in)).at("items").([]any)[0].(m); one["synced"] != true || one["lastUsedAt"] == nil {
+		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(token)).at("items").([]any)[0].(m); one["synced"] != true || one["lastUsedAt"] == nil {
 			t.Errorf("the passkey is listed as %v", one)
 		}
 		a.Flags = passkeytest.Present | passkeytest.Verified
@@ -295,8 +295,8 @@ func TestSyncedPasskey(t *testing.T) {
 	}, withPasskeys())
 }
 
-// An authenticator's answer that is sent several times at once is accepted once, and the passkey
-// isn't taken for a copy.
+// An authenticator's answer that is sent in several concurrent requests is accepted once, and the
+// passkey isn't taken for a copy.
 func TestPasskeyAnswerAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -314,14 +314,14 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 		} {
 			for range 4 {
 				challenge, credential := begin()
-				var wait sync.WaitGroup
+				var all sync.WaitGroup
 				answers := make([]answer, 5)
 				for i := range answers {
-					wait.Go(func() {
+					all.Go(func() {
 						answers[i] = retryUnavailable(func() answer { return d.send(t, route, m{"challenge": challenge, "credential": credential}) })
 					})
 				}
-				wait.Wait()
+				all.Wait()
 				passed := 0
 				for _, got := range answers {
 					switch {
@@ -343,8 +343,8 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 	}, withPasskeys(), doorwardtest.LoginLimits(1000, 1000))
 }
 
-// Where a tenant demands a factor, a passkey can be the first one, between the password and
-// the session.
+// Where a tenant requires a factor, a passkey can be the first one. It is added after the password
+// and before the session starts.
 func TestFirstPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -352,25 +352,25 @@ func TestFirstPasskey(t *testing.T) {
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
 		asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
 		if !has(asked.at("methods"), "passkey") || asked.at("publicKey") != nil {
-			t.Errorf("the login asks for more with %s", asked.body)
+			t.Errorf("the login asks for a factor with %s", asked.body)
 		}
 		challenge := asked.text("challenge")
 		a := passkeytest.New(passkeyOrigin)
 		begun := d.send(t, beginPasskeyPath, m{"challenge": challenge}).ok(http.StatusOK).is("challenge", challenge)
 		wrong := passkeytest.New("http://localhost:1")
 		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, wrong, begun)}).fails(http.StatusUnauthorized, "invalid_code")
-		in := d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, a, begun)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
-		if len(in.cookies()) == 0 || len(in.at("recoveryCodes").([]any)) != 10 {
-			t.Errorf("the first passkey is answered with the cookies %q: %s", in.cookies(), in.body)
+		signedIn := d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, a, begun)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
+		if len(signedIn.cookies()) == 0 || len(signedIn.at("recoveryCodes").([]any)) != 10 {
+			t.Errorf("the first passkey is answered with the cookies %q: %s", signedIn.cookies(), signedIn.body)
 		}
-		d.send(t, sessionPath, nil, as(in.text("token"))).is("session.aal", 2.0)
+		d.send(t, sessionPath, nil, as(signedIn.text("token"))).is("session.aal", 2.0)
 		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}).fails(http.StatusGone, "challenge_over")
 		d.send(t, beginPasskeyPath, m{"challenge": challenge}).fails(http.StatusGone, "challenge_over")
 		d.signInWithPasskey(t, a).ok(http.StatusOK)
 	}, masterKey(t), withPasskeys())
 }
 
-// A valid passkey signs in to no unknown, frozen or closing tenant, and to none where the
+// A login with a valid passkey is refused in an unknown, frozen or closing tenant, and where the
 // membership is suspended.
 func TestPasskeyLoginIsRefused(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -379,19 +379,19 @@ func TestPasskeyLoginIsRefused(t *testing.T) {
 		a := passkeytest.New(passkeyOrigin)
 		d.addPasskey(t, ann.Token(), a)
 		d.addMember(t, globex, ann, "VIEWER")
-		to := func(tenantID string) answer {
+		signInTo := func(tenantID string) answer {
 			begun := d.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
 			return d.send(t, finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun), "tenantId": tenantID})
 		}
-		to(globex.ID).ok(http.StatusOK).is("user.tenantId", globex.ID)
-		to(acme.ID).ok(http.StatusOK).is("user.tenantId", acme.ID)
-		to("tnt_absent").fails(http.StatusUnauthorized, "invalid_credentials")
+		signInTo(globex.ID).ok(http.StatusOK).is("user.tenantId", globex.ID)
+		signInTo(acme.ID).ok(http.StatusOK).is("user.tenantId", acme.ID)
+		signInTo("tnt_absent").fails(http.StatusUnauthorized, "invalid_credentials")
 		d.suspend(t, acme.ID, ann.ID)
-		to(acme.ID).fails(http.StatusForbidden, "membership_suspended")
+		signInTo(acme.ID).fails(http.StatusForbidden, "membership_suspended")
 		d.setTenantStatus(t, globex, "frozen")
-		to(globex.ID).fails(http.StatusForbidden, "tenant_frozen")
+		signInTo(globex.ID).fails(http.StatusForbidden, "tenant_frozen")
 		d.setTenantStatus(t, globex, "closing")
-		to(globex.ID).fails(http.StatusForbidden, "tenant_closing")
+		signInTo(globex.ID).fails(http.StatusForbidden, "tenant_closing")
 	}, withPasskeys())
 }
 
@@ -469,7 +469,7 @@ func TestNoPasskeys(t *testing.T) {
 				d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required"}}).ok(http.StatusOK)
 				asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
 				if has(asked.at("methods"), "passkey") {
-					t.Errorf("the login asks for more with %s", asked.body)
+					t.Errorf("the login asks for a factor with %s", asked.body)
 				}
 				d.send(t, finishPasskeyPath, m{"challenge": asked.text("challenge"), "credential": m{"id": "x"}}).fails(http.StatusConflict, "passkeys_unavailable")
 			}, masterKey(t), doorwardtest.BaseURL(base))

@@ -106,8 +106,8 @@ func TestResetPasswordRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		invitation := d.invite(t, owner, "x@acme.example", "USER")
-		for _, none := range []string{forged, "x", invitation, owner.Token()} {
-			d.reset(t, none, "short").fails(http.StatusNotFound, "reset_not_found")
+		for _, unknown := range []string{forged, "x", invitation, owner.Token()} {
+			d.reset(t, unknown, "short").fails(http.StatusNotFound, "reset_not_found")
 		}
 		earlier := d.forgot(t, owner.Email)
 		d.complete(t, earlier, password).fails(http.StatusNotFound, "invitation_not_found")
@@ -137,8 +137,8 @@ func TestResetPasswordExpiry(t *testing.T) {
 	})
 }
 
-// A password change voids open resets, and so does the suspension of the only membership.
-func TestWhatVoidsResets(t *testing.T) {
+// A password change invalidates open resets, and so does the suspension of the only membership.
+func TestOpenResetsAreInvalidated(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")

@@ -200,19 +200,19 @@ func TestUnknownParameters(t *testing.T) {
 			}
 			d.send(t, "GET "+path+"?limit=1&&", nil, who).ok(http.StatusOK)
 		}
-		one := "/api/v2/users/" + bob.ID
+		bobPath := "/api/v2/users/" + bob.ID
 		for _, query := range []string{"dryrun=true", "DryRun", "limit=1", "%zz"} {
-			d.send(t, "PATCH "+one+"?"+query, m{"status": "suspended"}, owner).fails(http.StatusBadRequest, "invalid_query")
-			d.send(t, "DELETE "+one+"/sessions?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
-			d.send(t, "DELETE "+one+"?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
+			d.send(t, "PATCH "+bobPath+"?"+query, m{"status": "suspended"}, owner).fails(http.StatusBadRequest, "invalid_query")
+			d.send(t, "DELETE "+bobPath+"/sessions?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
+			d.send(t, "DELETE "+bobPath+"?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
 		}
 		for _, query := range []string{"dryRun", "dryRun=", "dryRun=True", "dryRun=true&dryRun=true"} {
-			d.send(t, "PATCH "+one+"?"+query, m{"status": "suspended"}, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
-			d.send(t, "DELETE "+one+"?"+query, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
-			d.send(t, "DELETE "+one+"/sessions?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
+			d.send(t, "PATCH "+bobPath+"?"+query, m{"status": "suspended"}, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "DELETE "+bobPath+"?"+query, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "DELETE "+bobPath+"/sessions?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
 		}
-		d.send(t, "DELETE "+one+"?dryRun", nil, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
-		d.send(t, "GET "+one+"?x=1", nil, owner).ok(http.StatusOK).is("status", "active")
+		d.send(t, "DELETE "+bobPath+"?dryRun", nil, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "GET "+bobPath+"?x=1", nil, owner).ok(http.StatusOK).is("status", "active")
 		d.send(t, "GET /api/v2/auth/session?x", nil, as(bob.Token())).ok(http.StatusOK)
 	})
 }
@@ -284,13 +284,13 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 	})
 }
 
-// An edit is atomic, and its answer counts what it has ended.
+// An edit is atomic. Its answer has the numbers of sessions, keys and invitations that it ended.
 func TestEditUser(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.invite(t, acme.Join("admin@acme.example", "ADMIN"), "sent@x.example", "USER")
-		none := m{"sessions": 0.0, "apiKeys": 0.0, "invitations": 0.0}
+		nothing := m{"sessions": 0.0, "apiKeys": 0.0, "invitations": 0.0}
 		edit := func(body m) answer { t.Helper(); return d.patchUser(t, acme.Owner, ann.ID, body) }
 		ended := func(a answer, want m) {
 			t.Helper()
@@ -298,9 +298,9 @@ func TestEditUser(t *testing.T) {
 				t.Errorf("%s %s has ended:\n%s", a.route, a.sent, diff)
 			}
 		}
-		ended(edit(m{}).ok(http.StatusOK).is("user.role", "USER"), none)
+		ended(edit(m{}).ok(http.StatusOK).is("user.role", "USER"), nothing)
 		a := edit(m{"role": "ADMIN"}).ok(http.StatusOK).is("user.role", "ADMIN").members("", "user", "ended")
-		ended(a, none)
+		ended(a, nothing)
 		if a.header.Get("X-Revocation-Nodes") != "1" || a.header.Get("X-Revocation-Ms") == "" || len(a.cookies()) > 0 {
 			t.Errorf("a change of role is answered with the headers %v", a.header)
 		}
@@ -323,7 +323,7 @@ func TestEditUser(t *testing.T) {
 		ended(all, m{"sessions": 1.0, "apiKeys": 0.0, "invitations": 1.0})
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
 		d.login(t, ann.Email, password).fails(http.StatusForbidden, "membership_suspended")
-		ended(edit(m{"status": "suspended"}).ok(http.StatusOK), none)
+		ended(edit(m{"status": "suspended"}).ok(http.StatusOK), nothing)
 		edit(m{"status": "active"}).ok(http.StatusOK).is("user.status", "active")
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
 		ann.Login()
@@ -399,7 +399,7 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 }
 
 // A dry run answers what would happen and changes nothing. It records no event, and its answer
-// has no header of a revocation and no cookie.
+// has no X-Revocation-Nodes and no cookie.
 func TestDryRun(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -432,9 +432,9 @@ func TestDryRun(t *testing.T) {
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK)
 
-		alone := " /api/v2/users/" + acme.Owner.ID
-		d.send(t, "DELETE"+alone+"?dryRun=true", nil, as(acme.Owner.Token())).fails(http.StatusConflict, "last_owner")
-		d.send(t, "DELETE"+alone+"?dryRun=true", nil, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
+		ownerPath := " /api/v2/users/" + acme.Owner.ID
+		d.send(t, "DELETE"+ownerPath+"?dryRun=true", nil, as(acme.Owner.Token())).fails(http.StatusConflict, "last_owner")
+		d.send(t, "DELETE"+ownerPath+"?dryRun=true", nil, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
 		d.send(t, "DELETE"+path+"?dryRun=yes", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
 		d.send(t, "DELETE"+path+"?dryRun=false", nil, as(acme.Owner.Token())).ok(http.StatusOK)
 		d.send(t, "GET"+path, nil, as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
@@ -506,8 +506,8 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 	})
 }
 
-// OWNERs manage everybody. ADMINs manage USERs and VIEWERs, and give any role but OWNER. The
-// others manage nobody.
+// OWNERs manage everybody. ADMINs manage USERs and VIEWERs, and give any role but OWNER. USERs and
+// VIEWERs manage nobody.
 func TestWhoMayManageWhom(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -516,8 +516,8 @@ func TestWhoMayManageWhom(t *testing.T) {
 		for _, role := range roles {
 			by[role] = acme.Join("by-"+strings.ToLower(role)+"@acme.example", role)
 		}
-		mayManage := func(who, held, granted string) bool {
-			return who == "OWNER" || who == "ADMIN" && held != "OWNER" && held != "ADMIN" && granted != "OWNER"
+		mayManage := func(caller, current, granted string) bool {
+			return caller == "OWNER" || caller == "ADMIN" && current != "OWNER" && current != "ADMIN" && granted != "OWNER"
 		}
 		actions := []struct {
 			method, path string
@@ -538,22 +538,22 @@ func TestWhoMayManageWhom(t *testing.T) {
 			{"DELETE", "", nil, ""},
 		}
 		made := 0
-		for _, who := range roles {
-			for _, held := range roles {
-				if who == "USER" || who == "VIEWER" {
-					held = who // one role is enough: the guard refuses them all
+		for _, caller := range roles {
+			for _, current := range roles {
+				if caller == "USER" || caller == "VIEWER" {
+					current = caller // one role is enough: the guard refuses them all
 				}
 				made++
-				target := acme.Join(fmt.Sprintf("t%d@acme.example", made), held)
+				target := acme.Join(fmt.Sprintf("t%d@acme.example", made), current)
 				for _, action := range actions {
-					d.setRole(t, acme, target.ID, held)
+					d.setRole(t, acme, target.ID, current)
 					var body any
 					if action.body != nil {
 						body = action.body
 					}
-					a := d.send(t, action.method+" /api/v2/users/"+target.ID+action.path, body, as(by[who].Token()))
+					a := d.send(t, action.method+" /api/v2/users/"+target.ID+action.path, body, as(by[caller].Token()))
 					switch granted := strings.TrimSuffix(action.granted, "!"); {
-					case !mayManage(who, held, granted):
+					case !mayManage(caller, current, granted):
 						a.fails(http.StatusForbidden, "forbidden")
 					case granted != action.granted:
 						a.invalid("/name", "out_of_range")

@@ -25,8 +25,8 @@ func TestPolicyDecides(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
-		none := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode")
-		tag := none.header.Get("ETag")
+		initial := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode")
+		tag := initial.header.Get("ETag")
 		put := func(text string) answer {
 			return d.send(t, "PUT "+policyPath, m{"text": text, "mode": "enforce"}, owner, with("If-Match", "*")).ok(200).is("text", text)
 		}
@@ -91,9 +91,9 @@ func TestPolicyDecides(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// Policies read what a trusted gateway states of the request, with dot segments resolved. What
-// can't be read is refused.
-func TestPolicyReadsWhatTheGatewayStates(t *testing.T) {
+// Policies see the path, host and method that a trusted gateway forwards, with dot segments
+// resolved. If one can't be parsed, the check is refused.
+func TestPolicySeesForwardedRequest(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		put := func(when string) {
@@ -148,8 +148,8 @@ func TestPolicyDoesNotBelieveClients(t *testing.T) {
 	})
 }
 
-// A version that observes refuses nothing, and counts what it would have refused for any
-// caller. The version before it still refuses.
+// A version in the mode observe refuses nothing, and counts what it would have refused for any
+// caller. The enforced version before it still refuses.
 func TestPolicyObserves(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
@@ -189,8 +189,8 @@ func TestPolicyObserves(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// A policy that needs the resource refuses a check, which knows none, unless the gateway
-// says that the service asks again.
+// A check has no resource, so a policy that needs one refuses it, unless the gateway says that
+// the service asks again.
 func TestPolicyNeedsTheResource(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -259,7 +259,7 @@ func TestPolicyOfTheDocument(t *testing.T) {
 	})
 }
 
-// A plan shows what a text would change for each role, and in the decisions kept of checks,
+// A plan shows what a text would change for each role, and in the recorded decisions of checks,
 // introspection and requests to Doorward itself.
 func TestPlanPolicy(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// These tests show statements of docs/asvs.md that no other test shows.
+// These tests prove statements of docs/asvs.md that no other test proves.
 
 func TestNoDefaultAccounts(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -52,7 +52,7 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// Nobody can use the roles of a tenant to get, or to give, more than their own role has.
+// Nobody can use the roles of a tenant to get or give permissions that their own role lacks.
 func TestRolesRaiseNobody(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -112,7 +112,7 @@ func TestRolesRaiseNobody(t *testing.T) {
 		give(eve, "BURSAR")
 		requireForbidden(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"permissions": adminsPermissions("billing.read", "billing.manage")})
 		requireForbidden(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"about": "mine"})
-		// Those who have a renamed role keep it: a new role with the old name isn't theirs.
+		// Members keep a role that is renamed. They don't get a new role with the old name.
 		give(bob, "LOW")
 		d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": "LOWER"}, owner).ok(http.StatusOK)
 		create("LOW", "tenant.destroy")

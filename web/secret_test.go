@@ -154,24 +154,24 @@ func (s *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tena
 func (s *server) useFactors(t *testing.T, acme *doorwardtest.Tenant) []string {
 	t.Helper()
 	eve := acme.Join("eve@lakeside.example", "VIEWER")
-	begun := s.send(t, totpPath, m{}, as(eve.Token())).ok(http.StatusCreated).text("secret")
+	unconfirmed := s.send(t, totpPath, m{}, as(eve.Token())).ok(http.StatusCreated).text("secret")
 	a := s.enrolTOTP(t, eve.Token())
 	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(a.secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := s.login(t, eve.Email, password).fails(http.StatusForbidden, "mfa_required").text("challenge")
+	challenge := s.login(t, eve.Email, password).fails(http.StatusForbidden, "mfa_required").text("challenge")
 	wrong := "WRNG-" + a.recovery[0][5:]
-	s.send(t, secondPath, m{"challenge": asked, "recoveryCode": wrong}).fails(http.StatusUnauthorized, "invalid_code")
-	token := s.send(t, secondPath, m{"challenge": asked, "recoveryCode": a.recovery[0]}).ok(http.StatusOK).text("token")
-	up := s.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK).text("challenge")
-	s.send(t, finishStepUpPath, m{"challenge": up, "code": "000000"}, as(token)).invalid("/code", "wrong")
-	renewed := s.send(t, finishStepUpPath, m{"challenge": up, "code": a.code(t)}, as(token)).ok(http.StatusOK).text("token")
+	s.send(t, secondPath, m{"challenge": challenge, "recoveryCode": wrong}).fails(http.StatusUnauthorized, "invalid_code")
+	token := s.send(t, secondPath, m{"challenge": challenge, "recoveryCode": a.recovery[0]}).ok(http.StatusOK).text("token")
+	stepUp := s.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK).text("challenge")
+	s.send(t, finishStepUpPath, m{"challenge": stepUp, "code": "000000"}, as(token)).invalid("/code", "wrong")
+	renewed := s.send(t, finishStepUpPath, m{"challenge": stepUp, "code": a.code(t)}, as(token)).ok(http.StatusOK).text("token")
 	passkeyLogin := s.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
-	again := s.login(t, eve.Email, password).text("challenge")
+	pending := s.login(t, eve.Email, password).text("challenge")
 	s.send(t, "POST /api/v2/users/"+eve.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
 	reset := s.code(t, eve.Email)
-	secrets := []string{begun, a.secret, string(seed), asked, again, token, wrong, reset, up, renewed, passkeyLogin.text("challenge"), passkeyLogin.text("publicKey.challenge")}
+	secrets := []string{unconfirmed, a.secret, string(seed), challenge, pending, token, wrong, reset, stepUp, renewed, passkeyLogin.text("challenge"), passkeyLogin.text("publicKey.challenge")}
 	secrets = append(secrets, s.beginFirstFactor(t, acme)...)
 	for _, code := range a.recovery {
 		secrets = append(secrets, code, strings.ReplaceAll(code, "-", ""))

@@ -13,11 +13,12 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// serviceKey creates a service key with the permissions, for these tenants or, without any, all.
-func (s *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
+// serviceKey creates a service key with the permissions. It is limited to the tenants, if any are
+// given.
+func (s *server) serviceKey(t *testing.T, permissions []doorward.Action, tenants ...string) string {
 	t.Helper()
 	draft := key.ServiceDraft{Name: "router", Tenants: tenants}
-	for _, a := range may {
+	for _, a := range permissions {
 		draft.May = append(draft.May, string(a))
 	}
 	made, err := s.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
@@ -49,8 +50,8 @@ func inTenant(tenantID string) opt { return with(front.TenantHeader, tenantID) }
 
 var allServicePermissions = doorward.ServicePermissions()
 
-// Each route refuses a service key that may not use it, or comes with no tenant where one is
-// needed, before it looks at the body.
+// Each route refuses a service key that lacks its permission, or names no tenant where one is
+// needed, before it reads the body.
 func TestServiceKeyOnEachRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
@@ -91,7 +92,7 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 	})
 }
 
-// absentID returns an id of the kind that the path takes, of nothing that exists.
+// absentID returns an id of the kind that the path takes. No object has it.
 func absentID(path string) string {
 	for part, id := range map[string]string{"/users/": "usr_absent", "/invitations/": "inv_absent", "/tenants/": "tnt_absent", "/api-keys/": "key_absent", "/deliveries/": "whd_absent"} {
 		if strings.Contains(path, part) {
@@ -101,8 +102,8 @@ func absentID(path string) string {
 	return "ses_absent"
 }
 
-// In the tenant that it names a service is an ADMIN with the permissions of its key, and
-// the trail names it.
+// In the tenant named by its request, a service acts as an ADMIN with the permissions of its key.
+// The tenant's trail names the service.
 func TestServiceInATenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -119,8 +120,8 @@ func TestServiceInATenant(t *testing.T) {
 		d.send(t, "PATCH /api/v2/users/"+admin.ID, m{"role": "USER"}, service, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
 		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "active"}, service, inTenant(globex.ID)).fails(http.StatusNotFound, "not_found")
 		d.send(t, "GET /api/v2/tenant", nil, service, inTenant(globex.ID)).ok(http.StatusOK).is("id", globex.ID)
-		for _, none := range []string{"tnt_\xff", acme.ID + "\xc3", "tnt_", strings.Repeat("t", 4000)} {
-			d.send(t, "GET /api/v2/tenant", nil, service, inTenant(none)).fails(http.StatusNotFound, "not_found")
+		for _, unknown := range []string{"tnt_\xff", acme.ID + "\xc3", "tnt_", strings.Repeat("t", 4000)} {
+			d.send(t, "GET /api/v2/tenant", nil, service, inTenant(unknown)).fails(http.StatusNotFound, "not_found")
 		}
 		if people, _ := d.page(t, "/api/v2/users", "id", service, inTenant(acme.ID)); len(people) != 3 {
 			t.Errorf("a service finds %q", people)

@@ -65,14 +65,14 @@ func TestStepUp(t *testing.T) {
 		d.Advance(9*time.Minute + 50*time.Second)
 		d.send(t, "POST "+keysPath, m{"name": "in time", "permissions": []string{"user.read"}}, as(owner)).ok(201)
 		d.Advance(11 * time.Second)
-		for _, x := range sensitive {
-			a := d.send(t, x.route, x.body, as(owner), with("If-Match", "*")).fails(http.StatusForbidden, "step_up_required")
+		for _, r := range sensitive {
+			a := d.send(t, r.route, r.body, as(owner), with("If-Match", "*")).fails(http.StatusForbidden, "step_up_required")
 			a.is("acr", "aal1").is("maxAge", 600.0)
 			if got := a.at("methods"); !has(got, "password") {
-				t.Errorf("%s: the methods are %v", x.route, got)
+				t.Errorf("%s: the methods are %v", r.route, got)
 			}
 			if h := a.header.Get("WWW-Authenticate"); !strings.Contains(h, `acr_values="aal1", max_age="600"`) {
-				t.Errorf("%s: WWW-Authenticate is %s", x.route, h)
+				t.Errorf("%s: WWW-Authenticate is %s", r.route, h)
 			}
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(owner)).ok(200) // the refusals leave the session valid
@@ -81,9 +81,9 @@ func TestStepUp(t *testing.T) {
 		d.send(t, "POST "+keysPath, m{"name": "sync", "permissions": []string{"user.read"}}, as(other)).fails(http.StatusForbidden, "step_up_required")
 		d.send(t, "POST "+keysPath, m{"name": "sync", "permissions": []string{"user.read"}}, as(fresh)).ok(201)
 		d.Advance(11 * time.Minute)
-		for _, x := range ordinary {
-			if a := d.send(t, x.route, x.body, as(fresh)); a.status >= 300 {
-				t.Errorf("%s: %d %s", x.route, a.status, a.body)
+		for _, r := range ordinary {
+			if a := d.send(t, r.route, r.body, as(fresh)); a.status >= 300 {
+				t.Errorf("%s: %d %s", r.route, a.status, a.body)
 			}
 		}
 	}, masterKey(t))

@@ -72,8 +72,8 @@ func TestEditTenant(t *testing.T) {
 		}
 		d.patchTenant(t, admin, m{"name": "", "settings": m{"sessionIdleMinutes": 0, "invitationDays": 99}}).invalid(
 			"/name", "required", "/settings/sessionIdleMinutes", "out_of_range", "/settings/invitationDays", "out_of_range")
-		for _, unseen := range []string{"  ", "\u200b", "\u00a0\u0301\u00ad", "\u3164\u115f\uffa0", "\u2800", "\ue000"} {
-			d.patchTenant(t, admin, m{"name": unseen}).invalid("/name", "required")
+		for _, invisible := range []string{"  ", "\u200b", "\u00a0\u0301\u00ad", "\u3164\u115f\uffa0", "\u2800", "\ue000"} {
+			d.patchTenant(t, admin, m{"name": invisible}).invalid("/name", "required")
 		}
 		d.patchTenant(t, admin, m{"name": strings.Repeat("x", 101)}).invalid("/name", "out_of_range")
 		both := func(idle, absolute int) m {
@@ -126,15 +126,15 @@ func TestAllowedEmailDomains(t *testing.T) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner.Token()
 		pending := d.invite(t, acme.Owner, "before@else.example", "USER")
-		const at = "/settings/allowedEmailDomains"
+		const pointer = "/settings/allowedEmailDomains"
 		for _, garbage := range []string{"", "localhost", "x@acme.example", " acme.example", "acme.example ", "acme..example", "[192.0.2.1]", "acme.example/x", "*.acme.example", "-.example", "a b.example", strings.Repeat("x", 64) + ".example", "acme.example\x7f", "xn--\u00fc.example"} {
-			d.patchTenant(t, owner, settings("allowedEmailDomains", []string{"good.example", garbage})).invalid(at+"/1", "invalid")
+			d.patchTenant(t, owner, settings("allowedEmailDomains", []string{"good.example", garbage})).invalid(pointer+"/1", "invalid")
 		}
 		many := make([]string, 101)
 		for i := range many {
 			many[i] = fmt.Sprintf("d%03d.example", i)
 		}
-		d.patchTenant(t, owner, settings("allowedEmailDomains", many)).invalid(at, "out_of_range")
+		d.patchTenant(t, owner, settings("allowedEmailDomains", many)).invalid(pointer, "out_of_range")
 		d.patchTenant(t, owner, settings("allowedEmailDomains", many[:100])).ok(http.StatusOK)
 		a := d.patchTenant(t, owner, settings("allowedEmailDomains", []string{"Bücher.example", "ACME.example", "xn--bcher-kva.example", "acme.example"})).ok(http.StatusOK)
 		if diff := cmp.Diff([]any{"acme.example", "xn--bcher-kva.example"}, a.at("settings.allowedEmailDomains")); diff != "" {
@@ -269,16 +269,16 @@ func TestSessionsExpiredByTenantLimitsAreNotCounted(t *testing.T) {
 		ann := globex.Join("ann@x.example", "USER")
 		d.addMember(t, acme, ann, "USER")
 		d.patchTenant(t, acme.Owner.Token(), settings("sessionAbsoluteMinutes", 15)).ok(http.StatusOK)
-		in := m{"email": ann.Email, "password": password, "tenantId": acme.ID}
+		login := m{"email": ann.Email, "password": password, "tenantId": acme.ID}
 		for range 9 {
-			d.send(t, loginPath, in).ok(http.StatusOK)
+			d.send(t, loginPath, login).ok(http.StatusOK)
 		}
 		d.Advance(15 * time.Minute)
 		for range 9 {
-			d.send(t, loginPath, in).ok(http.StatusOK)
+			d.send(t, loginPath, login).ok(http.StatusOK)
 			d.send(t, sessionPath, nil, as(ann.Token())).ok(http.StatusOK)
 		}
-		d.send(t, loginPath, in).ok(http.StatusOK)
+		d.send(t, loginPath, login).ok(http.StatusOK)
 		d.send(t, sessionPath, nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
 	})
 }

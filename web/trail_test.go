@@ -24,10 +24,10 @@ import (
 // recorder reads every trail of an installation, each event once.
 type recorder struct {
 	*server
-	t     *testing.T
-	read  map[string]int    // how many events were read, by trail
-	names map[string]string // of objects, by id
-	every []doorward.Event  // that was read
+	t      *testing.T
+	read   map[string]int    // how many events were read, by trail
+	names  map[string]string // of objects, by id
+	events []doorward.Event  // all that were read
 
 	acme, zeta             *doorwardtest.Tenant
 	owner, other, ann, bob *doorwardtest.Person
@@ -52,7 +52,7 @@ func (r *recorder) newEvents() (all []string) {
 		// Refusals are recorded asynchronously, perhaps after later events.
 		slices.SortStableFunc(events[r.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })
 		for _, e := range events[r.read[id]:] {
-			r.every = append(r.every, e)
+			r.events = append(r.events, e)
 			all = append(all, r.line(e))
 		}
 		r.read[id] = len(events)
@@ -99,7 +99,7 @@ func (r *recorder) name(id string) string {
 
 // step is an operation and the events that it must record.
 type step struct {
-	what string
+	name string
 	do   func()
 	want []string
 }
@@ -114,7 +114,7 @@ func TestOneEventForEachOperation(t *testing.T) {
 			r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 			s.do()
 			if diff := cmp.Diff(s.want, r.newEvents()); diff != "" {
-				t.Errorf("the events of the step %q (-want +got):\n%s", s.what, diff)
+				t.Errorf("the events of the step %q (-want +got):\n%s", s.name, diff)
 			}
 		}
 		r.checkNoSecrets()
@@ -141,14 +141,14 @@ func newRecorder(t *testing.T, d *server) *recorder {
 func (r *recorder) signIn(all ...*doorwardtest.Person) {
 	r.t.Helper()
 	for _, p := range all {
-		r.tokens[p.ID] = r.keep(r.server.token(r.t, p.Email))
+		r.tokens[p.ID] = r.noteSecret(r.server.token(r.t, p.Email))
 	}
 }
 
 func (r *recorder) as(p *doorwardtest.Person) opt { return as(r.tokens[p.ID]) }
 
-// keep returns the secret, and has checkNoSecrets search for it.
-func (r *recorder) keep(secret string) string {
+// noteSecret returns the secret, and has checkNoSecrets search for it.
+func (r *recorder) noteSecret(secret string) string {
 	r.secrets = append(r.secrets, secret)
 	return secret
 }
@@ -172,11 +172,11 @@ func (r *recorder) useOperatorPage() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	page, err := installation.OpenPage(r.t.Context(), by, r.keep(link.Reveal()))
+	page, err := installation.OpenPage(r.t.Context(), by, r.noteSecret(link.Reveal()))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.keep(page.Reveal())
+	r.noteSecret(page.Reveal())
 	if _, err := installation.OpenPage(r.t.Context(), by, link.Reveal()); !doorward.HasCode(err, doorward.CodeInvalidCode) {
 		r.t.Errorf("the link opens the page again: %v", err)
 	}
@@ -187,7 +187,7 @@ func (r *recorder) useOperatorPage() {
 	}
 }
 
-// operatorSteps are those of the operator and its services, and of roles and policies.
+// operatorSteps are the steps of the operator and its services, and those about roles and policies.
 func (r *recorder) operatorSteps() []step {
 	return []step{
 		{"reading", func() {
@@ -195,11 +195,11 @@ func (r *recorder) operatorSteps() []step {
 				r.ask("GET /api/v2/"+path, nil, r.as(r.owner)).ok(200)
 			}
 		}, nil},
-		{"an operator key", func() { r.key = r.keep(r.operatorKey(r.t)) }, []string{
+		{"an operator key", func() { r.key = r.noteSecret(r.operatorKey(r.t)) }, []string{
 			`-: operator done key.create key key, name "" "test 1"`,
 		}},
 		{"an operator key revoked", func() {
-			spare := r.keep(r.operatorKey(r.t))
+			spare := r.noteSecret(r.operatorKey(r.t))
 			keys := r.Node.App.Keys
 			found, err := keys.FindOperators(r.t.Context(), "test 2")
 			if err == nil {
@@ -318,7 +318,7 @@ func (r *recorder) changePolicies() {
 }
 
 func (r *recorder) useServiceKeys() {
-	key := r.keep(r.serviceKey(r.t, []doorward.Action{doorward.UserInvite, doorward.ServiceTenantStatus}))
+	key := r.noteSecret(r.serviceKey(r.t, []doorward.Action{doorward.UserInvite, doorward.ServiceTenantStatus}))
 	r.ask("POST /api/v2/auth/invite", m{"email": "of.service@acme.example", "role": "USER"}, bearer(key), inTenant(r.acme.ID)).ok(201)
 	r.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, bearer(key), inTenant(r.acme.ID)).fails(403, "forbidden")
 	r.ask("GET /api/v2/sessions", nil, bearer(key)).fails(403, "not_for_keys")
@@ -340,7 +340,7 @@ func (r *recorder) useServiceKeys() {
 	r.revokeServiceKeys(r.t)
 	r.ask("GET /api/v2/users", nil, bearer(key), inTenant(r.acme.ID)).fails(401, "unauthenticated")
 	globex := r.ask("GET /api/v2/tenants?limit=200", nil, bearer(r.key)).ok(200).at("items").([]any)
-	r.keep(r.serviceKey(r.t, []doorward.Action{doorward.UserRead}, globex[len(globex)-1].(m)["id"].(string)))
+	r.noteSecret(r.serviceKey(r.t, []doorward.Action{doorward.UserRead}, globex[len(globex)-1].(m)["id"].(string)))
 }
 
 func (r *recorder) invitationSteps() []step {
@@ -372,7 +372,7 @@ func (r *recorder) invitationSteps() []step {
 		{"an invitation resent", func() {
 			r.Advance(2 * time.Minute)
 			r.ask("POST /api/v2/invitations/"+r.pending+"/resend", nil, r.as(r.ann)).ok(200)
-			r.code = r.keep(r.server.code(r.t, "cat@acme.example"))
+			r.code = r.noteSecret(r.server.code(r.t, "cat@acme.example"))
 		}, []string{
 			`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
 		}},
@@ -391,7 +391,7 @@ func (r *recorder) acceptanceSteps() []step {
 		}},
 		{"an invitation accepted, and a login, in a frozen tenant", func() {
 			r.freeze(r.t, r.acme.ID)
-			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": r.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
+			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": r.noteSecret(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
 			r.login(r.t, r.bob.Email, password).fails(403, "tenant_frozen")
 			if _, err := r.Node.App.Tenants.Thaw(r.t.Context(), doorward.OperatorAtTerminal(), r.acme.ID); err != nil {
 				r.t.Fatal(err)
@@ -440,7 +440,7 @@ func (r *recorder) acceptanceSteps() []step {
 		}, nil},
 		{"an invitation accepted with an account", func() {
 			r.ask("POST /api/v2/auth/invite", m{"email": r.bob.Email, "role": "VIEWER"}, r.as(r.other)).ok(201)
-			r.ask("POST /api/v2/auth/accept-invitation", m{"token": r.keep(r.server.code(r.t, r.bob.Email)), "password": password}).ok(200)
+			r.ask("POST /api/v2/auth/accept-invitation", m{"token": r.noteSecret(r.server.code(r.t, r.bob.Email)), "password": password}).ok(200)
 		}, []string{
 			`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
 			`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
@@ -457,28 +457,28 @@ func (r *recorder) acceptanceSteps() []step {
 func (r *recorder) sessionSteps() []step {
 	return []step{
 		{"a login", func() {
-			r.token = r.keep(r.server.token(r.t, r.bob.Email))
+			r.token = r.noteSecret(r.server.token(r.t, r.bob.Email))
 			r.session = r.ask("GET /api/v2/auth/session", nil, as(r.token)).text("session.id")
 		}, []string{
 			`Acme: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a step-up", func() {
 			begun := r.ask("POST /api/v2/auth/step-up/begin", nil, as(r.token)).ok(200)
-			r.token = r.keep(r.ask("POST /api/v2/auth/step-up/finish", m{"challenge": r.keep(begun.text("challenge")), "password": password}, as(r.token)).ok(200).text("token"))
+			r.token = r.noteSecret(r.ask("POST /api/v2/auth/step-up/finish", m{"challenge": r.noteSecret(begun.text("challenge")), "password": password}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done mfa.challenge session ses",
 			`Acme: bob done session.step_up session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"a wrong password", func() { r.login(r.t, r.bob.Email, r.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
+		{"a wrong password", func() { r.login(r.t, r.bob.Email, r.noteSecret(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},
 		{"no such account", func() {
-			r.login(r.t, r.keep("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
+			r.login(r.t, r.noteSecret("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
 		}, []string{
 			`-: anonymous refused session.refuse user -, reason "" "invalid_credentials"`,
 		}},
 		{"a switch of tenants", func() {
-			r.token = r.keep(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
+			r.token = r.noteSecret(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done session.end session ses",
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
@@ -488,7 +488,7 @@ func (r *recorder) sessionSteps() []step {
 		}, nil},
 		{"one's own session ended", func() {
 			r.session = r.ask("GET /api/v2/auth/session", nil, as(r.token)).text("session.id")
-			bob2 := r.keep(r.server.token(r.t, r.bob.Email))
+			bob2 := r.noteSecret(r.server.token(r.t, r.bob.Email))
 			r.ask("DELETE /api/v2/sessions/"+r.session, nil, as(bob2)).ok(204)
 			r.token = bob2
 		}, []string{
@@ -500,7 +500,7 @@ func (r *recorder) sessionSteps() []step {
 			"Zeta: bob done session.end user bob",
 		}},
 		{"a switch to the same tenant", func() {
-			r.token = r.keep(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
+			r.token = r.noteSecret(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Zeta: bob done session.end session ses",
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
@@ -511,7 +511,7 @@ func (r *recorder) sessionSteps() []step {
 // signInTo signs a person in to a tenant; the events of the step don't include this.
 func (r *recorder) signInTo(who *doorwardtest.Person, password string, in *doorwardtest.Tenant) string {
 	r.t.Helper()
-	token := r.keep(r.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
+	token := r.noteSecret(r.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
 	r.newEvents()
 	return token
 }
@@ -531,13 +531,13 @@ func (r *recorder) factorSteps() []step {
 			`Acme: ann done mfa.enrol user ann, factorRenamed "" "totp", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a password without the second factor", func() {
-			begun = r.keep(r.login(r.t, r.ann.Email, password).fails(403, "mfa_required").text("challenge"))
+			begun = r.noteSecret(r.login(r.t, r.ann.Email, password).fails(403, "mfa_required").text("challenge"))
 		}, []string{"Acme: ann done mfa.challenge user ann"}},
 		{"a wrong code", func() {
 			r.ask(secondPath, m{"challenge": begun, "code": "000000"}).fails(401, "invalid_code")
 		}, []string{`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
 		{"a recovery code", func() {
-			r.tokens[r.ann.ID] = r.keep(r.ask(secondPath, m{"challenge": begun, "recoveryCode": a.recovery[0]}).ok(200).text("token"))
+			r.tokens[r.ann.ID] = r.noteSecret(r.ask(secondPath, m{"challenge": begun, "recoveryCode": a.recovery[0]}).ok(200).text("token"))
 		}, []string{
 			`Acme: ann done mfa.recover user ann, recoveryCodes "10" "9", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`,
@@ -559,7 +559,7 @@ func (r *recorder) factorSteps() []step {
 		}, []string{`Acme: ann done session.end user ann, rememberedBrowsers "1" "0"`}},
 		{"a reset of factors requested", func() {
 			r.ask("POST /api/v2/users/"+r.ann.ID+"/mfa/reset", nil, r.as(r.owner)).ok(202)
-			reset = r.keep(r.server.code(r.t, r.ann.Email))
+			reset = r.noteSecret(r.server.code(r.t, r.ann.Email))
 			r.ask("POST /api/v2/users/"+r.owner.ID+"/mfa/reset", nil, r.as(r.owner)).fails(403, "forbidden")
 		}, []string{
 			`Acme: OWNER done mfa.reset user ann, sessionsEnded "" "2"`,
@@ -569,7 +569,7 @@ func (r *recorder) factorSteps() []step {
 			`Acme: ann done mfa.recover user ann, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a factor removed", func() {
-			r.tokens[r.ann.ID] = r.keep(r.server.token(r.t, r.ann.Email))
+			r.tokens[r.ann.ID] = r.noteSecret(r.server.token(r.t, r.ann.Email))
 			a = r.enrolTOTP(r.t, r.tokens[r.ann.ID])
 			r.newEvents()
 			r.ask("DELETE /api/v2/auth/factors/"+a.id, nil, r.as(r.ann)).ok(204)
@@ -582,7 +582,7 @@ func (r *recorder) factorSteps() []step {
 			begun := r.ask(beginPasskeyLoginPath, nil).ok(200)
 			r.ask(finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
 		}, []string{`-: anonymous refused mfa.refuse user -, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
-		{"a login with the passkey", func() { r.tokens[r.ann.ID] = r.keep(r.signInWithPasskey(r.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
+		{"a login with the passkey", func() { r.tokens[r.ann.ID] = r.noteSecret(r.signInWithPasskey(r.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
 		{"a copy of the passkey", func() {
 			stolen := key.Copy()
 			stolen.Counter--
@@ -597,7 +597,7 @@ func (r *recorder) factorSteps() []step {
 func (r *recorder) passwordSteps() []step {
 	return []step{
 		{"a change with a wrong password", func() {
-			r.ask(changePath, m{"currentPassword": canary("wrong"), "password": r.keep(canary("bob")), "confirmPassword": canary("bob")}, as(r.token)).ok(422)
+			r.ask(changePath, m{"currentPassword": canary("wrong"), "password": r.noteSecret(canary("bob")), "confirmPassword": canary("bob")}, as(r.token)).ok(422)
 		}, []string{
 			`Zeta: bob refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},
@@ -608,13 +608,13 @@ func (r *recorder) passwordSteps() []step {
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.change"`,
 			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"a reset requested", func() { r.code = r.keep(r.forgot(r.t, r.bob.Email)) }, []string{
+		{"a reset requested", func() { r.code = r.noteSecret(r.forgot(r.t, r.bob.Email)) }, []string{
 			"Acme: anonymous done password.forgot user bob",
 		}},
 		{"a password reset", func() {
 			r.signInTo(r.bob, canary("bob"), r.acme)
 			r.signInTo(r.bob, canary("bob"), r.zeta)
-			r.reset(r.t, r.code, r.keep(canary("reset"))).ok(204)
+			r.reset(r.t, r.code, r.noteSecret(canary("reset"))).ok(204)
 		}, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.reset"`,
 			`Zeta: bob done password.reset user bob, sessionsEnded "" "2", userAgent "" "Go-http-client/1.1"`,
@@ -622,8 +622,8 @@ func (r *recorder) passwordSteps() []step {
 		{"an address changed", func() {
 			r.token = r.signInTo(r.bob, canary("reset"), r.zeta)
 			r.ask(emailPath, m{"email": "robert@acme.example"}, as(r.token)).ok(202)
-			r.code = r.keep(r.server.code(r.t, r.bob.Email))
-			r.ask(confirmEmailPath, m{"token": r.keep(r.server.code(r.t, "robert@acme.example"))}).ok(204)
+			r.code = r.noteSecret(r.server.code(r.t, r.bob.Email))
+			r.ask(confirmEmailPath, m{"token": r.noteSecret(r.server.code(r.t, "robert@acme.example"))}).ok(204)
 		}, []string{
 			`Acme: bob done account.email user bob, email "bob@acme.example" "robert@acme.example"`,
 			`Zeta: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
@@ -636,7 +636,7 @@ func (r *recorder) passwordSteps() []step {
 			`Zeta: bob done account.email user bob, email "robert@acme.example" "bob@acme.example", userAgent "" "Go-http-client/1.1", sessionsEnded "" "1"`,
 		}},
 		{"a logout", func() {
-			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
+			r.token = r.noteSecret(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
 			r.ask("POST /api/v2/auth/logout", nil, as(r.token)).ok(204)
 			r.ask("POST /api/v2/auth/logout", nil, as(r.token)).ok(204)
 		}, []string{
@@ -649,7 +649,7 @@ func (r *recorder) passwordSteps() []step {
 func (r *recorder) memberSteps() []step {
 	return []step{
 		{"role, status and name changed", func() {
-			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
+			r.token = r.noteSecret(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
 			r.newEvents()
 			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, r.as(r.ann)).ok(200)
 			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, r.as(r.ann)).ok(200)
@@ -676,8 +676,8 @@ func (r *recorder) erasureSteps() []step {
 		{"an account erased", func() {
 			const eve = "eve@acme.example"
 			r.newInvitation(eve)
-			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.keep(r.server.code(r.t, eve)), "password": password, "confirmPassword": password}).ok(200)
-			r.token = r.keep(r.server.token(r.t, eve))
+			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.noteSecret(r.server.code(r.t, eve)), "password": password, "confirmPassword": password}).ok(200)
+			r.token = r.noteSecret(r.server.token(r.t, eve))
 			r.newEvents()
 			r.ask(erasePath, m{"confirm": eve}, as(r.token)).ok(204)
 		}, []string{
@@ -717,7 +717,7 @@ func (r *recorder) ownerSteps() []step {
 			`Acme: ann done user.remove user bob, email "bob@acme.example" "", name "Bob" "", role "VIEWER" ""`,
 		}},
 		{"a tenant left", func() {
-			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
+			r.token = r.noteSecret(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
 			r.newEvents()
 			r.ask("DELETE /api/v2/auth/memberships/"+r.zeta.ID, nil, as(r.token)).ok(204)
 		}, []string{
@@ -758,7 +758,7 @@ func (r *recorder) tenantSteps() []step {
 			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "4"`,
 		}},
 		{"a request in a closing tenant", func() {
-			r.token = r.keep(r.server.token(r.t, r.owner.Email))
+			r.token = r.noteSecret(r.server.token(r.t, r.owner.Email))
 			if status := r.getStatus(r.t, "/api/v2/users", r.token); status != 403 {
 				r.t.Errorf("answered %d while the tenant is closing", status)
 			}
@@ -794,12 +794,12 @@ func (s *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, n
 func (r *recorder) checkTenantsApart() {
 	r.t.Helper()
 	tenantOf := map[string]string{r.acme.ID: r.acme.ID, r.zeta.ID: r.zeta.ID}
-	for _, e := range r.every {
+	for _, e := range r.events {
 		if e.Action == doorward.SessionOpen {
 			tenantOf[e.Target.ID] = e.Target.TenantID
 		}
 	}
-	for _, e := range r.every {
+	for _, e := range r.events {
 		for _, id := range ids.FindAllString(fmt.Sprintf("%+v", e), -1) {
 			if in, known := tenantOf[id]; known && in != e.Target.TenantID {
 				r.t.Errorf("%s has %s of %s", r.line(e), id, r.name(in))
@@ -812,7 +812,7 @@ func (r *recorder) checkTenantsApart() {
 // requests, except erasures, must have the client's address and the request's id.
 func (r *recorder) checkNoSecrets() {
 	r.t.Helper()
-	for _, e := range r.every {
+	for _, e := range r.events {
 		for _, secret := range r.secrets {
 			if strings.Contains(fmt.Sprintf("%+v", e), secret) {
 				r.t.Errorf("%+v has %q", e, secret)
@@ -829,7 +829,7 @@ func (r *recorder) checkNoSecrets() {
 func (r *recorder) checkAllVerbsRecorded() {
 	r.t.Helper()
 	seen := map[doorward.Action]bool{}
-	for _, e := range r.every {
+	for _, e := range r.events {
 		seen[e.Action] = true
 	}
 	// Operations on a database have their own tests in cmd/doorward/testdata.

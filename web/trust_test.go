@@ -16,8 +16,8 @@ func deviceOf(a answer) string {
 	return pair
 }
 
-// countEvaluated sends guesses with each cookie from one address, and returns for how many the
-// password was checked.
+// countEvaluated sends guesses with each cookie from one address, and returns how many of the
+// passwords were checked.
 func (s *server) countEvaluated(t *testing.T, email string, cookies []string, each int) (n int) {
 	t.Helper()
 	for _, c := range cookies {
@@ -30,11 +30,11 @@ func (s *server) countEvaluated(t *testing.T, email string, cookies []string, ea
 	return n
 }
 
-// stealDevices signs in that many times, as a thief of the password, and returns the device
-// cookies.
-func (s *server) stealDevices(t *testing.T, email string, many int) (cookies []string) {
+// stealDevices signs in as often as count says, as a thief of the password, and returns the
+// device cookies.
+func (s *server) stealDevices(t *testing.T, email string, count int) (cookies []string) {
 	t.Helper()
-	for n := range many {
+	for n := range count {
 		a := s.login(t, email, password, from(fmt.Sprintf("203.0.113.%d", n))).ok(http.StatusOK)
 		if c := deviceOf(a); c != "" {
 			cookies = append(cookies, c)
@@ -71,8 +71,8 @@ func TestTrustEndsWithAReset(t *testing.T) {
 	}, defaultLimits...)
 }
 
-// After a new password a login sends a notice, even if one about this browser, and all ten of
-// the account, were sent on that day.
+// After a new password a login sends a notice, even if the account has already got one about this
+// browser, and all ten that are allowed, on that day.
 func TestNoticeAfterANewPassword(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -107,22 +107,22 @@ func TestTrustInOtherBrowsersEnds(t *testing.T) {
 			ann := d.Tenant(name).Join(strings.ReplaceAll(name, " ", "-")+"@acme.example", "USER")
 			login := d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK)
 			home, stolen := deviceOf(login), d.stealDevices(t, ann.Email, 3)
-			now := end(as(login.text("token")), cookie(home))
-			if a := d.login(t, ann.Email, now, cookie(home), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) != "" {
+			current := end(as(login.text("token")), cookie(home))
+			if a := d.login(t, ann.Email, current, cookie(home), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) != "" {
 				t.Errorf("%s: the browser in use isn't known", name)
 			}
 			for _, c := range stolen {
-				if a := d.login(t, ann.Email, now, cookie(c), from("203.0.113.9")).ok(http.StatusOK); deviceOf(a) == "" {
+				if a := d.login(t, ann.Email, current, cookie(c), from("203.0.113.9")).ok(http.StatusOK); deviceOf(a) == "" {
 					t.Errorf("%s: another browser is still known", name)
 				}
 			}
 
 			// Of two known cookies one may have been planted: neither stays known.
-			a := d.login(t, ann.Email, now, from("192.0.2.7")).ok(http.StatusOK)
+			a := d.login(t, ann.Email, current, from("192.0.2.7")).ok(http.StatusOK)
 			other := deviceOf(a)
 			d.send(t, "DELETE /api/v2/sessions", nil, as(a.text("token")), cookie(other), cookie(home)).ok(http.StatusNoContent)
 			for _, c := range []string{home, other} {
-				if a := d.login(t, ann.Email, now, cookie(c), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) == "" {
+				if a := d.login(t, ann.Email, current, cookie(c), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) == "" {
 					t.Errorf("%s: one of two known cookies is still known", name)
 				}
 			}
@@ -184,8 +184,8 @@ func TestUsedDevicesStay(t *testing.T) {
 	}, defaultLimits...)
 }
 
-// Beside a person's device cookie, in any position, there may be three others, such as those set
-// by a sibling host or of another account on a shared computer: the person's still works.
+// A person's device cookie works beside up to three others, in any order. These may have been set
+// by a sibling host, or for another account on a shared computer.
 func TestSeveralDeviceCookies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -276,8 +276,8 @@ func TestEveryCorrectPasswordClearsTheCounter(t *testing.T) {
 		own := as(ann.Token())
 		passwords := []string{password, "three old paper boats"}
 		for n := range 12 {
-			now, next := passwords[n%2], passwords[(n+1)%2]
-			d.send(t, changePath, m{"currentPassword": now, "password": next, "confirmPassword": next}, own).ok(http.StatusNoContent)
+			current, next := passwords[n%2], passwords[(n+1)%2]
+			d.send(t, changePath, m{"currentPassword": current, "password": next, "confirmPassword": next}, own).ok(http.StatusNoContent)
 		}
 		for range 4 {
 			d.login(t, ann.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")

@@ -26,9 +26,11 @@ const hooksPath = "/api/v2/webhooks"
 // endpoint is a receiver of webhooks, which gives each message the same answer.
 type endpoint struct {
 	*httptest.Server
-	mu     sync.Mutex
-	got    []received
-	status int // of the answer, as header and body are
+	mu  sync.Mutex
+	got []received
+
+	// The answer to each message.
+	status int
 	header http.Header
 	body   string
 }
@@ -56,8 +58,7 @@ func newEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-// setAnswer sets what the endpoint answers from now on. header has names, each followed by its
-// value.
+// setAnswer sets the answer to later messages. header has names, each followed by its value.
 func (e *endpoint) setAnswer(status int, body string, header ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -138,13 +139,13 @@ func verify(t *testing.T, got received, secret, publicKey string) {
 // addresses unless they are asked for.
 func TestWebhook(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		acme, receiver := d.Tenant("Acme"), newEndpoint(t)
 		owner := as(acme.Owner.Token())
-		made := d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)
+		made := d.send(t, "POST "+hooksPath, m{"url": receiver.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)
 		id, secret, public := made.text("webhook.id"), made.text("secret"), made.text("webhook.publicKey")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		waitUntil(t, "the first event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
-		got := to.take()
+		got := receiver.take()
 		if len(got) != 1 {
 			t.Fatalf("%d messages came", len(got))
 		}
@@ -164,7 +165,7 @@ func TestWebhook(t *testing.T) {
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"include": []string{"email"}}, owner).ok(200)
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
 		waitUntil(t, "the second event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
-		if got := to.take(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
+		if got := receiver.take(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
 			t.Errorf("with include email, the messages are %q", got)
 		}
 		d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).is("failingSince", nil)
@@ -188,12 +189,12 @@ func TestWebhook(t *testing.T) {
 // leaves out seq.
 func TestOneJSONOfEvents(t *testing.T) {
 	d := start(t, masterKey(t))
-	acme, to := d.Tenant("Acme"), newEndpoint(t)
+	acme, receiver := d.Tenant("Acme"), newEndpoint(t)
 	owner := as(acme.Owner.Token())
-	d.newHook(t, to.URL, owner, m{"include": []string{"email"}})
+	d.newHook(t, receiver.URL, owner, m{"include": []string{"email"}})
 	d.invite(t, acme.Owner, "bob@acme.example", "USER")
 	var got []received
-	waitUntil(t, "the event is delivered", func() bool { got = append(got, to.take()...); return len(got) == 1 })
+	waitUntil(t, "the event is delivered", func() bool { got = append(got, receiver.take()...); return len(got) == 1 })
 	var sent, line m
 	if err := json.Unmarshal(got[0].body, &sent); err != nil {
 		t.Fatal(err)
@@ -243,18 +244,18 @@ func exportedInvite(t *testing.T, d *server, tenantID string) any {
 	return nil
 }
 
-// TestWebhookSecret: during the grace period a message verifies with both secrets, afterwards it
-// has one signature by a secret. The public key stays.
+// TestWebhookSecret: during the grace period a message verifies with both secrets. After it, the
+// message has one signature by a secret. The public key stays.
 func TestWebhookSecret(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		acme, receiver := d.Tenant("Acme"), newEndpoint(t)
 		owner := as(acme.Owner.Token())
-		id, first := d.newHook(t, to.URL, owner, nil)
+		id, first := d.newHook(t, receiver.URL, owner, nil)
 		public := d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).text("publicKey")
 		second := d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 2}, owner).ok(http.StatusCreated).text("secret")
 		test := func() received {
 			d.send(t, "POST "+hooksPath+"/"+id+"/test", nil, owner).ok(200).is("status", 204.0)
-			return to.take()[0]
+			return receiver.take()[0]
 		}
 		message := test()
 		verify(t, message, first, public)
@@ -268,14 +269,15 @@ func TestWebhookSecret(t *testing.T) {
 	}, masterKey(t))
 }
 
-// TestWebhookRetries: what isn't 2xx is tried again by the schedule, with the same id, and a
-// longer Retry-After is followed; 410 disables; the first KiB of answers is kept.
+// TestWebhookRetries: after an answer other than 2xx a message is sent again by the schedule, with
+// the same id. A longer Retry-After is followed, 410 disables the webhook, and the first KiB of
+// each answer is stored.
 func TestWebhookRetries(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		acme, receiver := d.Tenant("Acme"), newEndpoint(t)
 		owner := as(acme.Owner.Token())
-		id, _ := d.newHook(t, to.URL, owner, nil)
-		to.setAnswer(302, strings.Repeat("x", 2000), "Location", "/elsewhere")
+		id, _ := d.newHook(t, receiver.URL, owner, nil)
+		receiver.setAnswer(302, strings.Repeat("x", 2000), "Location", "/elsewhere")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		last := func() m { return d.deliveriesOf(t, id, "", owner)[0] }
 		attempts := func() []any { return last()["attempts"].([]any) }
@@ -284,24 +286,24 @@ func TestWebhookRetries(t *testing.T) {
 		if first["status"] != 302.0 || len(first["answer"].(string)) != 1024 {
 			t.Errorf("the attempt is %v", first)
 		}
-		if n := len(to.take()); n != 1 {
+		if n := len(receiver.take()); n != 1 {
 			t.Errorf("%d requests, want 1: redirects are not followed", n)
 		}
-		to.setAnswer(503, "", "Retry-After", "7200")
+		receiver.setAnswer(503, "", "Retry-After", "7200")
 		d.Advance(6 * time.Second)
 		waitUntil(t, "the second attempt", func() bool { return len(attempts()) == 2 })
 		next, err := time.Parse(time.RFC3339, last()["nextAt"].(string))
 		if wait := next.Sub(d.Node.App.Now()); err != nil || wait < 2*time.Hour-time.Minute || wait > 2*time.Hour {
 			t.Errorf("the next attempt is in %v", wait)
 		}
-		to.setAnswer(200, "")
+		receiver.setAnswer(200, "")
 		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).ok(http.StatusAccepted)
 		waitUntil(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
-		got := to.take()
+		got := receiver.take()
 		if len(got) != 2 || got[0].header.Get("Webhook-Id") != got[1].header.Get("Webhook-Id") {
 			t.Errorf("%d messages came, want 2 with one id", len(got))
 		}
-		to.setAnswer(410, "")
+		receiver.setAnswer(410, "")
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
 		waitUntil(t, "the webhook is disabled", func() bool {
 			return d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).at("disabledReason") == "gone"
@@ -312,7 +314,7 @@ func TestWebhookRetries(t *testing.T) {
 		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).fails(409, "webhook_disabled")
 		d.send(t, "POST "+hooksPath+"/"+id+"/replay", nil, owner).fails(409, "webhook_disabled")
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"enabled": true}, owner).ok(200).is("disabledReason", nil)
-		to.setAnswer(204, "")
+		receiver.setAnswer(204, "")
 		d.send(t, "POST "+hooksPath+"/"+id+"/replay", m{"events": []string{"user.invite"}}, owner).ok(http.StatusAccepted).is("queued", 2.0)
 		waitUntil(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
 	}, masterKey(t))
@@ -323,21 +325,21 @@ func TestWebhookRetries(t *testing.T) {
 // request's header or, without it, those of the installation.
 func TestWebhooksOfOthers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, zeta, to := d.Tenant("Acme"), d.Tenant("Zeta"), newEndpoint(t)
+		acme, zeta, receiver := d.Tenant("Acme"), d.Tenant("Zeta"), newEndpoint(t)
 		operator := bearer(d.operatorKey(t))
 		service := bearer(d.serviceKey(t, allServicePermissions))
-		id, _ := d.newHook(t, to.URL, as(acme.Owner.Token()), nil)
+		id, _ := d.newHook(t, receiver.URL, as(acme.Owner.Token()), nil)
 		for _, who := range []opt{as(zeta.Owner.Token()), operator, service} {
 			d.send(t, "GET "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
 			d.send(t, "DELETE "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
 		}
 		d.send(t, "GET "+hooksPath+"/"+id, nil, service, inTenant(acme.ID)).ok(200)
-		all, _ := d.newHook(t, to.URL, service, m{"events": []string{"*"}})
+		all, _ := d.newHook(t, receiver.URL, service, m{"events": []string{"*"}})
 		d.send(t, "GET "+hooksPath+"/"+all, nil, operator).ok(200)
 		d.send(t, "GET "+hooksPath+"/"+all, nil, as(acme.Owner.Token())).fails(404, "not_found")
 		d.invite(t, zeta.Owner, "bob@zeta.example", "USER")
 		waitUntil(t, "the installation gets Zeta's event", func() bool {
-			for _, got := range to.take() {
+			for _, got := range receiver.take() {
 				if strings.Contains(string(got.body), `"type":"user.invite"`) && strings.Contains(string(got.body), zeta.ID) {
 					return true
 				}
@@ -348,9 +350,9 @@ func TestWebhooksOfOthers(t *testing.T) {
 			t.Errorf("Acme's webhook got %d events", n)
 		}
 		for range 19 {
-			d.newHook(t, to.URL, as(acme.Owner.Token()), nil)
+			d.newHook(t, receiver.URL, as(acme.Owner.Token()), nil)
 		}
-		d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, as(acme.Owner.Token())).fails(409, "too_many_webhooks")
+		d.send(t, "POST "+hooksPath, m{"url": receiver.URL, "events": []string{"*"}}, as(acme.Owner.Token())).fails(409, "too_many_webhooks")
 	}, masterKey(t))
 }
 
@@ -358,9 +360,9 @@ func TestWebhooksOfOthers(t *testing.T) {
 // freeze itself isn't delivered.
 func TestFrozenTenantGetsNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, to := d.Tenant("Acme"), newEndpoint(t)
-		id, _ := d.newHook(t, to.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
-		to.setAnswer(500, "")
+		acme, receiver := d.Tenant("Acme"), newEndpoint(t)
+		id, _ := d.newHook(t, receiver.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
+		receiver.setAnswer(500, "")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		waitUntil(t, "an attempt fails", func() bool {
 			for _, one := range d.deliveriesOf(t, id, "", as(acme.Owner.Token())) {
@@ -383,19 +385,19 @@ func TestFrozenTenantGetsNothing(t *testing.T) {
 }
 
 func (r *recorder) webhookSteps() []step {
-	to := newEndpoint(r.t)
+	receiver := newEndpoint(r.t)
 	id := ""
 	return []step{
 		{"a webhook", func() {
-			a := r.ask("POST "+hooksPath, m{"url": to.URL + "/in?token=x", "events": []string{"policy.*"}, "about": "Sync"}, r.as(r.ann)).ok(201)
+			a := r.ask("POST "+hooksPath, m{"url": receiver.URL + "/in?token=x", "events": []string{"policy.*"}, "about": "Sync"}, r.as(r.ann)).ok(201)
 			id = a.text("webhook.id")
-			r.keep(a.text("secret"))
+			r.noteSecret(a.text("secret"))
 			r.names[id] = "HOOK"
 		}, []string{
-			`Acme: ann done webhook.create webhook HOOK, url "" "` + to.URL + `/in?…", events "" "policy.*", about "" "Sync", enabled "" "true"`,
+			`Acme: ann done webhook.create webhook HOOK, url "" "` + receiver.URL + `/in?…", events "" "policy.*", about "" "Sync", enabled "" "true"`,
 		}},
 		{"a webhook by a USER", func() {
-			r.ask("POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, r.as(r.bob)).fails(403, "forbidden")
+			r.ask("POST "+hooksPath, m{"url": receiver.URL, "events": []string{"*"}}, r.as(r.bob)).fails(403, "forbidden")
 		}, []string{
 			`Acme: bob refused webhook.manage tenant Acme, reason "" "forbidden"`,
 		}},
@@ -407,7 +409,7 @@ func (r *recorder) webhookSteps() []step {
 			`Acme: ann done webhook.update webhook HOOK, events "policy.*" "role.*", include "" "email"`,
 		}},
 		{"a webhook used", func() {
-			r.keep(r.ask("POST "+hooksPath+"/"+id+"/rotate-secret", m{}, r.as(r.ann)).ok(201).text("secret"))
+			r.noteSecret(r.ask("POST "+hooksPath+"/"+id+"/rotate-secret", m{}, r.as(r.ann)).ok(201).text("secret"))
 			r.ask("POST "+hooksPath+"/"+id+"/test", nil, r.as(r.ann)).ok(200)
 			r.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"webhook.rotate"}}, r.as(r.ann)).ok(200)
 			r.ask("POST "+hooksPath+"/"+id+"/replay", nil, r.as(r.ann)).ok(202).is("queued", 1.0)
@@ -424,7 +426,7 @@ func (r *recorder) webhookSteps() []step {
 		{"a webhook deleted", func() {
 			r.ask("DELETE "+hooksPath+"/"+id, nil, r.as(r.ann)).ok(204)
 		}, []string{
-			`Acme: ann done webhook.delete webhook HOOK, url "` + to.URL + `/in?…" ""`,
+			`Acme: ann done webhook.delete webhook HOOK, url "` + receiver.URL + `/in?…" ""`,
 		}},
 	}
 }

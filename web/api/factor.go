@@ -159,11 +159,11 @@ func (a *api) confirmAndSignIn(ctx context.Context, c *front.Call, in confirmInp
 	if err != nil {
 		return confirmed{}, err
 	}
-	return a.confirmedAndSignedIn(c, outcome, done)
+	return a.completeLogin(c, outcome, done)
 }
 
-// confirmedAndSignedIn is the answer to a first factor that completes a login.
-func (a *api) confirmedAndSignedIn(c *front.Call, outcome login.Outcome, done factor.Confirmed) (confirmed, error) {
+// completeLogin opens the session after a first factor and returns the answer with both.
+func (a *api) completeLogin(c *front.Call, outcome login.Outcome, done factor.Confirmed) (confirmed, error) {
 	s, err := a.signIn(c, outcome)
 	return confirmed{
 		Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes,

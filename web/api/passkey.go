@@ -113,5 +113,5 @@ func (a *api) finishPasskey(ctx context.Context, c *front.Call, in finishPasskey
 	if err != nil {
 		return confirmed{}, err
 	}
-	return a.confirmedAndSignedIn(c, outcome, done)
+	return a.completeLogin(c, outcome, done)
 }

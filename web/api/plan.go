@@ -15,14 +15,14 @@ type planInput struct {
 }
 
 type planView struct {
-	Matrix    []planCell    `json:"matrix" nullable:"false" doc:"Each role of the tenant with each action that roles grant, the changes among them"`
+	Matrix    []planCell    `json:"matrix" nullable:"false" doc:"Each role of the tenant with each action that roles grant, whether or not the text changes it"`
 	Decisions planDecisions `json:"decisions"`
 }
 
 type planCell struct {
 	Role   doorward.Role   `json:"role" example:"USER"`
 	Action doorward.Action `json:"action" example:"message.send"`
-	Was    policy.Outcome  `json:"was" enum:"allowed,refused,conditional" doc:"Under the policies that refuse now. conditional: it depends on who of the role it is, a user or an API key too, or on the request"`
+	Was    policy.Outcome  `json:"was" enum:"allowed,refused,conditional" doc:"Under the policies that refuse now. conditional: it depends on which user or API key with the role asks, or on the request"`
 	Would  policy.Outcome  `json:"would" enum:"allowed,refused,conditional" doc:"Under the text"`
 }
 

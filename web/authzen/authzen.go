@@ -1,9 +1,9 @@
 // Package authzen serves the OpenID AuthZEN Authorization API 1.0: services that enforce
 // decisions themselves ask for them by subject, action and resource.
 //
-// The form of requests and answers is that specification's: unknown names are ignored,
-// any fault of the form is 400, and any visible X-Request-Id is kept. A refusal is 200
-// with a reason; what can't be decided now is 503. docs/authzen.md describes the use.
+// Requests and answers follow that specification: unknown members are ignored, any malformed
+// request is answered 400, and any X-Request-Id of visible characters is returned. A refusal is
+// answered 200 with a reason, and a failure to decide 503. docs/authzen.md describes the use.
 package authzen
 
 import (

@@ -90,12 +90,12 @@ type preset struct {
 // presets returns the links; each keeps the other filters. Days are those of UTC.
 func presets(f filters, now time.Time) (all []preset) {
 	from := f.Get("from")
-	began, err := time.Parse(fieldTime, from)
+	start, err := time.Parse(fieldTime, from)
 	for _, p := range []struct {
 		name, from string
 		current    bool
 	}{
-		{"hour", now.Add(-time.Hour).UTC().Format(fieldTime), err == nil && now.Sub(began) < 65*time.Minute}, // a page may stay open for some minutes
+		{"hour", now.Add(-time.Hour).UTC().Format(fieldTime), err == nil && now.Sub(start) < 65*time.Minute}, // a page may stay open for some minutes
 		{"today", now.UTC().Format(time.DateOnly), false},
 		{"week", now.UTC().AddDate(0, 0, -6).Format(time.DateOnly), false},
 	} {

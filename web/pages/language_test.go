@@ -64,7 +64,8 @@ func TestExamplesInEveryLanguageSendTheSame(t *testing.T) {
 	}
 }
 
-// recorder answers every request, and keeps it for the operation that was announced.
+// recorder answers every request and records it under the operation id that a request to
+// /next/ has announced.
 type recorder struct {
 	mu   sync.Mutex
 	id   string

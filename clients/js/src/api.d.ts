@@ -3200,7 +3200,7 @@ export interface components {
         };
         Plan: {
             decisions: components["schemas"]["PlanDecisions"];
-            /** @description Each role of the tenant with each action that roles grant, the changes among them */
+            /** @description Each role of the tenant with each action that roles grant, whether or not the text changes it */
             matrix: components["schemas"]["PlanCell"][];
         };
         PlanCell: {
@@ -3209,7 +3209,7 @@ export interface components {
             /** @example USER */
             role: string;
             /**
-             * @description Under the policies that refuse now. conditional: it depends on who of the role it is, a user or an API key too, or on the request
+             * @description Under the policies that refuse now. conditional: it depends on which user or API key with the role asks, or on the request
              * @enum {string}
              */
             was: "allowed" | "refused" | "conditional";

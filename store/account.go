@@ -16,7 +16,7 @@ type EmailChange struct {
 	Old, New   string // canonical addresses
 	Generation int64  // of the account when it was requested
 	CreatedAt  time.Time
-	// ConfirmUntil is 1970 until the mail to the new address is made.
+	// ConfirmUntil is the Unix epoch until the mail to the new address is made.
 	ConfirmUntil time.Time
 	ConfirmedAt  *time.Time
 	ReplacedAt   *time.Time // it can't be confirmed any more
@@ -44,8 +44,8 @@ const (
 WHERE l.hash = $1 AND l.retired_at IS NULL AND substr(l.subject_id, 1, 5) = 'undo_'`
 )
 
-// UndoSubject is the subject of the tokens that undo the change. Those that confirm it
-// have its id.
+// UndoSubject is the subject of the tokens that undo the change. The subject of the tokens
+// that confirm it is its id.
 func (c EmailChange) UndoSubject() string { return "undo_" + c.ID }
 
 // EmailChange returns the change, or ErrNone.
@@ -86,7 +86,7 @@ func (tx *Tx) ReplaceEmailChanges(ctx context.Context, userID string) error {
 
 const sqlStartEmailChange = `UPDATE email_changes SET confirm_until = $1 WHERE id = $2 AND confirm_until = 0`
 
-// StartEmailChange sets until when the change can be confirmed, unless that is set already.
+// StartEmailChange sets ConfirmUntil, unless it is already set.
 func (tx *Tx) StartEmailChange(ctx context.Context, id string, until time.Time) error {
 	return tx.run(ctx, sqlStartEmailChange, micros(until), id)
 }
@@ -171,8 +171,8 @@ func (tx *Tx) DeleteOldEmailChanges(ctx context.Context, limit int) (int64, erro
 	return tx.exec(ctx, sqlDeleteOldEmailChanges, micros(tx.Now), limit)
 }
 
-// FormerEmails returns the addresses that the account has had, or was to have, within the
-// time in which changes can be undone.
+// FormerEmails returns the old and new addresses of the account's changes, confirmed or not,
+// except its current address. A change is deleted when it can no longer be undone.
 func (r Reader) FormerEmails(ctx context.Context, a doorward.Account) ([]string, error) {
 	return list(ctx, r, textField, sqlFormerEmails, a.ID, a.Email)
 }

@@ -55,7 +55,7 @@ LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.owner_id 
 	liveAPIKey = `status IN ('active', 'disabled') AND ends_at > $1`
 )
 
-// wordsOf scans a list of values, separated by spaces. joined makes such a text.
+// wordsOf returns a scanner of a list of values separated by spaces, as joined writes it.
 func wordsOf[T any](to *[]T, parse func(string) (T, error)) wordsColumn[T] {
 	return wordsColumn[T]{to, parse}
 }
@@ -65,7 +65,7 @@ type wordsColumn[T any] struct {
 	parse func(string) (T, error)
 }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (w wordsColumn[T]) Scan(v any) error {
 	var text string
 	if err := (nullableText{&text}).Scan(v); err != nil {
@@ -107,7 +107,7 @@ func actionText(a doorward.Action) string { return string(a) }
 // previousEnd scans the end of the previous secret; NULL: there is none.
 type previousEnd struct{ to **doorward.PreviousSecret }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (p previousEnd) Scan(v any) error {
 	if v == nil {
 		*p.to = nil
@@ -120,7 +120,7 @@ func (p previousEnd) Scan(v any) error {
 // previousUse scans the last use of the secret that previousEnd has scanned.
 type previousUse struct{ to **doorward.PreviousSecret }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (p previousUse) Scan(v any) error {
 	if *p.to == nil {
 		return nil
@@ -147,7 +147,7 @@ func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) 
 // APIKeyFilter selects keys; empty fields select all.
 type APIKeyFilter struct {
 	Owner  string                // a user's id
-	Status doorward.APIKeyStatus // at the instant of the query
+	Status doorward.APIKeyStatus // at the time of the query
 	Text   string                // words of the name, without regard to case and accents
 }
 
@@ -167,11 +167,11 @@ var apiKeyPages = newPages(listing[doorward.APIKey]{
 		{name: "expiresAt", column: "k.expires_at", number: func(k doorward.APIKey) int64 { return micros(k.ExpiresAt) }},
 		{name: "lastUsedAt", column: "coalesce(k.last_used_at, 0)", number: func(k doorward.APIKey) int64 { return microsOrNone(k.LastUsedAt) }},
 	},
-	usual: "-createdAt",
+	defaultOrder: "-createdAt",
 })
 
 // APIKeyPage returns keys of the tenant as they are at now, usually the newest first.
-// Errors: validation_failed, of the order.
+// Errors: validation_failed, for an unknown order.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
 	args := []any{micros(now), tenantID, f.Owner, string(f.Status)}
 	return apiKeyPages.read(ctx, r, w, append(args, searched(f.Text)...)...)
@@ -221,8 +221,8 @@ const sqlUpdateAPIKey = `UPDATE api_keys SET name = $3, search = $4, permissions
   ends_at = $10, allowed_ips = $11, per_second = $12, noticed_at = CASE WHEN expires_at <> $8 THEN $1 ELSE noticed_at END, name_key = $13
 WHERE id = $2 AND ` + liveAPIKey
 
-// UpdateAPIKey writes what can be edited, and reports false if the key has ended. If the end
-// changes, notices that are due by then are no longer sent.
+// UpdateAPIKey writes what can be edited, and reports false if the key has ended. If ExpiresAt
+// changes, notices that are already due count as sent.
 func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error) {
 	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
 		return false, err
@@ -249,7 +249,7 @@ const (
 	sqlAPIKeyRotated      = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
 	sqlDeleteEndedSecrets = `DELETE FROM api_key_secrets WHERE ends_at <= $1 AND hash IN (
   SELECT hash FROM api_key_secrets WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
-	endedSecretsAreKeptFor = 30 * 24 * time.Hour
+	endedSecretRetention = 30 * 24 * time.Hour
 )
 
 // RotateAPIKey replaces the current secret, which stays valid until graceEnds, and ends
@@ -290,7 +290,7 @@ func (tx *Tx) endsNow() int64 { return micros(tx.Now.Add(-clockMargin)) }
 // DeleteEndedSecrets deletes secrets that ended 30 days ago or earlier, and returns how many,
 // at most limit. Until then the trail can name the key of an ended secret that is presented.
 func (tx *Tx) DeleteEndedSecrets(ctx context.Context, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)), limit)
+	return tx.exec(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretRetention)), limit)
 }
 
 const sqlRevokeAPIKey = `UPDATE api_keys SET status = 'revoked' WHERE id = $2 AND ` + liveAPIKey
@@ -323,8 +323,8 @@ const sqlTransferAPIKeys = `UPDATE api_keys SET owner_id = $4,
   rotate_by = CASE WHEN rotate_by < $5 THEN rotate_by ELSE $5 END, ends_at = CASE WHEN ends_at < $5 THEN ends_at ELSE $5 END
 WHERE tenant_id = $2 AND owner_id = $3 AND ` + liveAPIKey + ` RETURNING id`
 
-// TransferAPIKeys makes another user the owner of the keys that one owns in the tenant,
-// and returns their ids. They end at rotateBy at the latest, unless they are rotated.
+// TransferAPIKeys transfers the keys that the user from owns in the tenant to the user to, and
+// returns their ids. They end at rotateBy at the latest, unless they are rotated.
 func (tx *Tx) TransferAPIKeys(ctx context.Context, tenantID, from, to string, rotateBy time.Time) ([]string, error) {
 	tx.announce(ChangeUser, from)
 	return tx.sortedIDs(ctx, sqlTransferAPIKeys, micros(tx.Now), tenantID, from, to, micros(rotateBy))
@@ -355,8 +355,8 @@ func (r Reader) APIKeysToExpire(ctx context.Context, now time.Time, limit int) (
 
 const sqlEachLiveAPIKey = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at > $1 ORDER BY k.tenant_id, k.id`
 
-// EachLiveAPIKey calls fn with the keys of all tenants that have not ended at now, until it
-// fails, and returns its error. Their rules are not read.
+// EachLiveAPIKey calls fn with the keys of all tenants that have not ended at now, until fn
+// fails, and returns fn's error. Their rules are not read.
 func (r Reader) EachLiveAPIKey(ctx context.Context, now time.Time, fn func(doorward.APIKey) error) error {
 	return each(ctx, r, apiKeyFields, fn, sqlEachLiveAPIKey, micros(now))
 }
@@ -379,14 +379,14 @@ const (
 WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND ` + noticeDue + `)`
 )
 
-// APIKeysExpiring returns active keys that end within the time after now and whose owner
-// hasn't got the notice for that yet, the earliest end first.
+// APIKeysExpiring returns active keys that end within the duration after now and whose owner
+// hasn't been notified of that yet, the earliest end first.
 func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now time.Time, limit int) ([]doorward.APIKey, error) {
 	return list(ctx, r, apiKeyFields, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
 }
 
-// NoticeAPIKey records that the owner now gets the notice of an end within the time, and
-// reports whether it was due. Due notices for longer times count as sent with it.
+// NoticeAPIKey records that the owner is now notified that the key ends within the duration,
+// and reports whether this notice was due. Due notices for longer durations count as sent, too.
 func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration) (bool, error) {
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }
@@ -420,7 +420,7 @@ func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 const sqlEachAPIKey = selectAPIKey + `WHERE k.tenant_id = $2 ORDER BY k.created_at, k.id`
 
 // EachAPIKey calls fn with the keys of the tenant as they are at now, the oldest first, until
-// it fails, and returns its error.
+// fn fails, and returns fn's error.
 func (r Reader) EachAPIKey(ctx context.Context, tenantID string, now time.Time, fn func(doorward.APIKey) error) error {
 	return each(ctx, r, apiKeyFields, fn, sqlEachAPIKey, micros(now), tenantID)
 }

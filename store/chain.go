@@ -41,10 +41,8 @@ func (c Chain) Genesis() []byte {
 	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), bigEndian(c.Origin))
 }
 
-func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
-
-// Start returns the number before the first event that is kept and has a hash, and the hash
-// that this event covers.
+// Start returns where a verification starts: the number before the first kept event that has
+// a hash, and the hash that this first event covers.
 func (c Chain) Start() (seq int64, hash []byte) {
 	if c.Anchor > c.Origin {
 		return c.Anchor, c.AnchorHash
@@ -213,6 +211,8 @@ func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) er
 	return tx.run(ctx, sqlInsertLink, e.ID, micros(e.At), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
 		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.Times())
 }
+
+func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
 
 const selectChain = `SELECT tenant_id, origin, last, head, anchor, anchor_hash FROM audit_chains `
 

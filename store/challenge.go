@@ -102,8 +102,8 @@ const (
 WHERE id = $1 AND token_hash = $8`
 )
 
-// RenewSession is ProveSession, and replaces the session's token by the one with the hash. It
-// reports false also if the token was replaced at the same time.
+// RenewSession does what ProveSession does, and replaces the session's token by the one with
+// the hash. It also reports false if the token was replaced at the same time.
 func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
 	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
 	if errors.Is(err, ErrNone) {
@@ -150,7 +150,8 @@ func (r Reader) RememberedBrowsers(ctx context.Context, userID string, since tim
 	return list(ctx, r, rememberedFields, sqlRememberedBrowsers, userID, micros(since))
 }
 
-// ForgetBrowsers lets no browser of the account stand in for the factor any more.
+// ForgetBrowsers forgets the account's remembered browsers: none stands in for the second
+// factor any more.
 func (tx *Tx) ForgetBrowsers(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlForgetBrowsers, userID)
 }

@@ -22,7 +22,7 @@ const (
 	ChangeNodes       ChangeKind = "nodes"       // no Subject: a node has joined or left, or was removed; no session ends
 )
 
-// Change tells every node what to remove from memory.
+// Change tells every node what to remove from memory, or what to do.
 type Change struct {
 	Seq     int64 // assigned by writeChanges
 	Kind    ChangeKind

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Clock is the database's clock, by which everything begins and ends on all nodes. It is
-// measured at the start and at each poll of the lease, and runs on this process's monotonic
-// clock in between. While the machine's own clock differs from it by more than
+// Clock is the database's clock, which decides on all nodes what has begun and what has
+// ended. It is measured at the start and at each poll of the lease, and runs on this process's
+// monotonic clock in between. While the machine's own clock differs from it by more than
 // ClockTolerance, nothing that depends on time is decided (see Err).
 type Clock struct {
 	injected doorward.Clock // replaces the database's clock in tests; else nil
@@ -128,9 +128,9 @@ type measurement struct {
 func (c *Clock) apply(r measurement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	drift, was := c.driftOf(r), c.anchor.Load()
+	drift, old := c.driftOf(r), c.anchor.Load()
 	wrong := drift.Abs() > ClockTolerance
-	jump := r.database.Sub(was.at.Add(r.local.Sub(was.local))) // from the time by the old anchor
+	jump := r.database.Sub(old.at.Add(r.local.Sub(old.local))) // from the time by the old anchor
 	if !wrong && jump.Abs() > r.uncertainty+agreement {
 		c.anchor.Store(&anchor{r.database, r.local})
 	}
@@ -167,7 +167,7 @@ func (db *DB) StartClock(ctx context.Context, offset time.Duration) error {
 	}
 	r, err := db.readClock(ctx)
 	if err == nil && offset != r.offset {
-		err = db.moveWithoutNodes(ctx, &r)
+		err = db.applyOwnOffsetIfNoNodes(ctx, &r)
 	}
 	if err == nil {
 		db.clock.begin(r)
@@ -177,8 +177,8 @@ func (db *DB) StartClock(ctx context.Context, offset time.Duration) error {
 
 const sqlCountNodes = `SELECT count(*) FROM nodes`
 
-// moveWithoutNodes applies this process's own offset if no node is registered.
-func (db *DB) moveWithoutNodes(ctx context.Context, r *measurement) error {
+// applyOwnOffsetIfNoNodes applies this process's own offset if no node is registered.
+func (db *DB) applyOwnOffsetIfNoNodes(ctx context.Context, r *measurement) error {
 	nodes, err := one(ctx, db.Read(), countColumn, sqlCountNodes)
 	if err == nil && nodes == 0 {
 		r.database, r.offset = r.database.Add(db.clock.offset-r.offset), db.clock.offset

@@ -29,7 +29,7 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 			}
 		})
 	}
-	flush := func(tx *store.Tx) error { tx.RequestFlush([]byte("tnt_any")); return nil }
+	flush := func(tx *store.Tx) error { tx.RequestFlush([]byte("any hash")); return nil }
 	read := func() error { _, err := db.Read().Vitals(t.Context()); return err }
 	write := func() error { _, err := db.Write(t.Context(), flush); return err }
 	_, pool := store.Pools(db)

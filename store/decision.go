@@ -115,7 +115,7 @@ func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
 // decisionJSON scans the JSON of a decision. Numbers keep all their digits.
 type decisionJSON struct{ to *KeptDecision }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (d decisionJSON) Scan(v any) error {
 	var text []byte
 	switch v := v.(type) {

@@ -141,13 +141,13 @@ func newDeliveryPages(condition string, args int) pages[doorward.WebhookDelivery
 		head: selectDelivery, count: "FROM webhook_deliveries d ",
 		where: "WHERE d.webhook_id = $1" + condition + "\n", args: args,
 		fields: deliveryFields, id: "d.id", idOf: func(d doorward.WebhookDelivery) string { return d.ID },
-		orders: []order[doorward.WebhookDelivery]{{name: "createdAt", column: "d.created_at", number: func(d doorward.WebhookDelivery) int64 { return micros(d.CreatedAt) }}},
-		usual:  "-createdAt",
+		orders:       []order[doorward.WebhookDelivery]{{name: "createdAt", column: "d.created_at", number: func(d doorward.WebhookDelivery) int64 { return micros(d.CreatedAt) }}},
+		defaultOrder: "-createdAt",
 	})
 }
 
 // DeliveryPage returns deliveries of the webhook in a state, or in all for an empty one,
-// usually the newest first. Errors: validation_failed, of the order.
+// usually the newest first. Errors: validation_failed, for an unknown order.
 func (r Reader) DeliveryPage(ctx context.Context, webhookID string, state doorward.DeliveryState, w doorward.Window) (doorward.Page[doorward.WebhookDelivery], error) {
 	if state == "" {
 		return deliveryPages.read(ctx, r, w, webhookID)

@@ -63,10 +63,9 @@ SELECT $1, id, $3, credential_generation FROM users WHERE id = $2
 AND (SELECT count(*) FROM devices d WHERE d.user_id = $2 AND d.credential_generation = users.credential_generation) < $4`
 )
 
-// InsertDevice stores a browser and reports whether it did. An account has at most
-// limit that were made since the instant: one more replaces the oldest that was
-// never used again; if all were used again, it isn't stored. The count is right
-// only under LockAccount.
+// InsertDevice stores a browser and reports whether it did. An account has at most limit
+// browsers made since the instant. One more replaces the oldest that was never used again; if
+// all were used again, it isn't stored. The count is right only under LockAccount.
 func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, limit int, since time.Time) (bool, error) {
 	if err := tx.run(ctx, sqlDeleteUnusedDevices, userID, limit-1, micros(since)); err != nil {
 		return false, err

@@ -56,7 +56,7 @@ const sqlAround = `WITH RECURSIVE b (lo, hi, bound) AS (
   FROM b CROSS JOIN events e WHERE hi - lo > 1 AND e.tenant_id = $1 AND e.seq = (lo + hi) / 2)
 SELECT coalesce(max(lo), 0), coalesce(min(hi), 9223372036854775807) FROM b`
 
-// openRange is a range of numbers between lo and hi, without these.
+// openRange is the range of numbers between lo and hi, both exclusive.
 type openRange struct{ lo, hi int64 }
 
 func openRangeFields(b *openRange) []any { return []any{&b.lo, &b.hi} }

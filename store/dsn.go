@@ -61,14 +61,14 @@ func samePostgres(a, b string) bool {
 
 func checkPostgresDSN(dsn string) error {
 	cfg, err := pgxpool.ParseConfig(dsn)
-	what := "the host contains an @"
+	cause := "the host contains an @"
 	switch {
 	case err != nil:
-		what = reason(dsn, err)
+		cause = reason(dsn, err)
 	case !strings.Contains(cfg.ConnConfig.Host, "@"):
 		return nil
 	}
-	return fmt.Errorf("store: this postgres:// URL can't be read: %s; in user and password write @ as %%40, : as %%3A, / as %%2F, ? as %%3F, # as %%23, %% as %%25", what)
+	return fmt.Errorf("store: this postgres:// URL can't be read: %s; in user and password write @ as %%40, : as %%3A, / as %%2F, ? as %%3F, # as %%23, %% as %%25", cause)
 }
 
 // reason is what pgx's message says between the DSN, which it quotes in backticks, and

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// An erasure removes what is personal about somebody from all tables. DeleteAccount deletes
+// An erasure removes a person's personal data from all tables. DeleteAccount deletes
 // the rows of the account; the methods here remove the person's data from other rows. Rows
 // about something else, such as an event or an answered invitation, stay, with blanks in
 // place of that data.
@@ -30,10 +30,10 @@ func (r Reader) ConfirmedFormerEmails(ctx context.Context, userID string) ([]str
 	return list(ctx, r, textField, sqlConfirmedFormerEmails, userID)
 }
 
-// ForgetRequests deletes the counters of mails to addresses that the account has requested
-// and not confirmed, and that no account has. Other rows about these addresses stay: anybody
-// can request any address.
-func (tx *Tx) ForgetRequests(ctx context.Context, userID string) error {
+// ClearRequestedEmailCounters deletes the counters of mails to addresses that the account has
+// requested and not confirmed, and that no account has. Other rows about these addresses stay:
+// anybody can request any address.
+func (tx *Tx) ClearRequestedEmailCounters(ctx context.Context, userID string) error {
 	emails, err := list(ctx, tx.Reader, textField, sqlRequestedEmails, userID)
 	for _, email := range emails {
 		if err == nil {
@@ -246,7 +246,7 @@ func erasureRecordFields(e *ErasureRecord) []any {
 // read. The chain shows that.
 type lenientChanges struct{ to *[]doorward.Change }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (l lenientChanges) Scan(v any) error {
 	var read []doorward.Change
 	if (jsonColumn[[]doorward.Change]{&read}).Scan(v) == nil {

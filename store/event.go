@@ -50,7 +50,7 @@ func eventFields(e *doorward.Event) []any {
 // jsonColumn scans JSON text; a blanked value leaves the target unchanged.
 type jsonColumn[T any] struct{ to *T }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (j jsonColumn[T]) Scan(v any) error {
 	var text string
 	if err := (nullableText{&text}).Scan(v); err != nil || text == "" {
@@ -136,7 +136,7 @@ func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 	for _, c := range eventConditions {
 		switch {
 		case c.by == by && inRange:
-			within, sorted.of, sorted.value = withinNumbersOf(c.column, c.value), c.column, c.value
+			within, sorted.prefix, sorted.prefixValue = withinNumbersOf(c.column, c.value), c.column, c.value
 		case c.by == by:
 			where += " AND " + c.driving
 		case c.filter != "" && !(c.by == "actor" && by == "address"):
@@ -146,8 +146,8 @@ func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 	return newPages(listing[doorward.Event]{
 		head: selectEvent, count: "FROM events ", where: where + "\n", also: within, args: 10,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
-		orders: []order[doorward.Event]{sorted},
-		usual:  "-at",
+		orders:       []order[doorward.Event]{sorted},
+		defaultOrder: "-at",
 	})
 }
 

@@ -55,30 +55,30 @@ type PageCheck struct {
 
 // CheckPages lets SQLite check the pages, table by table, until all are done, one is
 // damaged or ctx ends. ErrNone for PostgreSQL, which has its own tools.
-func (db *DB) CheckPages(ctx context.Context) (l PageCheck, err error) {
+func (db *DB) CheckPages(ctx context.Context) (check PageCheck, err error) {
 	if db.engine.path == "" {
-		return l, ErrNone
+		return check, ErrNone
 	}
 	names, err := list(ctx, db.Read(), textField, `SELECT name FROM sqlite_master WHERE type = 'table'`)
 	if err != nil {
-		return l, err
+		return check, err
 	}
-	l.Total = len(names)
+	check.Total = len(names)
 	for _, name := range names {
-		err := db.read.QueryRowContext(ctx, `PRAGMA quick_check("`+name+`")`).Scan(&l.Damage)
+		err := db.read.QueryRowContext(ctx, `PRAGMA quick_check("`+name+`")`).Scan(&check.Damage)
 		switch {
 		case ctx.Err() != nil:
-			l.Damage = ""
-			return l, nil
+			check.Damage = ""
+			return check, nil
 		case err != nil:
-			return l, fault(err)
-		case l.Damage != "ok":
-			return l, nil
+			return check, fault(err)
+		case check.Damage != "ok":
+			return check, nil
 		}
-		l.Damage = ""
-		l.Tables++
+		check.Damage = ""
+		check.Tables++
 	}
-	return l, nil
+	return check, nil
 }
 
 // TableRows is how many rows a table has.
@@ -114,21 +114,21 @@ func (db *DB) CheckPooling(ctx context.Context) error {
 	if db.engine.direct == nil {
 		return nil
 	}
-	one, err := db.engine.direct(ctx)
+	first, err := db.engine.direct(ctx)
 	if err != nil {
 		return poolerRefusal(err)
 	}
-	defer one.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing of it is used again
-	pid, err := backendPID(ctx, one)
-	if err != nil || pid == one.PgConn().PID() { // a pooler reports another process id
+	defer first.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
+	pid, err := backendPID(ctx, first)
+	if err != nil || pid == first.PgConn().PID() { // a pooler reports another process id
 		return nil
 	}
-	other, err := db.engine.direct(ctx)
+	second, err := db.engine.direct(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // a pooler that has no second connection while the first is open pools by session
 	}
-	defer other.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
-	if shareBackend(ctx, one, other) {
+	defer second.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
+	if shareBackend(ctx, first, second) {
 		return fault(fmt.Errorf("%w, and reassigns connections between transactions: set pool_mode = session there for this database, or name PostgreSQL itself in --database", ErrPooled))
 	}
 	return nil
@@ -147,18 +147,18 @@ func poolerRefusal(err error) error {
 // shareBackend reports whether two of our connections use the same PostgreSQL backend in
 // turn, which session pooling never does. A busy pooler may assign another backend
 // by chance, so it tries three times.
-func shareBackend(ctx context.Context, one, other *pgx.Conn) bool {
+func shareBackend(ctx context.Context, first, second *pgx.Conn) bool {
 	for range 3 {
-		before, err := backendPID(ctx, one)
+		before, err := backendPID(ctx, first)
 		if err != nil {
 			return false
 		}
-		t, err := other.Begin(ctx)
+		t, err := second.Begin(ctx)
 		if err != nil {
 			return ctx.Err() == nil // a session pooler would let it wait until ctx ends
 		}
 		during, errDuring := backendPID(ctx, t.Conn())
-		after, errAfter := backendPID(ctx, one)
+		after, errAfter := backendPID(ctx, first)
 		_ = t.Rollback(ctx) // it wrote nothing
 		if errDuring == nil && errAfter == nil && (during == before || after != before) {
 			return true

@@ -22,7 +22,7 @@ FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.t
 WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
 
 // EachMember calls fn with the members of the tenant, the oldest membership
-// first, until it fails, and returns its error.
+// first, until fn fails, and returns fn's error.
 func (r Reader) EachMember(ctx context.Context, tenantID string, fn func(Member) error) error {
 	return each(ctx, r, memberFields, fn, sqlEachMember, tenantID)
 }

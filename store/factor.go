@@ -97,7 +97,7 @@ func (tx *Tx) RenameFactor(ctx context.Context, userID, id, name string) (bool, 
 
 const sqlDeleteFactor = `DELETE FROM factors WHERE id = $1 AND user_id = $2`
 
-// DeleteFactor deletes a factor, and reports whether the account had it. Call CountFactors
+// DeleteFactor deletes a factor, and reports whether the account had it. Call UpdateFactorCounts
 // after it.
 func (tx *Tx) DeleteFactor(ctx context.Context, userID, id string) (bool, error) {
 	return tx.affected(ctx, sqlDeleteFactor, id, userID)
@@ -130,20 +130,20 @@ func (tx *Tx) DeleteFactors(ctx context.Context, userID string) error {
 	if err := tx.run(ctx, sqlDeleteRecoveryCodes, userID); err != nil {
 		return err
 	}
-	return tx.CountFactors(ctx, userID)
+	return tx.UpdateFactorCounts(ctx, userID)
 }
 
-const sqlCountFactors = `UPDATE users SET
+const sqlUpdateFactorCounts = `UPDATE users SET
   factors = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL),
   passkeys = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.kind = 'passkey')
 WHERE id = $1`
 
-// CountFactors updates the numbers of factors in the account's row, and makes all nodes read
-// its sessions again. A disabled passkey counts: else the password alone would do for
+// UpdateFactorCounts updates the numbers of factors in the account's row, and makes all nodes
+// read its sessions again. A disabled passkey counts: else the password alone would do for
 // somebody who has copied the passkey.
-func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
+func (tx *Tx) UpdateFactorCounts(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)
-	return tx.run(ctx, sqlCountFactors, userID)
+	return tx.run(ctx, sqlUpdateFactorCounts, userID)
 }
 
 // FactorTotals count the factors of the installation that can be used, and the accounts that
@@ -171,7 +171,7 @@ func (r Reader) CountMembersFactors(ctx context.Context, tenantID string) (Facto
 	return one(ctx, r, fields, sqlCountMembersFactors, tenantID)
 }
 
-// RoleCount is a role and how many have it.
+// RoleCount is a role and how many members have it.
 type RoleCount struct {
 	Role  doorward.Role
 	Count int

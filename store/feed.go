@@ -95,17 +95,17 @@ func (tx *Tx) ExtendFeed(ctx context.Context, epoch string, limit int) (more boo
 	return rows == limit, tx.run(ctx, sqlSetFeedLast, state.last)
 }
 
-// FedEvent is an event and its row in the feed.
-type FedEvent struct {
+// FeedEvent is an event and its row in the feed.
+type FeedEvent struct {
 	doorward.Event
 	Pos int64
 }
 
-func fedFields(e *FedEvent) []any { return append(eventFields(&e.Event), &e.Pos) }
+func feedEventFields(e *FeedEvent) []any { return append(eventFields(&e.Event), &e.Pos) }
 
 // FeedPage is a part of the feed.
 type FeedPage struct {
-	Events []FedEvent
+	Events []FeedEvent
 	End    FeedPosition // of the feed
 	Gone   bool         // events after the position are no longer kept, or it is of another feed
 	Read   int64        // the last row that was read, if there are fewer events than the limit
@@ -148,7 +148,7 @@ func (r Reader) Feed(ctx context.Context, after FeedPosition, limit int) (FeedPa
 	if p.Read = span.last; span.rows < feedRowsAtOnce {
 		p.Read = state.last
 	}
-	p.Events, err = list(ctx, r, fedFields, sqlFeed, after.Pos, p.Read, after.Seq, limit)
+	p.Events, err = list(ctx, r, feedEventFields, sqlFeed, after.Pos, p.Read, after.Seq, limit)
 	return p, err
 }
 

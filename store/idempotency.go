@@ -8,7 +8,7 @@ import (
 )
 
 // How long a row of a call with an Idempotency-Key counts. A mark outlives its request, which
-// has 2.7 s. A client that retries 5 s after a crash no longer meets it.
+// has 2.7 s. A client that retries 5 s after a crash no longer finds it.
 const (
 	callMarkLife   = 4 * time.Second
 	callAnswerLife = 24 * time.Hour

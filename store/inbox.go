@@ -50,7 +50,7 @@ func inboxFields(r *InboxRow) []any {
 // inboxEvent scans the event of a row. If that fails, only this row has a Fault.
 type inboxEvent struct{ of *InboxRow }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (e inboxEvent) Scan(v any) error {
 	var event doorward.Event
 	if e.of.Fault = (jsonColumn[doorward.Event]{&event}).Scan(v); e.of.Fault == nil {

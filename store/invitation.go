@@ -23,7 +23,7 @@ func invitationFields(i *doorward.Invitation) []any {
 // queued.
 type deliveryOrQueued doorward.Delivery
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (d *deliveryOrQueued) Scan(v any) error {
 	s := string(doorward.DeliveryQueued)
 	if v == nil {
@@ -73,7 +73,7 @@ func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 
 // InvitationFilter selects invitations; empty fields select all.
 type InvitationFilter struct {
-	State    doorward.InvitationState // at the instant of the query
+	State    doorward.InvitationState // at the time of the query
 	Delivery doorward.Delivery        // of the newest mail
 	Role     doorward.Role
 	Text     string // words of the address or the name, without regard to case and accents
@@ -101,11 +101,11 @@ var invitationPages = newPages(listing[doorward.Invitation]{
 		{name: "email", column: "i.email_key", key: func(i doorward.Invitation) string { return fold.Key(i.Email) }},
 		{name: "role", column: rankOf("i.role"), number: func(i doorward.Invitation) int64 { return rank(i.Role) }},
 	},
-	usual: "-createdAt",
+	defaultOrder: "-createdAt",
 })
 
 // InvitationPage returns invitations of the tenant as they are at now, usually the newest
-// first. Errors: validation_failed, of the order.
+// first. Errors: validation_failed, for an unknown order.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
 	args := []any{tenantID, string(f.State), micros(now), string(f.Delivery), string(f.Role)}
 	return invitationPages.read(ctx, r, w, append(args, searched(f.Text)...)...)

@@ -13,7 +13,7 @@ type OperatorKey struct {
 	Name      string
 	CreatedAt time.Time
 	ExpiresAt *time.Time        // nil: never
-	May       []doorward.Action // empty: everything
+	May       []doorward.Action // the actions that it may do; empty: all
 }
 
 func operatorKeyFields(k *OperatorKey) []any {

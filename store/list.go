@@ -12,16 +12,16 @@ import (
 
 // listing describes a list that is read in pages, in several orders, forward and back.
 type listing[T any] struct {
-	head   string     // SELECT … FROM, to which where belongs
-	count  string     // FROM of the same rows, without what only columns need
-	where  string     // WHERE with the parameters $1 to $args
-	also   statements // more conditions, for each statement; the total has those of up
-	args   int
-	fields fields[T]
-	id     string // column that decides between equal rows
-	idOf   func(T) string
-	orders []order[T]
-	usual  string // see doorward.Window.Sort
+	head         string     // SELECT … FROM, to which where belongs
+	count        string     // FROM of the same rows, without what only columns need
+	where        string     // WHERE with the parameters $1 to $args
+	also         statements // more conditions, for each statement; the total has those of up
+	args         int
+	fields       fields[T]
+	id           string // column that decides between equal rows
+	idOf         func(T) string
+	orders       []order[T]
+	defaultOrder string // see doorward.Window.Sort
 }
 
 // order is an order that a list can have. Its column holds numbers, or keys of package fold,
@@ -35,16 +35,16 @@ type order[T any] struct {
 	// unique: no two rows of the list have the same value, so the list isn't sorted by the id,
 	// too. For that PostgreSQL would read and sort all rows, where it expects few.
 	unique bool
-	// of is a column that has one value, a parameter, in all rows of the list, and comes
+	// prefix is a column that has one value, a parameter, in all rows of the list, and comes
 	// before column in an index. To sort by both makes SQLite use that index.
-	of, value string
+	prefix, prefixValue string
 }
 
 // columns are what the rows are sorted by, each with a suffix.
 func (o order[T]) columns(id, suffix string) string {
 	all := []string{o.column}
-	if o.of != "" {
-		all = []string{o.of, o.column}
+	if o.prefix != "" {
+		all = []string{o.prefix, o.column}
 	}
 	if !o.unique {
 		all = append(all, id)
@@ -55,8 +55,8 @@ func (o order[T]) columns(id, suffix string) string {
 // position is what the columns are compared with: the parameters from $first on.
 func (o order[T]) position(first int) string {
 	text := fmt.Sprint("$", first)
-	if o.of != "" {
-		text = o.value + ", " + text
+	if o.prefix != "" {
+		text = o.prefixValue + ", " + text
 	}
 	if !o.unique {
 		text += fmt.Sprint(", $", first+1)
@@ -108,6 +108,8 @@ func newPages[T any](l listing[T]) pages[T] {
 	p.total = fmt.Sprintf(countUpTo, l.count, l.where+l.also.up, doorward.MaxTotal+1)
 	everyList = append(everyList, p.total)
 	for _, o := range l.orders {
+		// Both are formats: beyond for the query and > or <, ordered for the direction and the
+		// number of the limit's parameter.
 		beyond := fmt.Sprintf("%%s  AND (%s) %%s (%s) ", o.columns(l.id, ""), o.position(l.args+1))
 		ordered := fmt.Sprintf("ORDER BY %s LIMIT $%%d", o.columns(l.id, "%[1]s"))
 		from, limit := l.head+l.where, l.args+1+o.parameters()
@@ -159,7 +161,7 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 // order returns the order that a window asks for, and whether it is reversed.
 func (p pages[T]) order(sort string) (o order[T], down bool, err error) {
 	if sort == "" {
-		sort = p.usual
+		sort = p.defaultOrder
 	}
 	name, down := strings.CutPrefix(sort, "-")
 	i := slices.IndexFunc(p.orders, func(o order[T]) bool { return o.name == name })
@@ -252,9 +254,9 @@ type unfolded struct{ tenantID, id, email, name string }
 
 func unfoldedFields(u *unfolded) []any { return []any{&u.tenantID, &u.id, &u.email, &u.name} }
 
-// FoldLists makes up to limit rows of each list searchable that are not yet: they were
-// written before migration 0026 or by a node of the previous version. It returns the largest
-// number of rows that it found in one list.
+// FoldLists makes up to limit rows of each list searchable if they aren't yet, because they
+// were written before migration 0026 or by a node of the previous version. It returns the
+// largest number of rows that it found in one list.
 func (tx *Tx) FoldLists(ctx context.Context, limit int) (most int, err error) {
 	for _, l := range []struct {
 		query string

@@ -26,8 +26,8 @@ const (
 	sqlInsertMasterKey = `INSERT INTO master_keys (id, check_value, wrapped, current, created_at) VALUES ($1, $2, $3, TRUE, $4)
 ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, current = TRUE`
 	sqlReplaceMasterKey     = `UPDATE master_keys SET current = FALSE WHERE current AND id = $1`
-	sqlHoldMasterKey        = `UPDATE master_keys SET current = TRUE WHERE current AND id = $1`
-	sqlLockMasterKeys       = `UPDATE master_keys SET current = current`
+	sqlLockMasterKey        = `UPDATE master_keys SET current = TRUE WHERE current AND id = $1`
+	sqlLockAllMasterKeys    = `UPDATE master_keys SET current = current`
 	sqlDropWrappedMasterKey = `UPDATE master_keys SET wrapped = NULL WHERE current AND id = $1`
 	sqlForgetMasterKeys     = `DELETE FROM master_keys WHERE NOT current`
 )
@@ -44,18 +44,18 @@ func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool
 	if err := tx.run(ctx, sqlAdoptMasterKey, id, check, micros(tx.Now)); err != nil {
 		return false, err
 	}
-	return tx.HoldMasterKey(ctx, id)
+	return tx.LockMasterKey(ctx, id)
 }
 
-// HoldMasterKey reports whether the key is the current one, and keeps it so until the
-// transaction ends, so that a rotation finds what the transaction seals.
-func (tx *Tx) HoldMasterKey(ctx context.Context, id string) (bool, error) {
-	return tx.affected(ctx, sqlHoldMasterKey, id)
+// LockMasterKey reports whether the key is the current one, and keeps it current until the
+// transaction ends: a later rotation finds what this transaction seals.
+func (tx *Tx) LockMasterKey(ctx context.Context, id string) (bool, error) {
+	return tx.affected(ctx, sqlLockMasterKey, id)
 }
 
-// LockMasterKeys makes other transactions that call HoldMasterKey or LockMasterKeys wait until
+// LockAllMasterKeys makes other transactions that call LockMasterKey or LockAllMasterKeys wait until
 // this one ends.
-func (tx *Tx) LockMasterKeys(ctx context.Context) error { return tx.run(ctx, sqlLockMasterKeys) }
+func (tx *Tx) LockAllMasterKeys(ctx context.Context) error { return tx.run(ctx, sqlLockAllMasterKeys) }
 
 // ReplaceMasterKey makes next the current key in place of the one with the id. It reports
 // false, and does nothing, unless that is the current one.
@@ -120,8 +120,7 @@ var sealedIn = []sealedColumn{
 func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
 
 // SealedWithOtherKeys returns up to limit values whose header (their first 9 bytes, which name
-// the key) differs from header. It starts behind the value after, or at the beginning if that
-// is zero.
+// the key) differs from header. It continues after the value after; zero: from the beginning.
 func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
 	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
 	for _, c := range sealedIn[first:] {
@@ -129,11 +128,11 @@ func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Se
 			s.Table, s.Column = c.table, c.column
 			return []any{&s.ID, &s.Value}
 		}
-		since := ""
+		afterID := ""
 		if c.isOf(after) {
-			since = after.ID
+			afterID = after.ID
 		}
-		some, err := list(ctx, r, fields, c.find, header, since, limit-len(all))
+		some, err := list(ctx, r, fields, c.find, header, afterID, limit-len(all))
 		if all = append(all, some...); err != nil || len(all) == limit {
 			return all, err
 		}

@@ -54,8 +54,8 @@ func (db *DB) Migrate(ctx context.Context) error {
 	})
 }
 
-// refuseForeign refuses a SQLite database that has tables, but none of migrations. PostgreSQL
-// isn't looked at: there, programs may share a schema.
+// refuseForeign refuses a SQLite database that has tables, but not that of migrations.
+// PostgreSQL databases aren't checked: there, programs may share a schema.
 func (db *DB) refuseForeign(ctx context.Context) error {
 	if db.engine.path == "" {
 		return nil
@@ -118,8 +118,8 @@ const (
 	// lockWithin is how long a migration waits for a lock, while all queries queue
 	// behind it: a fraction of the 2 s in which a check is answered.
 	lockWithin = 300 * time.Millisecond
-	// A migration that did not get its lock is retried every yieldEvery, for yieldFor.
-	yieldEvery, yieldFor = time.Second, time.Minute
+	// A migration that did not get its lock is retried every retryInterval, for retryTimeout.
+	retryInterval, retryTimeout = time.Second, time.Minute
 )
 
 // up applies the missing migrations. The caller has the lock of engine.exclusive: Goose takes
@@ -128,34 +128,34 @@ const (
 // A change to a table waits for its readers, and later queries queue behind it: during a
 // dump of an hour no check could be answered. So the wait is short and is retried.
 func (db *DB) up(ctx context.Context) error {
-	on := db.write
+	pool := db.write
 	if db.engine.migrator != nil {
-		on = db.engine.migrator()
-		defer on.Close()
+		pool = db.engine.migrator()
+		defer pool.Close()
 	}
 	for began := time.Now(); ; {
-		err := upOnce(ctx, db.engine.dialect, on)
+		err := upOnce(ctx, db.engine.dialect, pool)
 		switch {
 		case err == nil || !db.engine.lockTimedOut(err):
 			return fault(err)
-		case time.Since(began) > yieldFor:
-			return fault(fmt.Errorf("another program, such as a backup, has held a table for %v; try again when it is done: %w", yieldFor, err))
+		case time.Since(began) > retryTimeout:
+			return fault(fmt.Errorf("another program, such as a backup, has held a table for %v; try again when it is done: %w", retryTimeout, err))
 		}
 		select {
 		case <-ctx.Done():
 			return fault(ctx.Err())
-		case <-time.After(yieldEvery):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
 // upOnce runs each migration in its own transaction.
-func upOnce(ctx context.Context, dialect database.Dialect, on *sql.DB) error {
+func upOnce(ctx context.Context, dialect database.Dialect, pool *sql.DB) error {
 	files, err := fs.Sub(schemaFiles, "schema")
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(dialect, on, files)
+	p, err := goose.NewProvider(dialect, pool, files)
 	if err != nil {
 		return fmt.Errorf("migrations: %w", err)
 	}

@@ -271,9 +271,9 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 	}
 }
 
-// TestMigrationWaitsWithoutHoldingUp: a dump that reads a table for an hour delays
+// TestWaitingMigrationBlocksNoQuery: a dump that reads a table for an hour delays
 // the migration, but later queries don't wait behind it.
-func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
+func TestWaitingMigrationBlocksNoQuery(t *testing.T) {
 	begin := map[string]string{"sqlite": `UPDATE users SET revision = 1`, "postgres": `SELECT count(*) FROM users`}
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -368,10 +368,10 @@ func TestMigrationsGoForward(t *testing.T) {
 	}
 }
 
-// TestMigrationsLetTheOlderGoOn: the previous version can work beside a
-// migration's changes, or the migration records which binaries can't. Before 0008
-// none could.
-func TestMigrationsLetTheOlderGoOn(t *testing.T) {
+// TestMigrationsAreCompatible: the previous version can work with the schema of each
+// migration, or the migration records which binaries can't. Migrations before 0008 could
+// not record this.
+func TestMigrationsAreCompatible(t *testing.T) {
 	files, err := filepath.Glob("schema/*")
 	ok(t, err)
 	for i, file := range files {
@@ -383,7 +383,7 @@ func TestMigrationsLetTheOlderGoOn(t *testing.T) {
 	}
 }
 
-func TestMigrationsThatBreakTheOlderAreFound(t *testing.T) {
+func TestIncompatibleMigrationsAreFound(t *testing.T) {
 	for text, good := range map[string]bool{
 		"ALTER TABLE users ADD COLUMN nick TEXT":                                                                         true,
 		"ALTER TABLE users ADD COLUMN nick TEXT NOT NULL DEFAULT ''":                                                     true,

@@ -22,20 +22,20 @@ func (r Reader) CountMembers(ctx context.Context, tenantID string) ([]MemberCoun
 	return list(ctx, r, fields, sqlCountMembers, tenantID)
 }
 
-// Waiting counts invitations that can be accepted.
-type Waiting struct {
+// PendingInvitations counts invitations that can be accepted.
+type PendingInvitations struct {
 	Pending int64
 	Failed  int64 // those of them whose newest mail could not be delivered
 }
 
-const sqlWaiting = `SELECT count(*), coalesce(sum(CASE WHEN 'failed' =
+const sqlCountPendingInvitations = `SELECT count(*), coalesce(sum(CASE WHEN 'failed' =
   (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1) THEN 1 ELSE 0 END), 0)
 FROM invitations i WHERE i.tenant_id = $1 AND i.state = 'PENDING' AND i.expires_at > $2`
 
-// WaitingInvitations counts the tenant's invitations that can be accepted at now.
-func (r Reader) WaitingInvitations(ctx context.Context, tenantID string, now time.Time) (Waiting, error) {
-	fields := func(w *Waiting) []any { return []any{&w.Pending, &w.Failed} }
-	return one(ctx, r, fields, sqlWaiting, tenantID, micros(now))
+// CountPendingInvitations counts the tenant's invitations that can be accepted at now.
+func (r Reader) CountPendingInvitations(ctx context.Context, tenantID string, now time.Time) (PendingInvitations, error) {
+	fields := func(w *PendingInvitations) []any { return []any{&w.Pending, &w.Failed} }
+	return one(ctx, r, fields, sqlCountPendingInvitations, tenantID, micros(now))
 }
 
 const sqlCountInvitationsBy = `SELECT count(*) FROM invitations

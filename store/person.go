@@ -19,7 +19,7 @@ func (r Reader) OwnedAPIKeys(ctx context.Context, userID string, now time.Time) 
 	return list(ctx, r, apiKeyFields, sqlOwnedAPIKeys, micros(now), userID)
 }
 
-// The address of an account may have been another one when it accepted.
+// An account may have had another address when it accepted an invitation.
 const acceptedBy = `(SELECT target_id FROM events WHERE actor_id = $1 AND action = 'invitation.accept' AND outcome = 'done')`
 
 // With OR in place of UNION, PostgreSQL would read all invitations.
@@ -74,7 +74,7 @@ func (r Reader) DecisionsBy(ctx context.Context, userID string, limit int) ([]Ke
 // Browser is a known browser of an account.
 type Browser struct {
 	CreatedAt time.Time
-	UsedAt    time.Time // the last use, to the day; 1970: it was not used again
+	UsedAt    time.Time // the last use, to the day; the Unix epoch: it was not used again
 	SecondAt  time.Time // see KnownDevice; IP and UserAgent are of that instant
 	IP        string
 	UserAgent string

@@ -28,22 +28,22 @@ type PolicyVersion struct {
 	ConfirmUntil *time.Time
 	CreatedAt    time.Time
 	CreatedBy    string // id of a user
-	// Enforced is, for a version that observes, the number of the version that refuses while
-	// this one holds; 0 for none.
+	// Enforced is set if the mode is PolicyObserves: the number of the version that refuses
+	// while this one is in force; 0 for none.
 	Enforced int64
 }
 
-// Policies are the versions of a tenant's policies that can hold. Without any, both are
-// nil.
+// Policies are the versions of a tenant's policies that can be in force. If there are none,
+// Latest and Confirmed are nil.
 type Policies struct {
 	Latest *PolicyVersion
 	// Confirmed is the last version that needs no confirmation, or has it; may be Latest.
 	Confirmed *PolicyVersion
-	// Enforced are the versions that refuse while one of these two observes, by number.
+	// Enforced are the versions that refuse while Latest or Confirmed observes, by number.
 	Enforced map[int64]*PolicyVersion
 }
 
-// Refusing is the version that refuses while v holds; nil for none.
+// Refusing returns the version that refuses while v is in force; nil for none.
 func (p Policies) Refusing(v *PolicyVersion) *PolicyVersion {
 	switch {
 	case v == nil || v.Mode == PolicyEnforces:
@@ -54,7 +54,7 @@ func (p Policies) Refusing(v *PolicyVersion) *PolicyVersion {
 	return nil // a mode of a newer version of Doorward
 }
 
-// At is the version that holds at an instant; nil for none.
+// At returns the version that is in force at now; nil for none.
 func (p Policies) At(now time.Time) *PolicyVersion {
 	if p.Latest == nil || p.Latest.ConfirmUntil == nil || now.Before(*p.Latest.ConfirmUntil) {
 		return p.Latest
@@ -73,7 +73,7 @@ const (
 	sqlConfirmedPolicy = selectPolicy + `WHERE tenant_id = $1 AND confirm_until IS NULL ORDER BY version DESC LIMIT 1`
 )
 
-// Policies returns the versions of the tenant's policies that can hold.
+// Policies returns the versions of the tenant's policies that can be in force.
 func (r Reader) Policies(ctx context.Context, tenantID string) (p Policies, err error) {
 	if p.Latest, err = r.onePolicy(ctx, sqlLatestPolicy, tenantID); err != nil || p.Latest == nil {
 		return p, err
@@ -102,7 +102,7 @@ func (r Reader) onePolicy(ctx context.Context, query, tenantID string) (*PolicyV
 	return &v, err
 }
 
-// The versions that can hold are the latest, the latest that needs no confirmation, and
+// The versions that can be in force are the latest, the latest that needs no confirmation, and
 // those that refuse while one of these observes.
 const (
 	latestPolicies = `(h.version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = h.tenant_id)
@@ -111,8 +111,8 @@ const (
   WHERE h.tenant_id = p.tenant_id AND (h.version = p.version OR h.enforced = p.version) AND ` + latestPolicies + `) ORDER BY tenant_id, version`
 )
 
-// EachPolicy calls fn with the versions of all tenants' policies that can hold, until it
-// fails, and returns its error.
+// EachPolicy calls fn with the versions of all tenants' policies that can be in force, until
+// fn fails, and returns fn's error.
 func (r Reader) EachPolicy(ctx context.Context, fn func(PolicyVersion) error) error {
 	return each(ctx, r, policyFields, fn, sqlEachPolicy)
 }
@@ -135,11 +135,11 @@ var policyPages = newPages(listing[PolicyVersion]{
 	orders: []order[PolicyVersion]{
 		{name: "version", column: "version", number: func(v PolicyVersion) int64 { return v.Version }},
 	},
-	usual: "-version",
+	defaultOrder: "-version",
 })
 
 // PolicyPage returns versions of the tenant's policies, usually the newest first. Errors:
-// validation_failed, of the order.
+// validation_failed, for an unknown order.
 func (r Reader) PolicyPage(ctx context.Context, tenantID string, w doorward.Window) (doorward.Page[PolicyVersion], error) {
 	return policyPages.read(ctx, r, w, tenantID)
 }
@@ -147,7 +147,7 @@ func (r Reader) PolicyPage(ctx context.Context, tenantID string, w doorward.Wind
 const sqlInsertPolicy = `INSERT INTO policies (tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-// InsertPolicy adds the next version, which holds from the commit on. The tenant must be
+// InsertPolicy adds the next version, which is in force from the commit on. The tenant must be
 // locked.
 func (tx *Tx) InsertPolicy(ctx context.Context, v PolicyVersion) error {
 	err := tx.run(ctx, sqlInsertPolicy, v.TenantID, v.Version, v.Text, string(v.Mode), nullableMicros(v.ConfirmUntil), micros(v.CreatedAt), v.CreatedBy, v.Enforced)

@@ -174,8 +174,8 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Se
 		return fault(err)
 	}
 	own := conn.Hijack()
-	defer own.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing of it is used again
-	err = within(ctx, listenAnswer, func(ctx context.Context) error {
+	defer own.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
+	err = withTimeout(ctx, listenAnswer, func(ctx context.Context) error {
 		_, err := own.Exec(ctx, `LISTEN doorward_change`)
 		return err
 	})
@@ -194,7 +194,7 @@ const (
 
 // waitForNotification waits for one notification, or pings after a silence.
 func waitForNotification(ctx context.Context, own *pgx.Conn, wake func()) error {
-	err := within(ctx, listenSilence, func(ctx context.Context) error {
+	err := withTimeout(ctx, listenSilence, func(ctx context.Context) error {
 		_, err := own.WaitForNotification(ctx)
 		return err
 	})
@@ -202,13 +202,13 @@ func waitForNotification(ctx context.Context, own *pgx.Conn, wake func()) error 
 		wake()
 	}
 	if err != nil && ctx.Err() == nil && pgconn.Timeout(err) {
-		return within(ctx, listenAnswer, own.Ping)
+		return withTimeout(ctx, listenAnswer, own.Ping)
 	}
 	return err
 }
 
-func within(ctx context.Context, d time.Duration, do func(context.Context) error) error {
+func withTimeout(ctx context.Context, d time.Duration, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	return do(ctx)
+	return fn(ctx)
 }

@@ -18,7 +18,7 @@ func abort(code string) string {
 }
 
 // TestAbortedTransactionsRunAgain: a transaction that was aborted because of another one runs
-// again from the start, with another instant, four times at most.
+// again from the start, with another instant. It runs at most four times.
 func TestAbortedTransactionsRunAgain(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), func() time.Time { now = now.Add(time.Second); return now })
@@ -58,9 +58,9 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 	}
 }
 
-// TestSpoiltTransactionIsNoCommit: PostgreSQL rolls back the transaction of a
+// TestFailedTransactionIsNotCommitted: PostgreSQL rolls back the transaction of a
 // function that ignores a fault. Write must return an error then.
-func TestSpoiltTransactionIsNoCommit(t *testing.T) {
+func TestFailedTransactionIsNotCommitted(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	_, err := db.Write(t.Context(), func(tx *store.Tx) error {
 		ok(t, tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}))

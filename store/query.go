@@ -103,7 +103,7 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 // storedTime scans a stored time.
 type storedTime time.Time
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (i *storedTime) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
@@ -116,7 +116,7 @@ func (i *storedTime) Scan(v any) error {
 // nullableTime scans an instant that may be absent.
 type nullableTime struct{ to **time.Time }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (m nullableTime) Scan(v any) error {
 	if v == nil {
 		*m.to = nil
@@ -134,7 +134,7 @@ func (m nullableTime) Scan(v any) error {
 // optionalTime scans an instant that may be absent, as NULL or 0, as the zero Time.
 type optionalTime struct{ to *time.Time }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (o optionalTime) Scan(v any) error {
 	*o.to = time.Time{}
 	if n, ok := v.(int64); v == nil || ok && n == 0 {
@@ -167,8 +167,8 @@ func nullable(s string) any {
 	return s
 }
 
-// storable makes any bytes text that both databases accept: PostgreSQL refuses NUL
-// and invalid UTF-8.
+// storable turns any bytes into text that both databases accept: PostgreSQL refuses NUL and
+// invalid UTF-8.
 func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
@@ -176,7 +176,7 @@ func storable(s string) string {
 // nullableText scans a text that may be absent, as empty.
 type nullableText struct{ to *string }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (t nullableText) Scan(v any) error {
 	var s sql.NullString
 	err := s.Scan(v)

@@ -63,7 +63,7 @@ func (tx *Tx) NoteBackup(ctx context.Context, destination string) error {
 
 const sqlNewestEvent = `SELECT coalesce(max(at), 0) FROM events`
 
-// NewestEvent is the time of the newest event, 1970 without any.
+// NewestEvent is the time of the newest event, the Unix epoch without any.
 func (r Reader) NewestEvent(ctx context.Context) (time.Time, error) {
 	at, err := one(ctx, r, func(i *storedTime) []any { return []any{i} }, sqlNewestEvent)
 	return time.Time(at), err

@@ -33,22 +33,22 @@ func builtinOnly(s RulesSource) (*doorward.Rules, error) {
 // rulesCache keeps compiled rules. The content of a version never changes, and each row that
 // is read names its version, so an entry can't be stale.
 type rulesCache struct {
-	compile CompileRules
-	mu      sync.RWMutex
-	of      map[string]*doorward.Rules // by tenant; "" for tenants without rules of their own
+	compile  CompileRules
+	mu       sync.RWMutex
+	byTenant map[string]*doorward.Rules // "" for tenants without rules of their own
 }
 
 // maxCachedRules bounds the memory for tenants with rules of their own.
 const maxCachedRules = 10_000
 
 func newRulesCache() *rulesCache {
-	return &rulesCache{compile: builtinOnly, of: map[string]*doorward.Rules{}}
+	return &rulesCache{compile: builtinOnly, byTenant: map[string]*doorward.Rules{}}
 }
 
 func (c *rulesCache) get(tenantID string, v doorward.RulesVersion) *doorward.Rules {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if r := c.of[cacheKeyOf(tenantID, v)]; r != nil && r.Version == v {
+	if r := c.byTenant[cacheKeyOf(tenantID, v)]; r != nil && r.Version == v {
 		return r
 	}
 	return nil
@@ -57,13 +57,13 @@ func (c *rulesCache) get(tenantID string, v doorward.RulesVersion) *doorward.Rul
 func (c *rulesCache) put(tenantID string, r *doorward.Rules) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.of) >= maxCachedRules {
-		for some := range c.of {
-			delete(c.of, some)
+	if len(c.byTenant) >= maxCachedRules {
+		for some := range c.byTenant {
+			delete(c.byTenant, some)
 			break
 		}
 	}
-	c.of[cacheKeyOf(tenantID, r.Version)] = r
+	c.byTenant[cacheKeyOf(tenantID, r.Version)] = r
 }
 
 // cacheKeyOf returns the key of the cache. All tenants without rules of their own share one entry.
@@ -94,7 +94,7 @@ type revision struct {
 	field func(*doorward.RulesVersion) *int64
 }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (s revision) Scan(v any) error {
 	var n sql.NullInt64
 	if err := n.Scan(v); err != nil || n.Int64 == 0 {
@@ -167,8 +167,8 @@ func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVe
 	return nil, doorward.Unavailable(errors.New("store: the rules of a tenant changed during each of several reads"))
 }
 
-// Rules returns the rules of a tenant as they are now, for an empty id those of the model
-// alone; nil stands for the built-in model alone. Errors: unavailable.
+// Rules returns the current rules of a tenant; for an empty id those of the model, without
+// roles and policies. nil stands for the built-in model alone. Errors: unavailable.
 func (r Reader) Rules(ctx context.Context, tenantID string) (*doorward.Rules, error) {
 	v, err := r.RulesVersion(ctx, tenantID)
 	if err != nil || v == (doorward.RulesVersion{}) {
@@ -228,8 +228,8 @@ func roleOfTenantFields(r *RoleOfTenant) []any {
 
 const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM roles ORDER BY tenant_id, created_at, id`
 
-// EachCustomRole calls fn with the custom roles of all tenants, until it fails, and
-// returns its error.
+// EachCustomRole calls fn with the custom roles of all tenants, until fn fails, and
+// returns fn's error.
 func (r Reader) EachCustomRole(ctx context.Context, fn func(RoleOfTenant) error) error {
 	return each(ctx, r, roleOfTenantFields, fn, sqlEachCustomRole)
 }
@@ -315,8 +315,8 @@ func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.R
 	return nil
 }
 
-// HasRole reports whether there is such a role in the tenant. Under the lock on the
-// tenant that stays so until the commit.
+// HasRole reports whether there is such a role in the tenant. Under the tenant's lock the
+// answer is valid until the commit.
 func (r Reader) HasRole(ctx context.Context, tenantID string, role doorward.Role) (bool, error) {
 	if role.IsBuiltIn() {
 		return true, nil

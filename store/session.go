@@ -269,14 +269,14 @@ func (tx *Tx) DeleteAllSessions(ctx context.Context, life SessionLifetime) (int6
 // endSessions deletes sessions and counts those that had not expired. Of two concurrent
 // calls each counts only the rows that its own statement deleted. The caller
 // announces one change for all.
-func (tx *Tx) endSessions(ctx context.Context, life SessionLifetime, query string, of ...any) (n int64, err error) {
+func (tx *Tx) endSessions(ctx context.Context, life SessionLifetime, query string, own ...any) (n int64, err error) {
 	count := func(live bool) error {
 		if live {
 			n++
 		}
 		return nil
 	}
-	err = each(ctx, tx.Reader, func(live *bool) []any { return []any{live} }, count, query, life.args(tx.Now, of...)...)
+	err = each(ctx, tx.Reader, func(live *bool) []any { return []any{live} }, count, query, life.args(tx.Now, own...)...)
 	return n, err
 }
 
@@ -364,10 +364,10 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
   SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
 RETURNING tenant_id`
 
-// DeleteOldestSessions keeps that many sessions of the user: the one being opened and the
-// newest others. It ends the rest, and returns how many, by tenant. The one being opened
-// needn't be the newest: it may continue an older login, and the node's clock may lag. The
-// count is right only under LockAccount.
+// DeleteOldestSessions ends all sessions of the user except the one being opened and the
+// newest others, keep in all. It returns how many it has ended, by tenant. The one being
+// opened needn't be the newest: it may continue an older login, and the node's clock may lag.
+// The count is right only under LockAccount.
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }

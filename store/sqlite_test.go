@@ -62,7 +62,8 @@ func TestSQLiteIsSafe(t *testing.T) {
 	}
 }
 
-// TestReadersCantWrite, whatever they run. They see at once what was committed.
+// TestReadersCantWrite: readers can't write, whatever they run, and see at once what was
+// committed.
 func TestReadersCantWrite(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now)
 	write, read := store.Pools(db)

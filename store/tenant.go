@@ -41,7 +41,7 @@ FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 // nullableDuration scans a length of time that may be absent, as 0.
 type nullableDuration struct{ to *time.Duration }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (s nullableDuration) Scan(v any) error {
 	var n sql.NullInt64
 	err := n.Scan(v)
@@ -52,7 +52,7 @@ func (s nullableDuration) Scan(v any) error {
 // nullableInt scans a number that may be absent, as 0.
 type nullableInt struct{ to *int }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (n nullableInt) Scan(v any) error {
 	var x sql.NullInt64
 	err := x.Scan(v)
@@ -63,7 +63,7 @@ func (n nullableInt) Scan(v any) error {
 // words scans words separated by spaces.
 type words []string
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (w *words) Scan(v any) error {
 	var text string
 	err := nullableText{&text}.Scan(v)
@@ -77,7 +77,7 @@ func (w *words) Scan(v any) error {
 // roleWords scans roles separated by spaces.
 type roleWords struct{ to *[]doorward.Role }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (r roleWords) Scan(v any) error {
 	var names words
 	err := names.Scan(v)
@@ -91,7 +91,7 @@ func (r roleWords) Scan(v any) error {
 // minutes scans a length of time in minutes.
 type minutes struct{ to *time.Duration }
 
-// Scan is for database/sql.
+// Scan implements sql.Scanner.
 func (m minutes) Scan(v any) error {
 	var n int
 	err := nullableInt{&n}.Scan(v)
@@ -126,11 +126,11 @@ var tenantPages = newPages(listing[doorward.Tenant]{
 		{name: "createdAt", column: "t.created_at", number: func(t doorward.Tenant) int64 { return micros(t.CreatedAt) }},
 		{name: "name", column: "t.name_key", key: func(t doorward.Tenant) string { return fold.Key(t.Name) }},
 	},
-	usual: "createdAt",
+	defaultOrder: "createdAt",
 })
 
-// TenantPage returns tenants, usually the oldest first; unless only is empty, those with its
-// ids. Errors: validation_failed, of the order.
+// TenantPage returns tenants, usually the oldest first: all, or those with the ids in only.
+// Errors: validation_failed, for an unknown order.
 func (r Reader) TenantPage(ctx context.Context, only []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
 	ids := ""
 	for _, id := range only {

@@ -9,7 +9,7 @@ import (
 type Throttle struct {
 	Hits  int
 	Since time.Time // when the counting began
-	Until time.Time // no attempt is evaluated before; 1970 without a delay
+	Until time.Time // no attempt is evaluated before; the Unix epoch without a delay
 }
 
 func throttleFields(t *Throttle) []any {
@@ -39,7 +39,7 @@ func (tx *Tx) HitThrottle(ctx context.Context, bucket string, window time.Durati
 
 const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END WHERE bucket = $2`
 
-// DelayThrottle sets until when attempts of the bucket are refused.
+// DelayThrottle sets the time until which attempts of the bucket are refused.
 func (tx *Tx) DelayThrottle(ctx context.Context, bucket string, until time.Time) error {
 	return tx.run(ctx, sqlDelayThrottle, micros(until), bucket)
 }

@@ -160,7 +160,7 @@ var userPages = newPages(listing[doorward.User]{
 		}},
 		{name: "lastLoginAt", column: "coalesce(m.last_login_at, 0)", number: func(u doorward.User) int64 { return microsOrNone(u.LastLoginAt) }},
 	},
-	usual: "createdAt",
+	defaultOrder: "createdAt",
 })
 
 // rankOf is an expression for the rank of the role in a column; custom roles have 0.
@@ -175,7 +175,7 @@ func rankOf(column string) string {
 func rank(role doorward.Role) int64 { return int64(slices.Index(doorward.Roles, role) + 1) }
 
 // UserPage returns members of the tenant, usually the oldest membership first. Errors:
-// validation_failed, of the order.
+// validation_failed, for an unknown order.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
 	return userPages.read(ctx, r, w, append([]any{tenantID, string(f.Role), string(f.Status), f.Factor}, searched(f.Text)...)...)
 }

@@ -10,11 +10,11 @@ type Vitals struct {
 	Position    int64 // the number of the newest change
 	Nodes       int   // registered, including killed ones for a while
 	MailsQueued int
-	OldestMail  time.Time // when the oldest queued mail was queued; 1970 without any
+	OldestMail  time.Time // when the oldest queued mail was queued; the Unix epoch without any
 	InboxRows   int       // all, due or not
-	InboxDue    time.Time // when the oldest row was due; 1970 without any
+	InboxDue    time.Time // when the oldest row was due; the Unix epoch without any
 	InboxAside  int       // rows that could not be recorded and are retried later
-	LastBackup  time.Time // when the newest backup was completed; 1970 without any
+	LastBackup  time.Time // when the newest backup was completed; the Unix epoch without any
 	Deliveries  int64     // pending deliveries to webhooks
 	Paused      int       // 1 while changes are paused, else 0
 }

@@ -51,11 +51,11 @@ var webhookPages = newPages(listing[doorward.Webhook]{
 	orders: []order[doorward.Webhook]{
 		{name: "createdAt", column: "created_at", number: func(w doorward.Webhook) int64 { return micros(w.CreatedAt) }},
 	},
-	usual: "-createdAt",
+	defaultOrder: "-createdAt",
 })
 
 // WebhookPage returns webhooks of the tenant, usually the newest first. The empty tenant is
-// the installation. Errors: validation_failed, of the order.
+// the installation. Errors: validation_failed, for an unknown order.
 func (r Reader) WebhookPage(ctx context.Context, tenantID string, w doorward.Window) (doorward.Page[doorward.Webhook], error) {
 	return webhookPages.read(ctx, r, w, tenantID)
 }
@@ -212,7 +212,7 @@ func (tx *Tx) NoticeWebhook(ctx context.Context, id string, notice int, since ti
 
 const sqlEachWebhook = selectWebhook + `WHERE tenant_id = $1 ORDER BY created_at, id`
 
-// EachWebhook calls fn with the webhooks of a tenant until it fails, and returns its error.
+// EachWebhook calls fn with the webhooks of a tenant until fn fails, and returns fn's error.
 func (r Reader) EachWebhook(ctx context.Context, tenantID string, fn func(doorward.Webhook) error) error {
 	return each(ctx, r, webhookFields, fn, sqlEachWebhook, tenantID)
 }

@@ -184,7 +184,7 @@ func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 // afterChange must follow each change of an account's factors: it announces their number to all
 // nodes, and ends challenges and browsers that stand in for one. It returns the number.
 func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
-	if err := tx.CountFactors(ctx, userID); err != nil {
+	if err := tx.UpdateFactorCounts(ctx, userID); err != nil {
 		return 0, err
 	}
 	if err := tx.EndChallenges(ctx, userID); err != nil {

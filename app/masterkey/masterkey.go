@@ -213,7 +213,7 @@ func (k *Keys) hold(ctx context.Context, tx *store.Tx) (seal.Key, error) {
 	}
 	for range sealTries {
 		for _, key := range k.ring.Keys() {
-			isCurrent, err := tx.HoldMasterKey(ctx, key.ID().String())
+			isCurrent, err := tx.LockMasterKey(ctx, key.ID().String())
 			if err != nil || isCurrent {
 				return key, err
 			}

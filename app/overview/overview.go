@@ -101,7 +101,7 @@ func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) erro
 }
 
 func (o *Overviews) invitations(ctx context.Context, tenantID string, t *Tenant) error {
-	w, err := o.db.Read().WaitingInvitations(ctx, tenantID, o.db.Now())
+	w, err := o.db.Read().CountPendingInvitations(ctx, tenantID, o.db.Now())
 	t.Pending, t.Failed = int(w.Pending), int(w.Failed)
 	return err
 }

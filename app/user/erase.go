@@ -220,7 +220,7 @@ func (e *erasing) delete() error {
 	if err := e.blankInvitations(append([]string{e.account.Email}, former...)); err != nil {
 		return err
 	}
-	if err := e.tx.ForgetRequests(e.ctx, e.account.ID); err != nil {
+	if err := e.tx.ClearRequestedEmailCounters(e.ctx, e.account.ID); err != nil {
 		return err
 	}
 	if err := e.tx.DeleteAccount(e.ctx, e.account); err != nil {

@@ -123,7 +123,7 @@ func lock(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if tenantID != "" {
 		return nil
 	}
-	return tx.LockMasterKeys(ctx)
+	return tx.LockAllMasterKeys(ctx)
 }
 
 // change runs write on a webhook that the caller manages, read again under lock. Errors:

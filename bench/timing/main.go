@@ -158,7 +158,7 @@ func insert(ctx context.Context, tx *store.Tx, tenantID, email, hash string, has
 		if _, err := tx.InsertFactor(ctx, store.Factor{Factor: f, SeedSealed: make([]byte, 60)}); err != nil {
 			return err
 		}
-		if err := tx.CountFactors(ctx, id); err != nil {
+		if err := tx.UpdateFactorCounts(ctx, id); err != nil {
 			return err
 		}
 	}

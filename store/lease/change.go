@@ -68,7 +68,7 @@ func readHistory(ctx context.Context, r store.Reader, seq int64, limit int) (his
 // after returns the changes that follow a position, and whether they follow it without a
 // gap: some may be deleted already, or the database may have another history than when
 // the position was read. A position whose instant is 0 is compared only by number.
-func (h history) after(position loggedChange, limit int) (news []store.Change, complete bool) {
+func (h history) after(position loggedChange, limit int) (newer []store.Change, complete bool) {
 	all := h.changes
 	if len(all) > 0 && all[0].Seq == position.Seq {
 		if position.at != 0 && position != all[0] {
@@ -81,9 +81,9 @@ func (h history) after(position loggedChange, limit int) (news []store.Change, c
 		if next++; change.Seq != next {
 			return nil, false
 		}
-		news = append(news, change.Change)
+		newer = append(newer, change.Change)
 	}
-	return news, next == h.last || len(h.changes) == limit
+	return newer, next == h.last || len(h.changes) == limit
 }
 
 // deleteChanges deletes up to limit changes made until an instant, the oldest first, and
@@ -111,12 +111,12 @@ func (l *Lease) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		news, complete := h.after(l.position, batchSize)
+		newer, complete := h.after(l.position, batchSize)
 		if !complete {
 			l.startAt(h.last)
 			return nil
 		}
-		if err := l.apply(ctx, l.shares.takeNodeChanges(news)); err != nil {
+		if err := l.apply(ctx, l.shares.takeNodeChanges(newer)); err != nil {
 			return err
 		}
 		if len(h.changes) > 0 {

@@ -28,8 +28,8 @@ func moveClock(ctx context.Context, tx *store.Tx, by time.Duration) error {
 	return err
 }
 
-// admission decides which peers of a node live before it starts: a peer lives if it has
-// counted a heartbeat or appeared since began, and is dead after three leases without.
+// admission decides which peers are alive before a node starts. A peer is alive if it has
+// sent a heartbeat or appeared since began, and dead after three leases without a heartbeat.
 type admission struct {
 	l     *Lease
 	began time.Time
@@ -45,7 +45,7 @@ const (
 
 // Join registers this process, before Run. If a setting differs that must agree, or this
 // machine's clock has another offset than the installation's, it waits, for some seconds,
-// until each other node has counted a heartbeat, or none in three leases. Errors:
+// until each other node has sent a heartbeat, or has sent none for three leases. Errors:
 // *DiffersError, unavailable.
 func (l *Lease) Join(ctx context.Context) error {
 	l.mu.Lock()
@@ -70,7 +70,7 @@ func (l *Lease) Join(ctx context.Context) error {
 	}
 }
 
-var errUndecided = errors.New("lease: not known yet whether all other nodes live")
+var errUndecided = errors.New("lease: not known yet whether all other nodes are alive")
 
 // try registers the node, unless that has to wait: then the error is errUndecided.
 func (a *admission) try(ctx context.Context) error {

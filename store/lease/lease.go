@@ -56,13 +56,13 @@ const (
 
 // Lease is the lease of this process.
 type Lease struct {
-	db     *store.DB
-	id     string
-	length time.Duration
-	epoch  time.Time // monotonic origin of validUntil
-	follow []follower
-	wake   chan struct{}
-	begun  sync.Once
+	db        *store.DB
+	id        string
+	length    time.Duration
+	epoch     time.Time // monotonic origin of validUntil
+	followers []follower
+	wake      chan struct{}
+	beginOnce sync.Once
 
 	validUntil atomic.Int64 // since epoch, nanoseconds
 	applied    atomic.Int64 // the number of position, for metrics
@@ -107,20 +107,20 @@ type follower struct {
 // every apply has returned nil; until then the lease isn't renewed, so apply must query
 // the database with its context, which needs no lease. Call it before Run.
 func (l *Lease) Follow(apply func(context.Context, []store.Change) error, reset func()) {
-	l.follow = append(l.follow, follower{apply, reset})
+	l.followers = append(l.followers, follower{apply, reset})
 }
 
 // apply passes changes to all followers, also after an error of one.
 func (l *Lease) apply(ctx context.Context, changes []store.Change) error {
 	var errs []error
-	for _, f := range l.follow {
+	for _, f := range l.followers {
 		errs = append(errs, f.apply(ctx, changes))
 	}
 	return errors.Join(errs...)
 }
 
 func (l *Lease) reset() {
-	for _, f := range l.follow {
+	for _, f := range l.followers {
 		f.reset()
 	}
 }
@@ -150,7 +150,7 @@ func (l *Lease) Applied() int64 { return l.applied.Load() }
 // Begin polls for the first time. If the DSN names several servers, nothing is read without
 // a valid lease from then until Run ends.
 func (l *Lease) Begin(ctx context.Context) {
-	l.begun.Do(func() {
+	l.beginOnce.Do(func() {
 		l.db.Servers().Gate(l.Valid)
 		l.poll(ctx)
 	})
@@ -269,10 +269,10 @@ func (l *Lease) renew(sent time.Time) {
 	l.db.Servers().Renewed()
 }
 
-// heartbeatEvery returns how often a heartbeat is due. With several servers only
-// heartbeats renew the lease: so there is one on every tick, or on a poll woken
-// after half a tick.
-func (l *Lease) heartbeatEvery() time.Duration {
+// heartbeatInterval returns the least time between two heartbeats. With several servers only
+// heartbeats renew the lease: so there is one on every tick, or on a poll woken after half a
+// tick.
+func (l *Lease) heartbeatInterval() time.Duration {
 	if l.db.Servers() != nil {
 		return l.length / 8
 	}
@@ -284,7 +284,7 @@ func (l *Lease) heartbeatEvery() time.Duration {
 // instant before the heartbeat is sent: a node that counted from a later one, and was
 // paused in between, could be removed and not notice for a lease.
 func (l *Lease) register(ctx context.Context, now time.Time) error {
-	if l.registered && now.Sub(l.lastHeartbeat) < l.heartbeatEvery() {
+	if l.registered && now.Sub(l.lastHeartbeat) < l.heartbeatInterval() {
 		return nil
 	}
 	if exists, err := l.heartbeat(ctx); err != nil {

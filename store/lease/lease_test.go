@@ -435,7 +435,8 @@ func TestDeadNodesAreRemoved(t *testing.T) {
 	})
 }
 
-// TestLivingNodesAreNotRemoved by each other, nor by a node that was cut off itself.
+// TestLivingNodesAreNotRemoved: after an outage of the database, no node removes another one
+// that was cut off just as long.
 func TestLivingNodesAreNotRemoved(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -461,7 +462,7 @@ func TestLivingNodesAreNotRemoved(t *testing.T) {
 	}
 }
 
-// TestSettleWaitsForSlowNodes as long as they take.
+// TestSettleWaitsForSlowNodes: Settle waits for slow nodes as long as they take.
 func TestSettleWaitsForSlowNodes(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		const delay = 100 * time.Millisecond
@@ -482,8 +483,8 @@ func TestSettleWaitsForSlowNodes(t *testing.T) {
 	})
 }
 
-// TestSettleWaitsForStoppedNodes for one lease, after which their memory is invalid. A
-// flush stays unsettled then, and a request may time out earlier.
+// TestSettleWaitsForStoppedNodes: Settle waits one lease for a stopped node, whose memory is
+// invalid then. A flush stays unsettled, and a request may time out earlier.
 func TestSettleWaitsForStoppedNodes(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
@@ -554,7 +555,7 @@ func TestSettleAll(t *testing.T) {
 	})
 }
 
-// TestTwoProcesses share only a file, with a lease each: no notifications, no
+// TestTwoProcesses: two processes with a lease each share only a file: no notifications, no
 // common memory.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
@@ -619,9 +620,9 @@ func TestAlive(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		db := d.open()
 		alive := func() bool {
-			is, err := lease.Alive(t.Context(), db)
+			isAlive, err := lease.Alive(t.Context(), db)
 			ok(t, err)
-			return is
+			return isAlive
 		}
 		if alive() {
 			t.Error("Alive reports a server without any node")
@@ -638,7 +639,7 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// TestSweep deletes only changes that no node can still need.
+// TestSweep: Sweep deletes only changes that no node can still need.
 func TestSweep(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {

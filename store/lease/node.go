@@ -156,7 +156,8 @@ func Alive(ctx context.Context, db *store.DB) (bool, error) {
 	return false, nil
 }
 
-// showsLife reports whether a node has counted a heartbeat since before, or is new.
+// showsLife reports whether a node has sent a heartbeat since the nodes in before were read,
+// or is not among them.
 func showsLife(before []node, now node) bool {
 	return !slices.ContainsFunc(before, func(n node) bool { return n.id == now.id && n.heartbeat == now.heartbeat })
 }

@@ -50,7 +50,7 @@ func (r *recorder) of(kind lease.NoticeKind, node string) (n lease.Notice, ok bo
 	return r.all[i], true
 }
 
-// observe runs a lease and records its notices. It returns what stops it, too.
+// observe runs a lease and records its notices. The returned function stops the lease.
 func observe(t *testing.T, db *store.DB, length time.Duration) (*lease.Lease, *recorder, func()) {
 	t.Helper()
 	l, notices := lease.New(db, length), &recorder{}
@@ -104,7 +104,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		}
 		other, _, leave := observe(t, d.open(), short)
 		has := func(kind lease.NoticeKind, id string) func() bool {
-			return func() bool { _, is := notices.of(kind, id); return is }
+			return func() bool { _, found := notices.of(kind, id); return found }
 		}
 		storetest.Until(t, "a node that joins", has(lease.NodeJoined, other.ID()))
 		leave()

@@ -70,7 +70,7 @@ func Published(ctx context.Context, db *store.DB, name string) (values []string,
 	nodes, err := readNodes(ctx, db.Read())
 	for _, n := range nodes {
 		for line := range strings.Lines(n.settings) {
-			if value, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+"="); is {
+			if value, found := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+"="); found {
 				values = append(values, value)
 			}
 		}
@@ -107,8 +107,8 @@ func encodeSettings(settings []Setting) string {
 	return b.String()
 }
 
-// differences compares settings with those the node has published. It skips names that
-// only one of them knows: the other has another version.
+// differences compares settings with those that node n has published. It skips names that only
+// one of the two nodes knows: they have different versions.
 func (n node) differences(own []Setting) (all []Difference) {
 	for line := range strings.Lines(n.settings) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
@@ -120,7 +120,7 @@ func (n node) differences(own []Setting) (all []Difference) {
 	return all
 }
 
-// strictDifferences returns those that prevent this node from starting beside another.
+// strictDifferences returns the differences that prevent this node from starting beside n.
 func (l *Lease) strictDifferences(n node) []Difference {
 	if l.force {
 		return nil

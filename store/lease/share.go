@@ -9,10 +9,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// shareHeld is how long a node that gains a part of a limit waits before it grants that
+// shareDelay is how long a node that gains a part of a limit waits before it grants that
 // part: the second that the bucket of the previous node's limiter holds (internal/gcra),
 // and a margin for rounded intervals and for clocks that run at different rates.
-const shareHeld = time.Second + 250*time.Millisecond
+const shareDelay = time.Second + 250*time.Millisecond
 
 // division is a node's part of every limit: its rank among the nodes, ordered by id. With
 // nodes = 0 it may grant nothing.
@@ -97,14 +97,14 @@ func (s *shares) noteNodeCount(nodes []node) {
 }
 
 // sharesAreFree reports whether no other node can grant anything now, or could within the
-// last shareHeld: none has a row, and none has joined or left recently. A row of a killed
+// last shareDelay: none has a row, and none has joined or left recently. A row of a killed
 // node that this transaction has removed needs no wait: its lease ended over a second ago.
 func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 	nodes, err := readNodes(ctx, tx.Reader)
 	if err != nil || slices.ContainsFunc(nodes, func(n node) bool { return n.id != l.id }) {
 		return false, err
 	}
-	changed, err := nodesChanged(ctx, tx.Reader, tx.Now.Add(-2*shareHeld))
+	changed, err := nodesChanged(ctx, tx.Reader, tx.Now.Add(-2*shareDelay))
 	return !changed, err
 }
 
@@ -156,15 +156,15 @@ func (s *shares) checkAnnounced(nodes []node, rank int, position int64, now time
 	s.isAnnounced = true
 }
 
-// divide replaces the division. What this node gains by it counts after shareHeld only,
+// divide replaces the division. What this node gains by it counts after shareDelay only,
 // since the node that had it may just have granted a second's events.
 func (s *shares) divide(next division, now time.Duration) {
 	var held []heldDivision
 	if before := s.held.Load(); before != nil {
 		held = slices.Clone(*before)
-		held[len(held)-1].until = now + shareHeld
+		held[len(held)-1].until = now + shareDelay
 	} else if !s.isFree {
-		held = append(held, heldDivision{until: now + shareHeld})
+		held = append(held, heldDivision{until: now + shareDelay})
 	}
 	held = slices.DeleteFunc(held, func(d heldDivision) bool { return d.until <= now })
 	held = append(held, heldDivision{next, forever})

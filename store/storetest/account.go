@@ -105,7 +105,7 @@ func oneAddress(f *fixture) {
 	}
 }
 
-func heldAboutAPerson(f *fixture) {
+func personalData(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)

@@ -100,7 +100,7 @@ func erasedAddresses(f *fixture) {
 		}
 	})
 	equal(f, f.value(f.Read().ConfirmedFormerEmails(ctx, ann.ID)), []string{"had@acme.example"})
-	f.write(func(tx *store.Tx) { noError(f, tx.ForgetRequests(ctx, ann.ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.ClearRequestedEmailCounters(ctx, ann.ID)) })
 	for email, want := range map[string]error{"had@acme.example": nil, "asked@acme.example": store.ErrNone, "others@acme.example": nil} {
 		if _, err := f.Read().Throttle(ctx, "forgot:"+email); !errors.Is(err, want) {
 			f.Errorf("the counter of %s: %v, want %v", email, err, want)

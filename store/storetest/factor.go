@@ -39,7 +39,7 @@ func factors(f *fixture) {
 		again := key
 		again.ID, again.UserID = "mfa_again", bob.ID
 		f.wantNoChange(tx.InsertFactor(ctx, again)) // one authenticator, one account
-		noError(f, tx.CountFactors(ctx, ann.ID))
+		noError(f, tx.UpdateFactorCounts(ctx, ann.ID))
 	})
 	equal(f, f.factorsOf(ann), 1)
 	f.write(func(tx *store.Tx) {
@@ -53,7 +53,7 @@ func factors(f *fixture) {
 		f.wantNoChange(tx.UseCode(ctx, code.ID, 8))
 		f.wantNoChange(tx.RenameFactor(ctx, bob.ID, code.ID, "x"))
 		f.wantChange(tx.RenameFactor(ctx, ann.ID, code.ID, "Tablet"))
-		noError(f, tx.CountFactors(ctx, ann.ID))
+		noError(f, tx.UpdateFactorCounts(ctx, ann.ID))
 	})
 	acme := f.tenant("Acme")
 	f.join(acme, ann, doorward.RoleUser)
@@ -86,7 +86,7 @@ func factors(f *fixture) {
 		f.wantChange(tx.DisableFactor(ctx, key.ID))
 		f.wantNoChange(tx.DisableFactor(ctx, key.ID))
 		f.wantNoChange(tx.UsePasskey(ctx, used, key))
-		noError(f, tx.CountFactors(ctx, ann.ID))
+		noError(f, tx.UpdateFactorCounts(ctx, ann.ID))
 	})
 	equal(f, f.factorsOf(ann), 2) // it still counts
 	member := f.value(f.Read().User(ctx, acme.ID, ann.ID)).(doorward.User)
@@ -100,7 +100,7 @@ func endOfFactors(f *fixture) {
 	ann := f.account("ann@acme.example")
 	key, begun, old := f.factor(ann, doorward.Passkey), f.factor(ann, doorward.TOTP), f.factor(ann, doorward.TOTP)
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.CountFactors(ctx, ann.ID))
+		noError(f, tx.UpdateFactorCounts(ctx, ann.ID))
 		equal(f, f.value(tx.DeleteOldEnrolments(ctx, old.CreatedAt.Add(-1), 9)), int64(0))
 		equal(f, f.value(tx.DeleteOldEnrolments(ctx, old.CreatedAt, 0)), int64(0))
 		f.wantChange(tx.DeleteFactor(ctx, ann.ID, begun.ID))

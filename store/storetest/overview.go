@@ -44,7 +44,7 @@ func countsOfATenant(f *fixture) {
 // failed, and those that ann has sent.
 func countsOfInvitations(f *fixture, acme, zeta doorward.Tenant, ann doorward.User) {
 	ctx := f.Context()
-	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{})
+	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, f.clock.read())), store.PendingInvitations{})
 	lost, over, gone := f.invitation(acme, "lost@acme.example"), f.invitation(acme, "over@acme.example"), f.invitation(acme, "gone@acme.example")
 	f.invitation(acme, "here@acme.example")
 	f.invitation(zeta, "there@zeta.example")
@@ -57,13 +57,13 @@ func countsOfInvitations(f *fixture, acme, zeta doorward.Tenant, ann doorward.Us
 		f.wantChange(tx.RenewInvitation(ctx, over))
 		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
 	})
-	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{Pending: 4})
+	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, f.clock.read())), store.PendingInvitations{Pending: 4})
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, acme.ID, ann.ID, f.clock.read())), int64(2))
 	queued, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 9)
 	noError(f, err)
 	f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, queued[0].ID, "550 nobody here")) })
 	now := f.clock.move(time.Minute)
-	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, now)), store.Waiting{Pending: 3, Failed: 1})
+	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, now)), store.PendingInvitations{Pending: 3, Failed: 1})
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, acme.ID, ann.ID, now)), int64(1))
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, zeta.ID, ann.ID, now)), int64(0))
 }
@@ -97,7 +97,7 @@ func invitationsByDelivery(f *fixture) {
 	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed, State: doorward.InvitationPending}, lost.ID)
 	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent, State: doorward.InvitationAccepted})
 	wantInvitations(f, acme, store.InvitationFilter{Delivery: "none"})
-	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{Pending: 3, Failed: 1})
+	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, f.clock.read())), store.PendingInvitations{Pending: 3, Failed: 1})
 }
 
 // wantInvitations fails unless the filter selects these ids, in any order.

@@ -33,15 +33,19 @@ func pages[T any](f *fixture, limit int, read func(doorward.Window) (doorward.Pa
 func pagesBack[T any](f *fixture, limit int, read func(doorward.Window) (doorward.Page[T], error)) (all []T) {
 	f.Helper()
 	page, err := read(doorward.Window{Limit: limit})
-	for noError(f, err); page.Next != nil; noError(f, err) {
+	noError(f, err)
+	for page.Next != nil {
 		page, err = read(doorward.Window{After: *page.Next, Limit: limit})
+		noError(f, err)
 	}
-	for all = page.Items; page.Prev != nil; all = append(slices.Clone(page.Items), all...) {
+	all = page.Items
+	for page.Prev != nil {
 		page, err = read(doorward.Window{Before: *page.Prev, Limit: limit})
 		noError(f, err)
 		if len(page.Items) > limit || page.Next == nil {
 			f.Fatalf("a page of %d on the way back has %d rows and continues at %v", limit, len(page.Items), page.Next)
 		}
+		all = append(slices.Clone(page.Items), all...)
 	}
 	return all
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// policies: the last version of a tenant's policies can hold, and while it is not confirmed
-// the last confirmed one as well; a change makes all nodes read the tenant again.
+// policies: the last version of a tenant's policies can be in force, and while it is not
+// confirmed the last confirmed one as well; a change makes all nodes read the tenant again.
 func policies(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")
@@ -25,21 +25,21 @@ func policies(f *fixture) {
 		equal(f, f.value(before != after, err), true)
 		return v
 	}
-	holding := func() store.Policies {
+	inForce := func() store.Policies {
 		p, err := f.Read().Policies(ctx, acme.ID)
 		noError(f, err)
 		return p
 	}
-	equal(f, holding(), store.Policies{})
+	equal(f, inForce(), store.Policies{})
 	until := f.clock.read().Add(time.Hour).Truncate(time.Microsecond)
 	unconfirmed := insert(store.PolicyVersion{Version: 1, Text: "first", ConfirmUntil: &until})
-	equal(f, *holding().Latest, unconfirmed)
-	equal(f, holding().Confirmed == nil, true)
-	equal(f, holding().At(until) == nil, true)
+	equal(f, *inForce().Latest, unconfirmed)
+	equal(f, inForce().Confirmed == nil, true)
+	equal(f, inForce().At(until) == nil, true)
 	second := insert(store.PolicyVersion{Version: 2, Text: "second"})
-	equal(f, *holding().Confirmed, second)
+	equal(f, *inForce().Confirmed, second)
 	third := insert(store.PolicyVersion{Version: 3, Text: "third", ConfirmUntil: &until})
-	equal(f, []store.PolicyVersion{*holding().At(until.Add(-time.Microsecond)), *holding().At(until)}, []store.PolicyVersion{third, second})
+	equal(f, []store.PolicyVersion{*inForce().At(until.Add(-time.Microsecond)), *inForce().At(until)}, []store.PolicyVersion{third, second})
 	confirm := func(tenantID string, version int64) (done bool) {
 		f.write(func(tx *store.Tx) {
 			var err error
@@ -50,7 +50,7 @@ func policies(f *fixture) {
 	}
 	equal(f, []bool{confirm(other.ID, 3), confirm(acme.ID, 2), confirm(acme.ID, 3), confirm(acme.ID, 3)}, []bool{false, false, true, false})
 	third.ConfirmUntil = nil
-	equal(f, *holding().At(until), third)
+	equal(f, *inForce().At(until), third)
 	got, err := f.Read().PolicyVersion(ctx, acme.ID, 2)
 	equal(f, f.value(got, err), second)
 	_, err = f.Read().PolicyVersion(ctx, other.ID, 2)
@@ -78,7 +78,7 @@ func observedPolicies(f *fixture) {
 			all, err := tx.Policies(ctx, acme.ID)
 			want := map[int64]string{1: "one", 2: "two", 3: "one"}[v.Version]
 			if refusing := all.Refusing(all.Latest); (refusing == nil) != (want == "") || refusing != nil && refusing.Text != want {
-				f.Errorf("while version %d holds %+v refuses, %v", v.Version, refusing, err)
+				f.Errorf("while version %d is in force, %+v refuses, %v", v.Version, refusing, err)
 			}
 			var texts []string
 			noError(f, tx.EachPolicy(ctx, func(v store.PolicyVersion) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// rules: a role that a tenant makes, changes or deletes holds for every row that is read
-// from then on, in this tenant only, and a transaction that fails leaves nothing behind.
+// rules: what a tenant changes in its roles applies to every row that is read from then on, in
+// this tenant only, and a transaction that fails leaves nothing behind.
 func rules(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")
@@ -154,7 +154,7 @@ func usedRoles(f *fixture) {
 	equal(f, f.value(after.Role, err), doorward.RoleViewer)
 }
 
-// models: the version with the highest number holds for all tenants, and each number is
+// models: the version with the highest number is in force for all tenants, and each number is
 // given once.
 func models(f *fixture) {
 	ctx := f.Context()

@@ -12,11 +12,11 @@ func masterKeys(f *fixture) {
 	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey(nil))
 	first := store.MasterKey{ID: "k1", Check: []byte{0, 1}, Current: true, CreatedAt: f.clock.read()}
 	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.HoldMasterKey(ctx, "k1"))
+		f.wantNoChange(tx.LockMasterKey(ctx, "k1"))
 		f.wantChange(tx.AdoptMasterKey(ctx, first.ID, first.Check))
 		f.wantChange(tx.AdoptMasterKey(ctx, first.ID, first.Check)) // by another node with the same file
 		f.wantNoChange(tx.AdoptMasterKey(ctx, "k2", []byte{2}))
-		f.wantChange(tx.HoldMasterKey(ctx, "k1"))
+		f.wantChange(tx.LockMasterKey(ctx, "k1"))
 	})
 	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{first})
 
@@ -26,9 +26,9 @@ func masterKeys(f *fixture) {
 		f.wantNoChange(tx.ReplaceMasterKey(ctx, "k9", next))
 		f.wantChange(tx.ReplaceMasterKey(ctx, first.ID, next))
 		f.wantNoChange(tx.ReplaceMasterKey(ctx, first.ID, next))
-		f.wantNoChange(tx.HoldMasterKey(ctx, first.ID))
-		f.wantChange(tx.HoldMasterKey(ctx, next.ID))
-		noError(f, tx.LockMasterKeys(ctx))
+		f.wantNoChange(tx.LockMasterKey(ctx, first.ID))
+		f.wantChange(tx.LockMasterKey(ctx, next.ID))
+		noError(f, tx.LockAllMasterKeys(ctx))
 	})
 	first.Current = false
 	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{first, next})

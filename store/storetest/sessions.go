@@ -188,8 +188,8 @@ func limitsOfSessions(f *fixture) {
 		all = append(all, f.session(ann), f.session(bob))
 		f.clock.move(time.Minute)
 	}
-	ids := func(i ...int) (ids []string) {
-		for _, i := range i {
+	ids := func(indexes ...int) (ids []string) {
+		for _, i := range indexes {
 			ids = append(ids, all[i].ID)
 		}
 		return ids

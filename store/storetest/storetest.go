@@ -65,7 +65,7 @@ var cases = []struct {
 	{"states of invitations", statesOfInvitations},
 	{"resets", resets},
 	{"changes of addresses", emailChanges},
-	{"what is held about a person", heldAboutAPerson},
+	{"what is held about a person", personalData},
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},

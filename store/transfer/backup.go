@@ -154,20 +154,20 @@ func publish(from, to string) error {
 
 // Check returns nil if the file is a complete and consistent Doorward database, of an older
 // schema or one that this binary supports, and its checksum, if it has one, is right: backups
-// of old versions have none. With damaged, a wrong checksum passes if SQLite finds no fault.
+// of old versions have none. With allowDamaged, a wrong checksum passes if SQLite finds no fault.
 // Errors: ErrBadBackup, also for a truncated file, ErrChecksum, store.ErrSchema for a newer
 // schema, and read errors.
-func Check(ctx context.Context, file string, damaged bool) (Info, error) {
-	return check(ctx, file, file, damaged)
+func Check(ctx context.Context, file string, allowDamaged bool) (Info, error) {
+	return check(ctx, file, file, allowDamaged)
 }
 
 // check is Check with another name for the file in errors.
-func check(ctx context.Context, file, name string, damaged bool) (info Info, err error) {
+func check(ctx context.Context, file, name string, allowDamaged bool) (info Info, err error) {
 	if err := checkLength(file, name); err != nil {
 		return info, err
 	}
 	info, err = checkTrailer(ctx, file, name)
-	if err != nil && !(damaged && errors.Is(err, ErrChecksum)) {
+	if err != nil && !(allowDamaged && errors.Is(err, ErrChecksum)) {
 		return info, err
 	}
 	info.Wrong = err != nil

@@ -37,11 +37,11 @@ func copyNew(in io.Reader, to string) error {
 
 // Receive copies a backup from a pipe to a new file that only its owner can read,
 // checks it like Check, and removes its checksum.
-func Receive(ctx context.Context, from *os.File, to string, damaged bool) (Info, error) {
+func Receive(ctx context.Context, from *os.File, to string, allowDamaged bool) (Info, error) {
 	if err := copyNew(&ctxReader{ctx, from}, to); err != nil {
 		return Info{}, err
 	}
-	info, err := check(ctx, to, from.Name(), damaged)
+	info, err := check(ctx, to, from.Name(), allowDamaged)
 	if err != nil {
 		return info, err
 	}

@@ -108,8 +108,8 @@ func TestMoveRoundTrip(t *testing.T) {
 	}
 }
 
-// TestMoveRefuses a target with rows other than those of the migrations, and a source without
-// a schema.
+// TestMoveRefuses: Move refuses a target with rows other than those of the migrations, and a
+// source without a schema.
 func TestMoveRefuses(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestBackupIsOneFile(t *testing.T) {
 	}
 }
 
-// TestFailedBackupLeavesNoFile, not even a temporary one.
+// TestFailedBackupLeavesNoFile: a failed backup leaves no file, not even a temporary one.
 func TestFailedBackupLeavesNoFile(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	folder := t.TempDir()
@@ -251,8 +251,8 @@ func receive(t *testing.T, sent []byte) error {
 	return received
 }
 
-// TestBackupToLeavesNoFile, whether it succeeds, the pipe breaks or it is cancelled. A
-// damaged database is not sent at all.
+// TestBackupToLeavesNoFile: BackupTo leaves no file, whether it succeeds, the pipe breaks or
+// it is cancelled. A damaged database is not sent at all.
 func TestBackupToLeavesNoFile(t *testing.T) {
 	folder := t.TempDir()
 	db := newDatabase(t, "sqlite:"+filepath.Join(folder, "doorward.db"))

@@ -243,7 +243,7 @@ type waitingConnector struct {
 	servers *Servers
 }
 
-// Connect is for database/sql.
+// Connect implements driver.Connector.
 func (w waitingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := w.servers.await(ctx); err != nil {
 		return nil, err
@@ -322,5 +322,5 @@ func Renewal(ctx context.Context) context.Context {
 	return context.WithValue(ctx, renewalKey{}, true)
 }
 
-// IsRenewal reports whether the context is marked so.
+// IsRenewal reports whether the context was marked by Renewal.
 func IsRenewal(ctx context.Context) bool { return ctx.Value(renewalKey{}) != nil }

@@ -53,9 +53,9 @@ func List[T any](ctx context.Context, c Conn, to Fields[T], query string, args .
 	return all, nil
 }
 
-// Each calls fn with every row of query, one at a time, until it fails, and returns
-// its error unchanged. fn must run no other query in the same transaction: its connection is
-// busy with the rows.
+// Each calls fn with every row of query, one at a time, until fn fails, and returns fn's
+// error unchanged. fn must run no other query in the same transaction: the connection is busy
+// with the rows.
 func Each[T any](ctx context.Context, c Conn, to Fields[T], fn func(T) error, query string, args ...any) error {
 	all, err := Query(ctx, c, query, args...)
 	if err != nil {

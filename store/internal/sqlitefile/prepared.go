@@ -23,7 +23,7 @@ func OpenCaching(dsn string) (*sql.DB, error) {
 
 type cachingConnector struct{ driver.Connector }
 
-// Connect is for database/sql.
+// Connect implements driver.Connector.
 func (k cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := k.Connector.Connect(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *cachingConn) release(query string, s driver.Stmt) error {
 	return nil
 }
 
-// ExecContext is for database/sql.
+// ExecContext implements driver.ExecerContext.
 func (c *cachingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	s, err := c.take(ctx, query)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *cachingConn) ExecContext(ctx context.Context, query string, args []driv
 	return res, errors.Join(err, c.release(query, s))
 }
 
-// QueryContext is for database/sql.
+// QueryContext implements driver.QueryerContext.
 func (c *cachingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	s, err := c.take(ctx, query)
 	if err != nil {
@@ -116,7 +116,7 @@ type cachedRows struct {
 	statement driver.Stmt
 }
 
-// Close is for database/sql, which calls it once.
+// Close implements driver.Rows. database/sql calls it once.
 func (r *cachedRows) Close() error {
 	return errors.Join(r.Rows.Close(), r.of.release(r.query, r.statement))
 }

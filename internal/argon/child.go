@@ -164,7 +164,7 @@ func (c *children) usage() Processes {
 // there is no /proc. See proc_pid_stat(5); a tick is 10 ms.
 func usageOf(pid int) (cpu time.Duration, resident int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // from field 3 on, after the name
 	if len(fields) < 22 {
 		return 0, 0
 	}

@@ -159,7 +159,7 @@ func (p *Pool) match(d digest, password string) (bool, error) {
 
 // Stats is a snapshot for metrics.
 type Stats struct {
-	Workers int    // slots there are
+	Workers int    // all slots
 	Busy    int    // slots taken
 	Queued  int    // callers waiting
 	Hashes  uint64 // hashes begun, verifications included, since the start

@@ -70,7 +70,7 @@ func (c *compiler) condition(n ast.IsNode) condition {
 		return choice(c.condition(n.If), c.condition(n.Then), c.condition(n.Else))
 	case ast.NodeTypeHas:
 		value := c.attribute(n.Arg, n.Value)
-		return func(a *evaluation) result { return resultOf(value(a) != nil) }
+		return func(e *evaluation) result { return resultOf(value(e) != nil) }
 	case ast.NodeTypeLike:
 		return test(c.term(n.Arg), func(s types.String) bool { return n.Value.Match(s) })
 	case ast.NodeTypeIsEmpty:
@@ -147,9 +147,9 @@ func (c *compiler) term(n ast.IsNode) term {
 func (c *compiler) variable(name types.String) term {
 	switch name {
 	case "action":
-		return func(a *evaluation) types.Value { return a.value(actionSlot) }
+		return func(e *evaluation) types.Value { return e.value(actionSlot) }
 	case "resource":
-		return func(a *evaluation) types.Value { return a.value(resourceSlot) }
+		return func(e *evaluation) types.Value { return e.value(resourceSlot) }
 	}
 	c.unsupported = true
 	return nil
@@ -160,9 +160,9 @@ func (c *compiler) attribute(of ast.IsNode, name types.String) term {
 	slot := slices.Index(keyNames[:], name)
 	switch {
 	case variable.Name == "resource":
-		return func(a *evaluation) types.Value { return a.attribute(name) }
+		return func(e *evaluation) types.Value { return e.attribute(name) }
 	case variable.Name == "context" && slot >= 0:
-		return func(a *evaluation) types.Value { return a.value(slot) }
+		return func(e *evaluation) types.Value { return e.value(slot) }
 	}
 	c.unsupported = true
 	return nil
@@ -175,17 +175,17 @@ func isTrue(n ast.IsNode) bool {
 
 // either returns a && b if decisive is no, and a || b if it is yes.
 func either(a, b condition, decisive result) condition {
-	return func(of *evaluation) result {
-		if left := a(of); left == errs || left == decisive {
+	return func(e *evaluation) result {
+		if left := a(e); left == errs || left == decisive {
 			return left
 		}
-		return b(of)
+		return b(e)
 	}
 }
 
 func not(a condition) condition {
-	return func(of *evaluation) result {
-		switch a(of) {
+	return func(e *evaluation) result {
+		switch a(e) {
 		case no:
 			return yes
 		case yes:
@@ -196,12 +196,12 @@ func not(a condition) condition {
 }
 
 func choice(test, then, otherwise condition) condition {
-	return func(a *evaluation) result {
-		switch test(a) {
+	return func(e *evaluation) result {
+		switch test(e) {
 		case no:
-			return otherwise(a)
+			return otherwise(e)
 		case yes:
-			return then(a)
+			return then(e)
 		}
 		return errs
 	}
@@ -209,8 +209,8 @@ func choice(test, then, otherwise condition) condition {
 
 // test says whether holds is true of the value. It errs where that is not of the type T.
 func test[T types.Value](of term, holds func(T) bool) condition {
-	return func(a *evaluation) result {
-		if v, ok := of(a).(T); ok {
+	return func(e *evaluation) result {
+		if v, ok := of(e).(T); ok {
 			return resultOf(holds(v))
 		}
 		return errs
@@ -219,9 +219,9 @@ func test[T types.Value](of term, holds func(T) bool) condition {
 
 // compare says whether holds is true of both values. It errs where one is not of its type.
 func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
-	return func(a *evaluation) result {
-		l, lok := left(a).(L)
-		r, rok := right(a).(R)
+	return func(e *evaluation) result {
+		l, lok := left(e).(L)
+		r, rok := right(e).(R)
 		if !lok || !rok {
 			return errs
 		}
@@ -239,8 +239,8 @@ type ordered interface {
 // order returns left < right, or left <= right. It errs where the values are not of one
 // ordered type.
 func order(left, right term, orEqual bool) condition {
-	return func(a *evaluation) result {
-		l, r := left(a), right(a)
+	return func(e *evaluation) result {
+		l, r := left(e), right(e)
 		if l, ok := l.(types.Long); ok { // the usual case, without calls through interfaces
 			if r, ok := r.(types.Long); ok {
 				return resultOf(l < r || orEqual && l == r)
@@ -286,8 +286,8 @@ func containsAll(set, of types.Set) bool {
 
 func timeOfDay(of term) term {
 	const day = 24 * 60 * 60 * 1000 // ms
-	return func(a *evaluation) types.Value {
-		if at, ok := of(a).(types.Datetime); ok {
+	return func(e *evaluation) types.Value {
+		if at, ok := of(e).(types.Datetime); ok {
 			return types.NewDurationFromMillis(at.Milliseconds() % day)
 		}
 		return nil

@@ -230,7 +230,7 @@ func stringToken(text string) string {
 // many operators follow each other.
 func (s *splitter) count(token string) string {
 	top := &s.levels[len(s.levels)-1]
-	if token != "!" && token != "-" {
+	if token != "!" && token != "-" { // ends a run of unary operators, after it was counted
 		defer func(l *level) { l.unary = 0 }(top)
 	}
 	switch token {

@@ -38,7 +38,7 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 	words := len(s.schema.actions)/64 + 1
 	o := &OfRole{schema: s.schema, identity: make([]uint64, words), permits: make([]uint64, words)}
 	user := Principal{Role: role, Tenant: tenant}
-	alike := &Set{schema: s.schema, platform: s.platform}
+	sameForAll := &Set{schema: s.schema, platform: s.platform}
 	for _, p := range s.policies {
 		switch {
 		case !p.isForbid():
@@ -46,12 +46,12 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 		case p.readsIdentity():
 			addBits(o.identity, p.actions)
 		default:
-			alike.policies = append(alike.policies, p)
+			sameForAll.policies = append(sameForAll.policies, p)
 		}
 	}
-	o.prepared = append(o.prepared, alike.Prepare(user))
+	o.prepared = append(o.prepared, sameForAll.Prepare(user))
 	if keys {
-		o.prepared = append(o.prepared, alike.Prepare(Principal{Role: role, Tenant: tenant, Key: true}))
+		o.prepared = append(o.prepared, sameForAll.Prepare(Principal{Role: role, Tenant: tenant, Key: true}))
 	}
 	return o
 }

@@ -74,10 +74,10 @@ func TestVerdictsOfReference(t *testing.T) {
 		set, _ := Parse(text, schema)
 		var ofText []question
 		for range 5 {
-			a := question{g.principal(), g.pick("invoice.approve", "invoice.read"), g.request()}
+			q := question{g.principal(), g.pick("invoice.approve", "invoice.read"), g.request()}
 			if set != nil {
-				ofText = append(ofText, a)
-				one.Requests = append(one.Requests, wire(set, a.who, a.action, a.r))
+				ofText = append(ofText, q)
+				one.Requests = append(one.Requests, wire(set, q.who, q.action, q.r))
 			}
 		}
 		cases, sets, questions = append(cases, one), append(sets, set), append(questions, ofText)
@@ -88,10 +88,10 @@ func TestVerdictsOfReference(t *testing.T) {
 			t.Errorf("valid %v by the reference, %v here: %v", answer.Valid, sets[i] != nil, cases[i].Policies)
 			continue
 		}
-		for j, a := range questions[i] {
-			got := sets[i].Prepare(a.who).Explain(a.action, a.r)
+		for j, q := range questions[i] {
+			got := sets[i].Prepare(q.who).Explain(q.action, q.r)
 			if !isSame(got, answer.Answers[j].Refuse, answer.Answers[j].Err) {
-				t.Errorf("%v by %+v with %+v: %+v, and by the reference %+v", cases[i].Policies, a.who, a.r, got, answer.Answers[j])
+				t.Errorf("%v by %+v with %+v: %+v, and by the reference %+v", cases[i].Policies, q.who, q.r, got, answer.Answers[j])
 			}
 			compared++
 		}

@@ -81,58 +81,58 @@ type attribute struct {
 }
 
 func (p *Prepared) newEvaluation(action int, request *Request) *evaluation {
-	a := &evaluation{Prepared: p, action: action, request: request, resource: p.tenant}
+	e := &evaluation{Prepared: p, action: action, request: request, resource: p.tenant}
 	switch declared := p.set.schema.actions[action].Resource; {
 	case declared == "":
 	case request.Resource == nil || request.Resource.Type != declared:
-		a.resourceMissing = true
+		e.resourceMissing = true
 	default:
-		a.resource = types.NewEntityUID(types.EntityType(declared), types.String(request.Resource.ID))
+		e.resource = types.NewEntityUID(types.EntityType(declared), types.String(request.Resource.ID))
 	}
-	return a
+	return e
 }
 
 // value returns the value of a slot, nil where it is absent.
-func (a *evaluation) value(slot int) types.Value {
-	if a.made&(1<<slot) == 0 {
-		a.made |= 1 << slot
-		a.values[slot] = a.makeValue(slot)
+func (e *evaluation) value(slot int) types.Value {
+	if e.made&(1<<slot) == 0 {
+		e.made |= 1 << slot
+		e.values[slot] = e.makeValue(slot)
 	}
-	return a.values[slot]
+	return e.values[slot]
 }
 
-func (a *evaluation) makeValue(slot int) types.Value {
+func (e *evaluation) makeValue(slot int) types.Value {
 	switch slot {
 	case actionSlot:
-		return actionUID(a.set.schema.actions[a.action].Name)
+		return actionUID(e.set.schema.actions[e.action].Name)
 	case resourceSlot:
-		return a.resource
+		return e.resource
 	}
-	return a.contextValue(keyNames[slot], a.request)
+	return e.contextValue(keyNames[slot], e.request)
 }
 
 // attribute returns an attribute of the resource, nil where it is absent.
-func (a *evaluation) attribute(name types.String) types.Value {
-	for _, known := range a.attributes {
+func (e *evaluation) attribute(name types.String) types.Value {
+	for _, known := range e.attributes {
 		if known.name == name {
 			return known.value
 		}
 	}
-	value := a.findAttribute(name)
-	a.attributes = append(a.attributes, attribute{name, value})
+	value := e.findAttribute(name)
+	e.attributes = append(e.attributes, attribute{name, value})
 	return value
 }
 
-func (a *evaluation) findAttribute(name types.String) types.Value {
+func (e *evaluation) findAttribute(name types.String) types.Value {
 	switch {
-	case a.set.platform:
-		e, _ := a.forEngine().entities.Get(a.resource)
-		value, _ := e.Attributes.Get(name)
+	case e.set.platform:
+		resource, _ := e.forEngine().entities.Get(e.resource)
+		value, _ := resource.Attributes.Get(name)
 		return value
-	case a.resource == a.tenant:
+	case e.resource == e.tenant:
 		return nil
 	}
-	return a.set.attribute(a.request.Resource, name)
+	return e.set.attribute(e.request.Resource, name)
 }
 
 // engineRequest is a request as cedar-go takes it.
@@ -142,32 +142,32 @@ type engineRequest struct {
 	found    *cedar.Diagnostic // of the policies that are not compiled
 }
 
-func (a *evaluation) forEngine() *engineRequest {
-	if a.engine != nil {
-		return a.engine
+func (e *evaluation) forEngine() *engineRequest {
+	if e.engine != nil {
+		return e.engine
 	}
 	var reads keys
-	for _, r := range a.open {
-		if r.applies(a.action) {
+	for _, r := range e.open {
+		if r.applies(e.action) {
 			reads |= r.reads
 		}
 	}
-	a.engine = &engineRequest{entities: entities{principal: &a.principal, known: a.set.entities()}}
-	a.engine.request = cedar.Request{
-		Principal: a.principal.UID, Action: actionUID(a.set.schema.actions[a.action].Name), Resource: a.resource, Context: a.context(reads, a.request),
+	e.engine = &engineRequest{entities: entities{principal: &e.principal, known: e.set.entities()}}
+	e.engine.request = cedar.Request{
+		Principal: e.principal.UID, Action: actionUID(e.set.schema.actions[e.action].Name), Resource: e.resource, Context: e.context(reads, e.request),
 	}
-	if a.resource != a.tenant {
-		a.engine.entities.resource = a.set.resource(a.request.Resource, a.reads)
+	if e.resource != e.tenant {
+		e.engine.entities.resource = e.set.resource(e.request.Resource, e.reads)
 	}
-	return a.engine
+	return e.engine
 }
 
 // All yields the policies that are not compiled, without those that need a missing resource,
 // as cedar.Authorize takes them.
-func (a *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+func (e *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
-		for _, r := range a.open {
-			if r.condition == nil && r.applies(a.action) && !(a.resourceMissing && r.readsResource) && !yield(cedar.PolicyID(r.id), r.enginePolicy) {
+		for _, r := range e.open {
+			if r.condition == nil && r.applies(e.action) && !(e.resourceMissing && r.readsResource) && !yield(cedar.PolicyID(r.id), r.enginePolicy) {
 				return
 			}
 		}
@@ -221,13 +221,13 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 }
 
 // result evaluates a policy for which everything that it reads is known.
-func (a *evaluation) result(r *residual) result {
+func (e *evaluation) result(r *residual) result {
 	if r.condition != nil {
-		return r.condition(a)
+		return r.condition(e)
 	}
-	found := a.diagnose()
-	for _, e := range found.Errors {
-		if e.PolicyID == cedar.PolicyID(r.id) {
+	found := e.diagnose()
+	for _, fault := range found.Errors {
+		if fault.PolicyID == cedar.PolicyID(r.id) {
 			return errs
 		}
 	}
@@ -241,31 +241,31 @@ func (a *evaluation) result(r *residual) result {
 
 // diagnose evaluates the policies that are not compiled, all at once: preparing the
 // evaluation of one costs more than evaluating it.
-func (a *evaluation) diagnose() *cedar.Diagnostic {
-	e := a.forEngine()
-	if e.found == nil {
-		_, found := cedar.Authorize(a, &e.entities, e.request)
-		e.found = &found
+func (e *evaluation) diagnose() *cedar.Diagnostic {
+	engine := e.forEngine()
+	if engine.found == nil {
+		_, found := cedar.Authorize(e, &engine.entities, engine.request)
+		engine.found = &found
 	}
-	return e.found
+	return engine.found
 }
 
 // refusal says whether a policy refuses: no, yes, errs, or needsResource.
-func (a *evaluation) refusal(r *residual) result {
-	if a.resourceMissing && r.readsResource {
-		return a.refusalWithoutResource(r)
+func (e *evaluation) refusal(r *residual) result {
+	if e.resourceMissing && r.readsResource {
+		return e.refusalWithoutResource(r)
 	}
-	if o := a.result(r); o != yes || r.isForbid() {
+	if o := e.result(r); o != yes || r.isForbid() {
 		return o
 	}
 	return no
 }
 
 // verdict returns the verdict of a policy that refuses, for this reason.
-func (a *evaluation) verdict(r *residual, by result) Verdict {
+func (e *evaluation) verdict(r *residual, by result) Verdict {
 	switch by {
 	case errs:
-		return r.verdict(true, a.firstAbsent(r))
+		return r.verdict(true, e.firstAbsent(r))
 	case needsResource:
 		return r.verdict(false, "resource")
 	}
@@ -275,32 +275,32 @@ func (a *evaluation) verdict(r *residual, by result) Verdict {
 // permits reports whether a permit applies. If the request lacks the resource, it must apply
 // to every one, or with Deferred to some. It can't use result, since cedar-go names no permits
 // if another policy forbids.
-func (a *evaluation) permits(r *residual) bool {
+func (e *evaluation) permits(r *residual) bool {
 	switch {
-	case a.resourceMissing && r.readsResource:
-		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
-		return keep && (alwaysTrue(left) || a.request.Deferred && !alwaysErrs(left))
+	case e.resourceMissing && r.readsResource:
+		left, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
+		return keep && (alwaysTrue(left) || e.request.Deferred && !alwaysErrs(left))
 	case r.condition != nil:
-		return r.condition(a) == yes
+		return r.condition(e) == yes
 	}
-	e := a.forEngine()
-	decision, _ := cedar.Authorize(r, &e.entities, e.request)
+	engine := e.forEngine()
+	decision, _ := cedar.Authorize(r, &engine.entities, engine.request)
 	return decision == cedar.Allow
 }
 
-func (a *evaluation) withoutResource() eval.Env {
-	e := a.forEngine()
+func (e *evaluation) withoutResource() eval.Env {
+	engine := e.forEngine()
 	return eval.Env{
-		Entities: &e.entities, Principal: e.request.Principal, Action: e.request.Action,
-		Resource: eval.Variable("resource"), Context: e.request.Context,
+		Entities: &engine.entities, Principal: engine.request.Principal, Action: engine.request.Action,
+		Resource: eval.Variable("resource"), Context: engine.request.Context,
 	}
 }
 
 // refusalWithoutResource evaluates a policy that reads the resource, which is missing. A
 // policy that errs refuses, and so does a forbid that applies to every resource. A forbid that
 // depends on the resource refuses, too, unless Deferred is set.
-func (a *evaluation) refusalWithoutResource(r *residual) result {
-	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
+func (e *evaluation) refusalWithoutResource(r *residual) result {
+	left, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
 	switch {
 	case keep && alwaysErrs(left):
 		return errs
@@ -308,7 +308,7 @@ func (a *evaluation) refusalWithoutResource(r *residual) result {
 		return no
 	case alwaysTrue(left):
 		return yes
-	case a.request.Deferred:
+	case e.request.Deferred:
 		return no
 	}
 	return needsResource
@@ -316,9 +316,9 @@ func (a *evaluation) refusalWithoutResource(r *residual) result {
 
 // firstAbsent returns the first name of the context that the policy reads and the request
 // lacks.
-func (a *evaluation) firstAbsent(r *residual) string {
+func (e *evaluation) firstAbsent(r *residual) string {
 	for i, name := range keyNames {
-		if r.reads&(1<<i) != 0 && a.value(i) == nil {
+		if r.reads&(1<<i) != 0 && e.value(i) == nil {
 			return string(name)
 		}
 	}
@@ -331,7 +331,7 @@ type entities struct {
 	known               types.EntityMap
 }
 
-// Get is part of types.EntityGetter.
+// Get implements types.EntityGetter.
 func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
 	switch {
 	case uid == e.principal.UID:

@@ -88,9 +88,9 @@ func (p *Proxy) Break() {
 }
 
 // Delay delays each piece of data, in either direction, for a random time until
-// Heal: usually short, one time in ten more than half of most.
-func (p *Proxy) Delay(most time.Duration) {
-	p.set(func() { p.delay = most })
+// Heal: usually short, but one time in ten longer than half of longest.
+func (p *Proxy) Delay(longest time.Duration) {
+	p.set(func() { p.delay = longest })
 }
 
 // Heal ends every fault.
@@ -190,10 +190,10 @@ func (p *Proxy) pump(l *link, to, from net.Conn) {
 // link has to end.
 func (p *Proxy) pass(l *link) (lost, ok bool) {
 	p.mu.Lock()
-	most := p.delay
+	longest := p.delay
 	p.mu.Unlock()
-	if most > 0 {
-		time.Sleep(time.Duration(float64(most) * math.Pow(rand.Float64(), 6)))
+	if longest > 0 {
+		time.Sleep(time.Duration(float64(longest) * math.Pow(rand.Float64(), 6)))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

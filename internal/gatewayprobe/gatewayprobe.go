@@ -30,7 +30,7 @@ type Probe struct {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	What   string
+	What   string // what was checked
 	Fine   string // the result if nothing is wrong
 	Wrong  string // empty if nothing is wrong
 	Remedy string
@@ -321,8 +321,8 @@ func (p Probe) atService(ctx context.Context, tries [][]string, wrong func(*echo
 		if err != nil || a.echo == nil {
 			continue
 		}
-		if what := wrong(a.echo); what != "" {
-			return what
+		if message := wrong(a.echo); message != "" {
+			return message
 		}
 	}
 	return ""

@@ -14,7 +14,7 @@ type Journal struct {
 	text bytes.Buffer
 }
 
-// Write is for io.Writer. It never fails.
+// Write implements io.Writer. It never fails.
 func (j *Journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -61,7 +61,7 @@ func TestDrainWaitsForTheFirstRequestOverHTTP2(t *testing.T) {
 	open, authority := newOpenConns(), certtest.NewAuthority(t)
 	l, err := net.Listen("tcp", "localhost:0")
 	requireNoError(t, err)
-	cert, key := authority.Pair(time.Now().Add(time.Hour)).Files(t, t.TempDir())
+	cert, key := authority.Pair(time.Now().Add(time.Hour)).WriteFiles(t, t.TempDir())
 	server := http.Server{Handler: http.NotFoundHandler(), ConnState: open.connState}
 	go server.ServeTLS(trackingListener{l, open}, cert, key)
 	t.Cleanup(func() { server.Close() })

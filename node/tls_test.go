@@ -35,7 +35,7 @@ func startTLS(t *testing.T, options ...doorwardtest.Option) *tlsServer {
 	t.Helper()
 	s := &tlsServer{ca: certtest.NewAuthority(t), folder: t.TempDir()}
 	s.first = s.ca.Pair(time.Now().Add(24 * time.Hour))
-	cert, key := s.first.Files(t, s.folder)
+	cert, key := s.first.WriteFiles(t, s.folder)
 	s.source = tlscert.NewFiles(cert, key, slog.New(slog.DiscardHandler))
 	if err := s.source.Load(); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func startTLS(t *testing.T, options ...doorwardtest.Option) *tlsServer {
 func (s *tlsServer) replace(t *testing.T) certtest.Pair {
 	t.Helper()
 	next := s.ca.Pair(time.Now().Add(24 * time.Hour))
-	next.Files(t, s.folder)
+	next.WriteFiles(t, s.folder)
 	s.source.Reload()
 	return next
 }

@@ -148,10 +148,10 @@ func toALabels(s string) (string, bool) {
 	// The converted form is checked, so that one rule holds for what was typed and
 	// for what was hidden in an A-label.
 	readable, err := profile.ToUnicode(domain)
-	if err != nil || strings.ContainsFunc(readable, isNotForNames) {
+	if err != nil || strings.ContainsFunc(readable, isForbiddenInName) {
 		return "", false
 	}
-	return domain, hasNameAsTop(domain)
+	return domain, hasTopLevelName(domain)
 }
 
 // foldsIntoASCII reports whether lower-casing would turn r, which is not ASCII,
@@ -166,20 +166,20 @@ func foldsIntoASCII(r rune) bool {
 // neighbours only; section 5.4 of RFC 5891 leaves that to the registries.
 const exceptions = "\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u3007\u30fb"
 
-// isNotForNames reports whether r has no place in a name: symbols, punctuation,
+// isForbiddenInName reports whether r has no place in a name: symbols, punctuation,
 // emoji, blanks, and the two joiners, which package idna lets pass where they
 // change the shape of letters but which cannot be seen.
-func isNotForNames(r rune) bool {
+func isForbiddenInName(r rune) bool {
 	if r == '-' || r == '.' || strings.ContainsRune(exceptions, r) {
 		return false
 	}
 	return !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd)
 }
 
-// hasNameAsTop reports whether the domain has two labels or more, and the last is
+// hasTopLevelName reports whether the domain has two labels or more, and the last is
 // neither empty (after a trailing dot) nor a number: 192.0.2.1 is no domain (RFC 3696
 // section 2).
-func hasNameAsTop(domain string) bool {
+func hasTopLevelName(domain string) bool {
 	dot := strings.LastIndexByte(domain, '.')
 	return dot > 0 && strings.Trim(domain[dot+1:], "0123456789") != ""
 }

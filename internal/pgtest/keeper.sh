@@ -1,6 +1,6 @@
 #!/bin/sh
-# The keeper of one PostgreSQL cluster: it makes it, runs it, and when the test
-# binary has ended, removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS [FOLDER]
+# Keeps one PostgreSQL cluster: creates it, runs it, and removes it when the test
+# binary has ended. Run as: sh -c SCRIPT keeper BINDIR SETTINGS [FOLDER]
 # where FOLDER is that of the stopped cluster that a standby is to follow. With
 # DOORWARD_TEST_PGDATA the cluster is a copy of that folder, which the first keeper makes.
 #
@@ -42,7 +42,7 @@ copy_or_init() {
 	fi
 }
 
-# Several may make it at once: only the first to rename its own succeeds.
+# Several keepers may make the template at once; only the first rename succeeds.
 make_template() {
 	[ -d "$template" ] && return
 	init "$template.$$" && { mv -T "$template.$$" "$template" || [ -d "$template" ]; }

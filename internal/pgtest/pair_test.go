@@ -13,8 +13,8 @@ func TestPairKeepsWhatWasAnswered(t *testing.T) {
 	p := StartPair(t)
 	dsn := p.DSN(t)
 	before := connect(t, dsn)
-	do(t, before, "CREATE TABLE mark (n int)")
-	do(t, before, "INSERT INTO mark VALUES (7)")
+	execute(t, before, "CREATE TABLE mark (n int)")
+	execute(t, before, "INSERT INTO mark VALUES (7)")
 	p.Primary.Kill(t)
 	if _, err := before.Exec(t.Context(), "SELECT 1"); err == nil {
 		t.Error("a killed server answers")
@@ -24,16 +24,16 @@ func TestPairKeepsWhatWasAnswered(t *testing.T) {
 	}
 	p.Standby.Promote(t)
 	after := connect(t, dsn)
-	if n := ask[int](t, after, "SELECT n FROM mark"); n != 7 {
+	if n := query[int](t, after, "SELECT n FROM mark"); n != 7 {
 		t.Errorf("n = %d, want 7", n)
 	}
-	do(t, after, "INSERT INTO mark VALUES (8)")
+	execute(t, after, "INSERT INTO mark VALUES (8)")
 }
 
 func TestCommitWaitsForTheStandby(t *testing.T) {
 	p := StartPair(t)
 	conn := connect(t, p.DSN(t))
-	do(t, conn, "CREATE TABLE mark (n int)")
+	execute(t, conn, "CREATE TABLE mark (n int)")
 	p.Standby.Pause(t)
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

@@ -194,7 +194,7 @@ func (c *Cluster) exec(tb testing.TB, query string) {
 	}
 }
 
-// run is command, and ends the test if that fails.
+// run gives the keeper a command, and ends the test if it fails.
 func (c *Cluster) run(tb testing.TB, command string) {
 	tb.Helper()
 	if err := c.command(command); err != nil {

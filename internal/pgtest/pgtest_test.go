@@ -23,26 +23,26 @@ func connect(t *testing.T, dsn string) *pgx.Conn {
 	return conn
 }
 
-func do(t *testing.T, conn *pgx.Conn, query string) {
+func execute(t *testing.T, conn *pgx.Conn, statement string) {
 	t.Helper()
-	if _, err := conn.Exec(t.Context(), query); err != nil {
-		t.Fatalf("%s: %v", query, err)
+	if _, err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }
 
-func ask[T any](t *testing.T, conn *pgx.Conn, query string) (answer T) {
+func query[T any](t *testing.T, conn *pgx.Conn, statement string) (answer T) {
 	t.Helper()
-	if err := conn.QueryRow(t.Context(), query).Scan(&answer); err != nil {
-		t.Fatalf("%s: %v", query, err)
+	if err := conn.QueryRow(t.Context(), statement).Scan(&answer); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 	return answer
 }
 
 func TestEachDatabaseIsNewAndEmpty(t *testing.T) {
 	one, two := connect(t, DSN(t)), connect(t, DSN(t))
-	do(t, one, "CREATE TABLE mark (n int)")
+	execute(t, one, "CREATE TABLE mark (n int)")
 	const tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
-	if n := ask[int](t, two, tables); n != 0 {
+	if n := query[int](t, two, tables); n != 0 {
 		t.Errorf("a second database has %d tables of the first", n)
 	}
 }
@@ -62,11 +62,11 @@ func TestCopiesOfATemplate(t *testing.T) {
 		},
 	}
 	one, two := connect(t, template.DSN(t)), connect(t, template.DSN(t))
-	do(t, one, "INSERT INTO mark VALUES (7)")
-	if n := ask[int](t, two, "SELECT count(*) FROM mark"); n != 0 || prepared != 1 {
+	execute(t, one, "INSERT INTO mark VALUES (7)")
+	if n := query[int](t, two, "SELECT count(*) FROM mark"); n != 0 || prepared != 1 {
 		t.Errorf("a second copy has %d rows of the first; prepared %d times", n, prepared)
 	}
-	if got := ask[string](t, two, "SELECT datcollate FROM pg_database WHERE datname = current_database()"); got != "C" {
+	if got := query[string](t, two, "SELECT datcollate FROM pg_database WHERE datname = current_database()"); got != "C" {
 		t.Errorf("the collation is %s, want C", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestClustersAreCopiesOfATemplate(t *testing.T) {
 	all.Wait()
 	ids := map[int64]bool{}
 	for _, c := range clusters {
-		ids[ask[int64](t, connect(t, c.DSN(t)), "SELECT system_identifier FROM pg_control_system()")] = true
+		ids[query[int64](t, connect(t, c.DSN(t)), "SELECT system_identifier FROM pg_control_system()")] = true
 	}
 	if len(ids) != 1 {
 		t.Errorf("initdb has made %d of 3 clusters, want 1 and copies", len(ids))
@@ -105,10 +105,10 @@ func TestDatabaseIsDroppedUnderOpenConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name = ask[string](t, conn, "SELECT current_database()") // and never closed
+		name = query[string](t, conn, "SELECT current_database()") // and never closed
 	})
 	outside := connect(t, DSN(t))
-	if n := ask[int](t, outside, "SELECT count(*) FROM pg_database WHERE datname = '"+name+"'"); n != 0 {
+	if n := query[int](t, outside, "SELECT count(*) FROM pg_database WHERE datname = '"+name+"'"); n != 0 {
 		t.Errorf("database %s is still there after its test", name)
 	}
 }
@@ -136,7 +136,7 @@ func show(t *testing.T, conn *pgx.Conn, names map[string]string) map[string]stri
 	t.Helper()
 	got := map[string]string{}
 	for name := range names {
-		got[name] = ask[string](t, conn, "SHOW "+name)
+		got[name] = query[string](t, conn, "SHOW "+name)
 	}
 	return got
 }
@@ -148,15 +148,15 @@ func TestCommitsOutliveStopAndStart(t *testing.T) {
 			c := Start(t)
 			dsn := c.DSN(t)
 			conn := connect(t, dsn)
-			do(t, conn, "CREATE TABLE mark (n int)")
-			do(t, conn, "INSERT INTO mark VALUES (7)")
+			execute(t, conn, "CREATE TABLE mark (n int)")
+			execute(t, conn, "INSERT INTO mark VALUES (7)")
 
 			c.Stop(t, mode)
 			if _, err := pgx.Connect(t.Context(), dsn); err == nil {
 				t.Fatal("a stopped server takes connections")
 			}
 			c.Start(t)
-			if n := ask[int](t, connect(t, dsn), "SELECT n FROM mark"); n != 7 {
+			if n := query[int](t, connect(t, dsn), "SELECT n FROM mark"); n != 7 {
 				t.Errorf("after the restart n = %d, want 7", n)
 			}
 		})

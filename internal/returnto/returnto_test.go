@@ -55,7 +55,7 @@ func TestPlacesOfTheListAreFound(t *testing.T) {
 }
 
 // hostile are addresses that look like one of the list but aren't, or that some parsers
-// read as another one.
+// read differently.
 var hostile = []string{
 	"", "/", "//app.example.com", "///app.example.com/", "/inbox", "inbox", "app.example.com", "app.example.com/x", "?a", "#a",
 	// Another scheme, or none.

@@ -10,9 +10,9 @@ import (
 	"math/big"
 )
 
-// The form of a key: a prefix of four characters that says what it opens, 43 base62
-// characters of 256 random bits, and 6 of a checksum of all before. A double click
-// selects it whole, and scanners find it by its form.
+// The form of a key: a prefix of four characters that says what it opens, 256 random bits
+// as 43 base62 characters, and a checksum of both as 6 more. A double click selects it
+// whole, and scanners find it by its form.
 const (
 	prefixChars = 4
 	randomChars = 43 // ceil(256 / log2(62))
@@ -57,7 +57,7 @@ func writeBase62(dst []byte, n *big.Int) {
 	}
 }
 
-// writeSum fills dst with the CRC-32 (IEEE 802.3) of data. It finds typing errors, and
+// writeSum fills dst with the CRC-32 (IEEE 802.3) of data. It detects typing errors, and
 // doesn't protect against attacks.
 func writeSum(dst, data []byte) {
 	sum := checksum(data)
@@ -117,7 +117,7 @@ func (k Key) Hint() string {
 	return string(t[:prefixChars+4]) + "…" + string(t[keyChars-4:])
 }
 
-// Reveal returns the key as text. This is the secret itself: it belongs into the one
+// Reveal returns the key as text. This is the secret itself: it belongs only in the one
 // answer that shows it.
 func (k Key) Reveal() string { return string((*k.text)[:]) }
 

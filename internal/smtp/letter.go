@@ -94,7 +94,7 @@ func encodeSubject(s string) string {
 	}
 	var words []string
 	for s != "" {
-		n := min(len(s), 36) // 48 characters of base64, 60 with the frame
+		n := min(len(s), 36) // 48 characters of base64, 60 with =?UTF-8?B? and ?=
 		for n < len(s) && !utf8.RuneStart(s[n]) {
 			n--
 		}

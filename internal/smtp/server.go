@@ -59,8 +59,8 @@ func openServer(dest string, from *mail.Address, log *slog.Logger) (Transport, e
 	}, nil
 }
 
-// helloName is the name in EHLO. Servers refuse a malformed name, so a host with one
-// uses localhost.
+// helloName returns the name for EHLO: the host's, or localhost if that is malformed,
+// because servers refuse a malformed name.
 func helloName() string {
 	name, err := os.Hostname()
 	if err != nil || len(name) > 255 || !dotAtom.MatchString(name) {

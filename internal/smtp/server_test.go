@@ -208,7 +208,7 @@ func TestRequiredTLSIsRequired(t *testing.T) {
 	}
 }
 
-func TestClearTextIsWarnedOfOnce(t *testing.T) {
+func TestClearTextIsWarnedAboutOnce(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	var lines bytes.Buffer
 	s := withHost(transportTo(t, sink, "", smtptest.CA{}), "mail.example")

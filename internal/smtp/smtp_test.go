@@ -52,7 +52,8 @@ func mustOpen(t *testing.T, dest string) Transport {
 	return transport
 }
 
-// jobVariable names the job of a copy of the test binary that runs as another process.
+// jobVariable is the environment variable that makes the test binary do a job instead of
+// running tests.
 const jobVariable = "DOORWARD_SMTP_TEST_JOB"
 
 func TestMain(m *testing.M) {

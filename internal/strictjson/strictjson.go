@@ -91,8 +91,8 @@ func (i *Int) UnmarshalJSON(b []byte) error {
 
 var errNotInteger = errors.New("strictjson: not an integer")
 
-// Foreign is implemented by types of members whose form others specify, where null stands
-// for an absent member.
+// Foreign is implemented by types of members whose form another specification defines, such
+// as WebAuthn's. Inside them, null stands for an absent member.
 type Foreign interface{ Foreign() }
 
 // Decode reads data, which must be one JSON object by the rules in the package comment,
@@ -100,8 +100,8 @@ type Foreign interface{ Foreign() }
 // nor kept.
 func Decode[T any](data []byte) (T, error) { return decodeAs[T](data, false) }
 
-// DecodeOpen is Decode for a form that others specify and extend: unknown names are
-// ignored, and null stands for an absent member.
+// DecodeOpen is Decode for a form that another specification defines and may extend:
+// unknown names are ignored, and null stands for an absent member.
 func DecodeOpen[T any](data []byte) (T, error) { return decodeAs[T](data, true) }
 
 func decodeAs[T any](data []byte, open bool) (T, error) {

@@ -118,25 +118,25 @@ func nestedValue(n int) any {
 	return value
 }
 
-// Words of the reasons.
+// Parts of the expected reasons.
 const (
-	empty     = "the body is empty"
-	object    = "begin with {"
-	after     = "nothing after"
-	bom       = "byte order mark"
-	nul       = "NUL"
-	utf8      = "UTF-8"
-	syntax    = "correct the JSON"
-	early     = "ends too early"
-	depth     = "nest at most 32"
-	null      = "null is not accepted"
-	twice     = "only once"
-	unknown   = "unknown name"
-	str       = "send a string"
-	integer   = "send an integer, without"
-	tooLarge  = "closer to zero"
-	boolean   = "true or false"
-	documents = "documented"
+	empty      = "the body is empty"
+	object     = "begin with {"
+	after      = "nothing after"
+	bom        = "byte order mark"
+	nul        = "NUL"
+	utf8       = "UTF-8"
+	syntax     = "correct the JSON"
+	early      = "ends too early"
+	depth      = "nest at most 32"
+	null       = "null is not accepted"
+	twice      = "only once"
+	unknown    = "unknown name"
+	str        = "send a string"
+	integer    = "send an integer, without"
+	tooLarge   = "closer to zero"
+	boolean    = "true or false"
+	documented = "documented"
 )
 
 var refused = []struct{ in, pointer, reason string }{
@@ -280,10 +280,10 @@ var refused = []struct{ in, pointer, reason string }{
 	{`{"labels":[]}`, "/labels", "send an object"},
 	{`{"labels":{"hunter2":7}}`, "/labels", str},
 	{`{"blob":"!"}`, "/blob", "base64"},
-	{`{"at":"hunter2"}`, "/at", documents},
-	{`{"at":7}`, "/at", documents},
-	{`{"pair":[1]}`, "/pair", documents},
-	{`{"pair":[1,2,3]}`, "/pair", documents},
+	{`{"at":"hunter2"}`, "/at", documented},
+	{`{"at":7}`, "/at", documented},
+	{`{"pair":[1]}`, "/pair", documented},
+	{`{"pair":[1,2,3]}`, "/pair", documented},
 
 	{`{"days":"7"}`, "/days", integer},
 	{`{"days":7.0}`, "/days", integer},
@@ -333,7 +333,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestErrorsUnwrapToNothing: errors wrap none of the parser's, whose text quotes the input.
+// TestErrorsUnwrapToNothing: errors don't wrap the parser's errors, whose text quotes the
+// input.
 func TestErrorsUnwrapToNothing(t *testing.T) {
 	_, err := strictjson.Decode[request]([]byte(`{"days":"hunter2"}`))
 	if inner := errors.Unwrap(err); inner != nil {
@@ -541,7 +542,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// A form that others extend: unknown names and null are no faults, everything else is.
+// DecodeOpen accepts unknown names and null. It refuses everything else that Decode refuses.
 func TestDecodeOpen(t *testing.T) {
 	type open struct {
 		Name  string          `json:"name,omitempty"`

@@ -120,7 +120,7 @@ func pairs(labels []string) prometheus.Labels {
 	return all
 }
 
-// Sample is one value of a metric of Sampled. Total says that it only grows.
+// Sample is one value of a metric that Sampled adds. Total says that it is a counter.
 type Sample struct {
 	Name, Help string
 	Labels     []string // names and values in turn

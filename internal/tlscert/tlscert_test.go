@@ -38,7 +38,7 @@ func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
 func load(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	cert, key := p.Files(t, folder)
+	cert, key := p.WriteFiles(t, folder)
 	f := tlscert.NewFiles(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
 	if err := f.Load(); err != nil {
 		t.Fatal(err)
@@ -46,13 +46,13 @@ func load(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.
 	return f, &log
 }
 
-func TestNewFilesAreTaken(t *testing.T) {
+func TestNewFilesAreLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, folder := certtest.NewAuthority(t), t.TempDir()
 		f, _ := load(t, ca.Pair(tomorrow()), folder)
 		go f.Run(t.Context())
 		next := ca.Pair(time.Now().Add(36 * time.Hour))
-		next.Files(t, folder)
+		next.WriteFiles(t, folder)
 		<-time.After(6 * time.Second)
 		synctest.Wait()
 		if got := serial(t, f); got != next.Serial {
@@ -65,7 +65,7 @@ func TestNewFilesAreTaken(t *testing.T) {
 }
 
 // Kubernetes changes the target of a symbolic link to a folder.
-func TestFilesBehindALinkAreTaken(t *testing.T) {
+func TestFilesBehindALinkAreLoaded(t *testing.T) {
 	ca, root := certtest.NewAuthority(t), t.TempDir()
 	for _, folder := range []string{"one", "two"} {
 		if err := os.Mkdir(filepath.Join(root, folder), 0o700); err != nil {
@@ -80,7 +80,7 @@ func TestFilesBehindALinkAreTaken(t *testing.T) {
 	link("one")
 	f, _ := load(t, ca.Pair(tomorrow()), filepath.Join(root, "data"))
 	next := ca.Pair(tomorrow())
-	next.Files(t, filepath.Join(root, "two"))
+	next.WriteFiles(t, filepath.Join(root, "two"))
 	link("two")
 	f.Reload()
 	if got := serial(t, f); got != next.Serial {
@@ -95,7 +95,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 		"another one's key": func(ca *certtest.Authority, _, key string) { certtest.Replace(t, key, ca.Pair(tomorrow()).Key) },
 		"gone":              func(_ *certtest.Authority, cert, _ string) { os.Remove(cert) },
 		"past": func(ca *certtest.Authority, cert, _ string) {
-			ca.Pair(time.Now().Add(-time.Hour)).Files(t, filepath.Dir(cert))
+			ca.Pair(time.Now().Add(-time.Hour)).WriteFiles(t, filepath.Dir(cert))
 		},
 		"key as certificate": func(ca *certtest.Authority, cert, key string) {
 			p := ca.Pair(tomorrow())
@@ -119,7 +119,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 				t.Errorf("the key is in the log:\n%s", log)
 			}
 			next := ca.Pair(tomorrow())
-			next.Files(t, folder)
+			next.WriteFiles(t, folder)
 			f.Reload()
 			if got := serial(t, f); got != next.Serial {
 				t.Errorf("after the repair certificate %d is in use, want the new one, %d", got, next.Serial)

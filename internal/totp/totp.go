@@ -1,9 +1,9 @@
 // Package totp makes and checks the one-time codes of authenticator apps: RFC 6238 with
 // SHA-1, 30 seconds and 6 digits, the only form that every app reads.
 //
-// A code is valid once: the caller keeps the step that [Match] returns and passes it as
-// after next time. It stores the step only if the stored one is still smaller, because
-// several requests may match the same code at once.
+// A code is valid once: the caller stores the step that [Match] returns and passes it to
+// the next call, as the argument after. It stores the step only if the stored one is still
+// smaller, because several requests may match the same code at once.
 package totp
 
 import (
@@ -54,7 +54,7 @@ func Code(seed []byte, step int64) string {
 	return fmt.Sprintf("%0*d", digits, number%modulus)
 }
 
-// Match reports which step the code belongs to: the one of now, the one before it or
+// Match returns the step that the code belongs to: the current one, the one before it or
 // the next one, if it is greater than after. Spaces in the code don't count; anything
 // other than six digits never matches. It takes the same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {

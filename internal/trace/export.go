@@ -39,10 +39,10 @@ type Header struct{ Name, Value string }
 // https://opentelemetry.io/docs/specs/otel/trace/sdk/#batching-processor. The times are
 // shorter, so that little is queued at the end.
 const (
-	maxQueued    = 2048
-	maxBatch     = 512
-	batchEvery   = 2 * time.Second
-	exportWithin = 10 * time.Second
+	maxQueued     = 2048
+	maxBatch      = 512
+	batchInterval = 2 * time.Second
+	exportTimeout = 10 * time.Second
 )
 
 // The bounds of one span. Doorward's spans are far below them.
@@ -57,7 +57,7 @@ func New(o Options) *Tracer {
 	stop, cancel := context.WithCancel(context.Background())
 	out := &exporter{SpanExporter: otlptrace.NewUnstarted(newPoster(o)), stop: stop, cancel: cancel, log: o.Log}
 	batches := sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxQueued), sdk.WithMaxExportBatchSize(maxBatch),
-		sdk.WithBatchTimeout(batchEvery), sdk.WithExportTimeout(exportWithin))
+		sdk.WithBatchTimeout(batchInterval), sdk.WithExportTimeout(exportTimeout))
 	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(resourceOf(o)),
 		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(queueLimit{batches, out}))
 	t := &Tracer{provider: provider, tracer: provider.Tracer(scope), exporter: out, sample: o.Sample}
@@ -82,13 +82,12 @@ func (t *Tracer) Counts() (sent, lost uint64) {
 	return t.exporter.sent.Load(), t.exporter.lost.Load()
 }
 
-// Close exports the ended spans that the collector accepts within that time, and releases
-// all resources.
-func (t *Tracer) Close(within time.Duration) {
+// Close exports the ended spans, for as long as timeout allows, and releases all resources.
+func (t *Tracer) Close(timeout time.Duration) {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	defer t.exporter.cancel()
 	_ = t.provider.Shutdown(ctx) // the exporter counts and logs failures
@@ -107,18 +106,18 @@ type exporter struct {
 }
 
 // ExportSpans always returns nil.
-func (o *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(o.stop, cancel)()
-	err := o.SpanExporter.ExportSpans(ctx, spans)
-	o.queued.Add(-int64(len(spans)))
+	defer context.AfterFunc(e.stop, cancel)()
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	e.queued.Add(-int64(len(spans)))
 	if err == nil {
-		o.sent.Add(uint64(len(spans)))
+		e.sent.Add(uint64(len(spans)))
 		return nil
 	}
-	o.lost.Add(uint64(len(spans)))
-	o.warn(err)
+	e.lost.Add(uint64(len(spans)))
+	e.warn(err)
 	return nil
 }
 
@@ -126,12 +125,12 @@ func (o *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 // fill the log.
 const warnInterval = time.Minute
 
-func (o *exporter) warn(err error) {
-	if time.Since(o.warnedAt) < warnInterval {
+func (e *exporter) warn(err error) {
+	if time.Since(e.warnedAt) < warnInterval {
 		return
 	}
-	o.warnedAt = time.Now()
-	o.log.Warn("traces not exported", "lost", o.lost.Load(), "err", err)
+	e.warnedAt = time.Now()
+	e.log.Warn("traces not exported", "lost", e.lost.Load(), "err", err)
 }
 
 // queueLimit adds a span to the queue unless it is full, and counts the spans it drops.
@@ -142,11 +141,11 @@ type queueLimit struct {
 }
 
 // OnEnd is called for every span that ends.
-func (g queueLimit) OnEnd(s sdk.ReadOnlySpan) {
-	if g.exporter.queued.Add(1) > maxQueued {
-		g.exporter.queued.Add(-1)
-		g.exporter.lost.Add(1)
+func (q queueLimit) OnEnd(s sdk.ReadOnlySpan) {
+	if q.exporter.queued.Add(1) > maxQueued {
+		q.exporter.queued.Add(-1)
+		q.exporter.lost.Add(1)
 		return
 	}
-	g.SpanProcessor.OnEnd(s)
+	q.SpanProcessor.OnEnd(s)
 }

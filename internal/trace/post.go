@@ -46,8 +46,8 @@ func (p *poster) Stop(context.Context) error {
 
 // The number of attempts for a batch, and the pause after the first, which doubles.
 const (
-	tries      = 3
-	firstPause = time.Second
+	maxAttempts = 3
+	firstPause  = time.Second
 )
 
 // UploadTraces posts a batch. TracesData has the same wire format as the OTLP request,
@@ -57,9 +57,9 @@ func (p *poster) UploadTraces(ctx context.Context, spans []*wire.ResourceSpans) 
 	if err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		retry, err := p.post(ctx, body)
-		if !retry || try == tries || !pause(ctx, firstPause<<(try-1)) {
+		if !retry || attempt == maxAttempts || !pause(ctx, firstPause<<(attempt-1)) {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func (p *poster) post(ctx context.Context, body []byte) (retry bool, err error) 
 	return retry, fmt.Errorf("the collector answered %d", res.StatusCode)
 }
 
-// pause reports whether the time has passed.
+// pause waits for the time, and reports whether it has passed before ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -55,7 +55,7 @@ func Transaction(ctx context.Context, system, operation string) (context.Context
 	return ctx, span
 }
 
-// start joins the two parts of the name only if ctx is traced.
+// start joins the two parts of the name only if ctx is traced, to save the allocation.
 func start(ctx context.Context, name, more string, kind otel.SpanKind) (context.Context, *Span) {
 	parent := otel.SpanFromContext(ctx)
 	if !parent.IsRecording() {

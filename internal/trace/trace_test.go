@@ -199,7 +199,7 @@ func TestUntracedWorkAllocatesNothing(t *testing.T) {
 	tracer := newTracer(t, tracetest.Start(t), 0)
 	ctx := tracer.Within(t.Context())
 	untrusted, unsampledRequest := request("192.0.2.1", sampled), request("10.1.2.3", unsampled)
-	for name, do := range map[string]func(){
+	for name, work := range map[string]func(){
 		"off":                             func() { _, s := (*trace.Tracer)(nil).Request(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
 		"off, a check":                    func() { _, s := (*trace.Tracer)(nil).Check(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
 		"another caller":                  func() { _, s := tracer.Request(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
@@ -211,7 +211,7 @@ func TestUntracedWorkAllocatesNothing(t *testing.T) {
 		"a root span that is not sampled": func() { _, s := trace.Root(ctx, "mail"); s.End() },
 		"the id":                          func() { _ = trace.ID(ctx) },
 	} {
-		if n := testing.AllocsPerRun(100, do); n != 0 {
+		if n := testing.AllocsPerRun(100, work); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

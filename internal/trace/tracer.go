@@ -24,7 +24,7 @@ type Tracer struct {
 	trustedProxies atomic.Pointer[[]netip.Prefix]
 }
 
-// Trust trusts the trace headers of these proxies in place of the earlier ones.
+// Trust replaces the list of proxies whose trace headers are trusted.
 func (t *Tracer) Trust(proxies []netip.Prefix) {
 	if t != nil {
 		t.trustedProxies.Store(&proxies)

@@ -48,9 +48,9 @@ func Parse(header string) (browser, system string) {
 }
 
 func find(known []pattern, header string) string {
-	for _, m := range known {
-		if strings.Contains(header, m.part) {
-			return m.name
+	for _, p := range known {
+		if strings.Contains(header, p.part) {
+			return p.name
 		}
 	}
 	return ""

@@ -26,12 +26,12 @@ func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
 // Stall makes the server stop answering at a stage, until it is stopped.
 func (s *Server) Stall(at Stage) { s.misbehave(at, reaction{stall: true}) }
 
-// StallTo makes the server stop answering at a recipient for which dead returns true, like a
-// server that waits for the recipient's host.
-func (s *Server) StallTo(dead func(recipient string) bool) {
+// StallTo makes the server stop answering at a recipient for which unreachable returns true,
+// like a server that waits for the recipient's host.
+func (s *Server) StallTo(unreachable func(recipient string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dead = dead
+	s.unreachable = unreachable
 }
 
 // Stalled returns how many clients are waiting for an answer now.
@@ -47,7 +47,7 @@ func (s *Server) Behave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.reactions)
-	s.dead = nil
+	s.unreachable = nil
 }
 
 func (s *Server) misbehave(at Stage, r reaction) {
@@ -56,8 +56,7 @@ func (s *Server) misbehave(at Stage, r reaction) {
 	s.reactions[at] = r
 }
 
-// react misbehaves as the test has set for a stage, and returns an error then; nil if the test
-// has set nothing.
+// react misbehaves at a stage if the test has asked for it, and returns an error then.
 func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	s.mu.Lock()
 	wanted, found := s.reactions[at]
@@ -74,32 +73,32 @@ func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	return errors.New("connection cut on request of the test")
 }
 
-// stall returns when the server is stopped or the client has left.
+// stall returns when the server is stopped or the client has disconnected.
 func (s *Server) stall(r *run, conn net.Conn) {
-	s.count(1)
-	defer s.count(-1)
-	left := make(chan struct{})
+	s.addStalled(1)
+	defer s.addStalled(-1)
+	disconnected := make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(disconnected)
 		_, _ = io.Copy(io.Discard, conn)
 	}()
 	select {
 	case <-r.stopped:
-	case <-left:
+	case <-disconnected:
 	}
 }
 
-func (s *Server) count(n int) {
+func (s *Server) addStalled(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stalled += n
 }
 
-func (s *Server) isDead(recipient string) bool {
+func (s *Server) isUnreachable(recipient string) bool {
 	s.mu.Lock()
-	dead := s.dead
+	unreachable := s.unreachable
 	s.mu.Unlock()
-	return dead != nil && dead(recipient)
+	return unreachable != nil && unreachable(recipient)
 }
 
 // A listener wraps connections and keeps them: go-smtp's Close misses connections and
@@ -137,8 +136,8 @@ func (l *listener) closeAll() {
 }
 
 // A serverConn is the server's end of a connection. It misbehaves where go-smtp has no hook.
-// Each command and each line of an answer arrives in one piece: go-smtp flushes every
-// line, and clients that do not pipeline send one.
+// Read and Write get whole lines: go-smtp flushes every line of an answer, and clients
+// that don't pipeline send one command at a time.
 type serverConn struct {
 	net.Conn
 	server  *Server

@@ -93,7 +93,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if err := s.react(AtRecipient); err != nil {
 		return err
 	}
-	if s.server.isDead(to) {
+	if s.server.isUnreachable(to) {
 		s.server.stall(s.run, s.conn.Conn())
 		s.conn.Conn().Close()
 		return errors.New("connection cut on request of the test")

@@ -76,14 +76,14 @@ type Server struct {
 	options Options
 	addr    string
 
-	mu         sync.Mutex
-	mails      []Mail
-	arrived    chan struct{} // closed, and replaced, at every mail
-	reactions  map[Stage]reaction
-	dead       func(recipient string) bool // see StallTo; nil: none
-	stalled    int                         // connections that wait for an answer
-	transcript strings.Builder
-	run        *run // nil while stopped
+	mu          sync.Mutex
+	mails       []Mail
+	arrived     chan struct{} // closed, and replaced, at every mail
+	reactions   map[Stage]reaction
+	unreachable func(recipient string) bool // see StallTo; nil: none
+	stalled     int                         // connections that wait for an answer
+	transcript  strings.Builder
+	run         *run // nil while stopped
 }
 
 // A run is the server from a start to a stop.

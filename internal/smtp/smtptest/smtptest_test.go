@@ -113,7 +113,7 @@ func TestStallToSome(t *testing.T) {
 	}
 	answered := make(chan error, 1)
 	go func() { answered <- errors.Join(client.Mail("me@example.com"), client.Rcpt("eve@dead.example")) }()
-	waitFor(t, s, 1)
+	waitForStalled(t, s, 1)
 	if err := send(s, "ada@example.com"); err != nil {
 		t.Error(err)
 	}
@@ -123,14 +123,14 @@ func TestStallToSome(t *testing.T) {
 	default:
 	}
 	conn.Close()
-	waitFor(t, s, 0)
+	waitForStalled(t, s, 0)
 	if err := <-answered; err == nil {
 		t.Error("the dead host got its mail")
 	}
 }
 
-// waitFor returns when this many clients wait for an answer.
-func waitFor(t *testing.T, s *Server, clients int) {
+// waitForStalled returns when the server stalls this many clients.
+func waitForStalled(t *testing.T, s *Server, clients int) {
 	t.Helper()
 	for deadline := time.Now().Add(waitTimeout); s.Stalled() != clients; {
 		if time.Now().After(deadline) {

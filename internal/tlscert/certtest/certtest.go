@@ -88,9 +88,9 @@ func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// Files writes the pair to folder as tls.crt and tls.key, each renamed into
+// WriteFiles writes the pair to folder as tls.crt and tls.key, each renamed into
 // place as certbot does it, and returns their paths.
-func (p Pair) Files(tb testing.TB, folder string) (cert, key string) {
+func (p Pair) WriteFiles(tb testing.TB, folder string) (cert, key string) {
 	tb.Helper()
 	cert, key = filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
 	Replace(tb, cert, p.Cert)
@@ -104,7 +104,7 @@ func (a *Authority) WriteChain(tb testing.TB, folder string) (cert, key string) 
 	tb.Helper()
 	p := a.Pair(time.Now().Add(24 * time.Hour))
 	p.Cert = append(p.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
-	return p.Files(tb, folder)
+	return p.WriteFiles(tb, folder)
 }
 
 // Replace atomically replaces the file at path with text.

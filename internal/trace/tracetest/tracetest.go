@@ -31,11 +31,11 @@ import (
 type Collector struct {
 	URL *url.URL // base URL, for trace.Options
 
-	tb    testing.TB
-	mu    sync.Mutex
-	spans []Span
-	raw   []byte
-	heads []http.Header
+	tb      testing.TB
+	mu      sync.Mutex
+	spans   []Span
+	raw     []byte
+	headers []http.Header
 }
 
 // Span is an exported span.
@@ -76,11 +76,11 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.raw, c.heads = append(c.raw, body...), append(c.heads, r.Header)
-	for _, of := range batch.ResourceSpans {
-		for _, scope := range of.ScopeSpans {
+	c.raw, c.headers = append(c.raw, body...), append(c.headers, r.Header)
+	for _, group := range batch.ResourceSpans {
+		for _, scope := range group.ScopeSpans {
 			for _, s := range scope.Spans {
-				c.spans = append(c.spans, spanOf(s, textOf(of.Resource.GetAttributes())))
+				c.spans = append(c.spans, spanOf(s, textOf(group.Resource.GetAttributes())))
 			}
 		}
 	}
@@ -134,5 +134,5 @@ func (c *Collector) Raw() string {
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.heads)
+	return slices.Clone(c.headers)
 }

@@ -29,8 +29,8 @@ func faults(t *testing.T, p gatewayprobe.Probe) map[string]string {
 	found := map[string]string{}
 	for _, f := range p.Run(t.Context()) {
 		if f.Wrong != "" {
-			if found[f.What] = f.Wrong; f.Remedy == "" {
-				t.Errorf("%s: %q, without a remedy", f.What, f.Wrong)
+			if found[f.Check] = f.Wrong; f.Remedy == "" {
+				t.Errorf("%s: %q, without a remedy", f.Check, f.Wrong)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func TestDoctorFindsMistakes(t *testing.T) {
 		t.Errorf("a service that anybody reaches: %q", found)
 	}
 	for _, f := range p.Run(t.Context()) {
-		if !checked[f.What] {
-			t.Errorf("no mistake shows that %q finds anything", f.What)
+		if !checked[f.Check] {
+			t.Errorf("no mistake shows that %q finds anything", f.Check)
 		}
 	}
 }

@@ -38,7 +38,7 @@ const sqlCountObserved = `INSERT INTO policy_observations (tenant_id, version, p
 SELECT tenant_id, version, CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policies WHERE tenant_id = $1 AND version = $2
 ON CONFLICT (tenant_id, version, policy_id) DO UPDATE SET refused = policy_observations.refused + $4`
 
-// CountObserved adds to the counts of policies, in the order of SortObserved. Those of
+// CountObserved adds to the counts of policies, in the order of SortObserved. Counts of
 // destroyed tenants are left out.
 func (tx *Tx) CountObserved(ctx context.Context, counts []ObservedCount) error {
 	for _, c := range counts {
@@ -52,7 +52,7 @@ func (tx *Tx) CountObserved(ctx context.Context, counts []ObservedCount) error {
 const sqlObserved = `SELECT policy_id, refused FROM policy_observations WHERE tenant_id = $1 AND version = $2`
 
 // Observed returns how often each policy of a version would have refused, by id. Policies
-// that never would have are left out.
+// that would never have refused are left out.
 func (r Reader) Observed(ctx context.Context, tenantID string, version int64) (map[string]int64, error) {
 	fields := func(c *ObservedCount) []any { return []any{&c.PolicyID, &c.Refused} }
 	all, err := list(ctx, r, fields, sqlObserved, tenantID, version)

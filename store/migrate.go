@@ -115,9 +115,9 @@ func tooNew(have int64) error {
 }
 
 const (
-	// lockWithin is how long a migration waits for a lock, while all queries queue
+	// migrationLockTimeout is how long a migration waits for a lock, while all queries queue
 	// behind it: a fraction of the 2 s in which a check is answered.
-	lockWithin = 300 * time.Millisecond
+	migrationLockTimeout = 300 * time.Millisecond
 	// A migration that did not get its lock is retried every retryInterval, for retryTimeout.
 	retryInterval, retryTimeout = time.Second, time.Minute
 )
@@ -180,7 +180,7 @@ func (db *DB) Schema(ctx context.Context) (have int64, err error) {
 // schema returns the number of the newest migration in the database, 0 without any. It doesn't
 // use Goose, which would create its table.
 func (db *DB) schema(ctx context.Context) (int64, error) {
-	tables, err := one(ctx, db.Read(), countColumn, db.engine.versioned)
+	tables, err := one(ctx, db.Read(), countColumn, db.engine.hasMigrations)
 	if err != nil || tables == 0 {
 		return 0, err
 	}
@@ -189,7 +189,7 @@ func (db *DB) schema(ctx context.Context) (int64, error) {
 
 // exclusivePostgres holds an advisory lock on its own connection: the server would
 // abort a transaction that is open for so long.
-func exclusivePostgres(ctx context.Context, db *DB, do func() error) (err error) {
+func exclusivePostgres(ctx context.Context, db *DB, fn func() error) (err error) {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
 		return fault(err)
@@ -203,7 +203,7 @@ func exclusivePostgres(ctx context.Context, db *DB, do func() error) (err error)
 		_, unlockErr := conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, migrationLock)
 		err = errors.Join(err, fault(unlockErr))
 	}()
-	return do()
+	return fn()
 }
 
 // migrationLock is "doorward" in ASCII; advisory locks are numbers.

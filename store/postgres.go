@@ -47,16 +47,16 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 				return pgx.ConnectConfig(ctx, own)
 			},
 			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, lockTimedOut: postgresLockTimedOut,
-			tables:       `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
-			versioned:    `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
-			clock:        `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
-			snapshot:     sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-			noTimeout:    `SET LOCAL idle_in_transaction_session_timeout = 0`, // for snapshots, which hold no lock that anybody waits for, and Fill, which runs alone
-			servers:      servers,
-			listen:       func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
-			notify:       `SELECT pg_notify('doorward_change', '')`,
-			size:         `SELECT pg_database_size(current_database())`,
-			forceDurable: `SELECT pg_logical_emit_message(true, 'doorward', '')`,
+			tables:        `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
+			hasMigrations: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
+			clock:         `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
+			snapshot:      sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+			noTimeout:     `SET LOCAL idle_in_transaction_session_timeout = 0`, // for snapshots, which hold no lock that anybody waits for, and Fill, which runs alone
+			servers:       servers,
+			listen:        func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
+			notify:        `SELECT pg_notify('doorward_change', '')`,
+			size:          `SELECT pg_database_size(current_database())`,
+			forceDurable:  `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
 			tryCommit: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
@@ -159,7 +159,7 @@ func IsValueRefused(err error) bool {
 
 func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
 	own := pool.Copy()
-	own.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockWithin.Milliseconds(), 10)
+	own.RuntimeParams["lock_timeout"] = strconv.FormatInt(migrationLockTimeout.Milliseconds(), 10)
 	return stdlib.OpenDB(*own)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
-const versionedSQLite = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`
+const hasMigrationsSQLite = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`
 
 // readOptions keep the page cache of each of the eight readers at 512 KiB, in place of
 // 2 MB: what it doesn't hold is in the system's cache, one read away.
@@ -46,11 +46,11 @@ func openSQLite(path string) (*DB, error) {
 			size:      `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`,
 			dialect:   database.DialectSQLite3,
 			transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, lockTimedOut: sqlitefile.IsLocked,
-			exclusive: func(ctx context.Context, _ *DB, do func() error) error { return sqlitefile.Exclusive(ctx, path, do) },
-			tables:    `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`,
-			versioned: versionedSQLite,
-			clock:     `SELECT 0, moved FROM shared_clock WHERE id = 1`,
-			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
+			exclusive:     func(ctx context.Context, _ *DB, fn func() error) error { return sqlitefile.Exclusive(ctx, path, fn) },
+			tables:        `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`,
+			hasMigrations: hasMigrationsSQLite,
+			clock:         `SELECT 0, moved FROM shared_clock WHERE id = 1`,
+			snapshot:      sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
 		},
 		write: write, read: read,
 		pools: func() []Pool { return []Pool{sqlitePool("write", write), sqlitePool("read", read)} },
@@ -93,7 +93,7 @@ func OpenImmutable(file string) (*DB, error) {
 	}
 	return &DB{
 		rules:  newRulesCache(),
-		engine: engine{name: "sqlite", path: path, versioned: versionedSQLite},
+		engine: engine{name: "sqlite", path: path, hasMigrations: hasMigrationsSQLite},
 		read:   read, write: read, clock: newClock(time.Now), mailQueued: make(chan struct{}, 1), close: read.Close,
 	}, nil
 }

@@ -55,17 +55,17 @@ type engine struct {
 	transient func(error) bool // the transaction may be run again
 	locked    func(error) bool // another process is writing
 	full      func(error) bool // there is no space for what is to be written
-	// exclusive runs do under a lock that one process at a time has on the database.
-	exclusive func(ctx context.Context, db *DB, do func() error) error
-	// migrator opens the connection for migrations, which waits lockWithin for a lock;
+	// exclusive runs fn under a lock that one process at a time has on the database.
+	exclusive func(ctx context.Context, db *DB, fn func() error) error
+	// migrator opens the connection for migrations, which waits migrationLockTimeout for a lock;
 	// nil: the writer. lockTimedOut reports whether a migration failed because it did not
 	// get a lock.
-	migrator     func() *sql.DB
-	lockTimedOut func(error) bool
-	path         string           // of a SQLite file; else empty
-	servers      *cluster.Servers // nil unless a PostgreSQL DSN names several
-	tables       string           // query: the names of all tables
-	versioned    string           // query: 1 if the table of migrations exists, else 0
+	migrator      func() *sql.DB
+	lockTimedOut  func(error) bool
+	path          string           // of a SQLite file; else empty
+	servers       *cluster.Servers // nil unless a PostgreSQL DSN names several
+	tables        string           // query: the names of all tables
+	hasMigrations string           // query: 1 if the table of migrations exists, else 0
 	// clock is a query for the engine's clock in microseconds and the installation's
 	// offset. The clock of SQLite is this machine's, so its query returns 0.
 	clock string

@@ -32,7 +32,7 @@ type children struct {
 	failed  func(error)
 	idleFor time.Duration
 	// The limits of a start and of a hash.
-	startWithin, hashWithin time.Duration
+	startTimeout, hashTimeout time.Duration
 
 	mu       sync.Mutex
 	idle     []*child // most recently used last
@@ -44,7 +44,7 @@ type children struct {
 
 func newChildren(o Options) *children {
 	return &children{
-		command: o.Child, failed: o.ChildFailed, idleFor: childIdle, startWithin: startTimeout, hashWithin: hashTimeout,
+		command: o.Child, failed: o.ChildFailed, idleFor: childIdle, startTimeout: startTimeout, hashTimeout: hashTimeout,
 		live: map[*child]bool{},
 	}
 }
@@ -61,7 +61,7 @@ func (c *children) derive(r request) ([]byte, error) {
 		return r.derive(), nil
 	}
 	work := time.Duration(r.Cost.MemoryKiB>>10) * time.Duration(r.Cost.Time)
-	tag, err := p.ask(r, c.hashWithin+work*hashTimeoutPerMiB)
+	tag, err := p.ask(r, c.hashTimeout+work*hashTimeoutPerMiB)
 	if err != nil {
 		err = fmt.Errorf("argon: the process for hashes: %w", err)
 		c.recordFailure(err)
@@ -91,7 +91,7 @@ func (c *children) take() (*child, error) {
 	c.mu.Lock()
 	c.live[p] = true
 	c.mu.Unlock()
-	if err := p.awaitGreeting(c.startWithin); err != nil {
+	if err := p.awaitGreeting(c.startTimeout); err != nil {
 		c.kill(p)
 		return nil, fmt.Errorf("argon: the process for hashes has not started: %w", err)
 	}

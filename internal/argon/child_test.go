@@ -183,11 +183,11 @@ func TestBrokenChild(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s := &recorder{t: t, kind: kind}
 			c, r := newChildrenAndRequest(s)
-			if c.hashWithin = time.Millisecond; !started {
-				c.startWithin = 50 * time.Millisecond
+			if c.hashTimeout = time.Millisecond; !started {
+				c.startTimeout = 50 * time.Millisecond
 			}
 			if kind == "wrong answer" {
-				c.hashWithin = time.Minute
+				c.hashTimeout = time.Minute
 			}
 			want := r.derive()
 			tag, err := c.derive(r)

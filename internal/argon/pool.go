@@ -16,8 +16,8 @@ type Options struct {
 	Workers int           // hashes at once; default one per core
 	Queue   int           // callers that may wait; default 64
 	Wait    time.Duration // how long each may wait; default 2 s
-	// Yield, if not nil, reports whether other work needs a core now: then one
-	// worker fewer begins a hash, but at least one.
+	// Yield, if not nil, reports whether other work needs a core now: then the pool
+	// uses one worker less, but always one at least.
 	Yield func() bool
 	// Phase, if not nil, is called when a caller begins to wait and when its hash
 	// begins; the returned function is called at the end. For traces.

@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestStoredIDs: a text that an earlier version took stays in force.
+// TestStoredIDs: a text that an earlier version accepted stays in force.
 func TestStoredIDs(t *testing.T) {
 	for _, id := range []string{`a\0`, strings.Repeat("i", maxID+1)} {
 		set, leftOut, err := ParseStored(`@id("`+id+`") forbid(principal, action, resource);`, invoiceSchema(t))

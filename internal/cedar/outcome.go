@@ -57,9 +57,9 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 }
 
 // addPermit adds the actions of a permit that may apply to a user with the role.
-func (o *OfRole) addPermit(p *policy, of *Set, user Principal) {
+func (o *OfRole) addPermit(p *policy, set *Set, user Principal) {
 	if !p.readsIdentity() {
-		one := &Set{schema: of.schema, platform: of.platform, policies: []*policy{p}}
+		one := &Set{schema: set.schema, platform: set.platform, policies: []*policy{p}}
 		if prepared := one.Prepare(user); len(prepared.alwaysPermit)+len(prepared.open) == 0 {
 			return
 		}

@@ -148,7 +148,7 @@ func (s *Set) attribute(r *Resource, name types.String) types.Value {
 	return value
 }
 
-// entities returns those that policies can look up besides principal and resource.
+// entities returns the entities that policies can look up besides principal and resource.
 func (s *Set) entities() types.EntityMap {
 	if !s.platform {
 		return nil

@@ -103,13 +103,13 @@ func (s *Set) Prepare(who Principal) *Prepared {
 	return p
 }
 
-// add evaluates a policy, and keeps what is left of it.
-func (p *Prepared) add(env eval.Env, of *policy) {
-	r := of.shared
+// add evaluates a policy, and keeps its residual.
+func (p *Prepared) add(env eval.Env, policy *policy) {
+	r := policy.shared
 	if r == nil {
-		r = of.partiallyEvaluate(env, of.simple)
+		r = policy.partiallyEvaluate(env, policy.simple)
 	} else if !r.never {
-		scope := ast.Policy{Principal: of.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
+		scope := ast.Policy{Principal: policy.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
 		if _, keep := eval.PartialPolicy(env, &scope); !keep {
 			return
 		}
@@ -120,10 +120,10 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 		p.alwaysPermit = append(p.alwaysPermit, r)
 	case r.always:
 		p.alwaysForbid = append(p.alwaysForbid, r)
-		addBits(p.refusedActions, of.actions)
+		addBits(p.refusedActions, policy.actions)
 	default:
 		p.open = append(p.open, r)
-		addBits(p.openActions, of.actions)
+		addBits(p.openActions, policy.actions)
 		for _, name := range r.attributes {
 			if !slices.Contains(p.reads, name) {
 				p.reads = append(p.reads, name)
@@ -357,7 +357,7 @@ func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict
 			if !r.applies(action) {
 				continue
 			}
-			if by := e.refusal(r); by != no && !yield(r.order, e.verdict(r, by)) {
+			if refusal := e.refusal(r); refusal != no && !yield(r.order, e.verdict(r, refusal)) {
 				return
 			}
 		}

@@ -137,9 +137,9 @@ func (e *evaluation) findAttribute(name types.String) types.Value {
 
 // engineRequest is a request as cedar-go takes it.
 type engineRequest struct {
-	entities entities
-	request  cedar.Request
-	found    *cedar.Diagnostic // of the policies that are not compiled
+	entities   entities
+	request    cedar.Request
+	diagnostic *cedar.Diagnostic // of the policies that are not compiled
 }
 
 func (e *evaluation) forEngine() *engineRequest {
@@ -225,13 +225,13 @@ func (e *evaluation) result(r *residual) result {
 	if r.condition != nil {
 		return r.condition(e)
 	}
-	found := e.diagnose()
-	for _, fault := range found.Errors {
+	diagnostic := e.diagnose()
+	for _, fault := range diagnostic.Errors {
 		if fault.PolicyID == cedar.PolicyID(r.id) {
 			return errs
 		}
 	}
-	for _, reason := range found.Reasons {
+	for _, reason := range diagnostic.Reasons {
 		if reason.PolicyID == cedar.PolicyID(r.id) {
 			return yes
 		}
@@ -243,11 +243,11 @@ func (e *evaluation) result(r *residual) result {
 // evaluation of one costs more than evaluating it.
 func (e *evaluation) diagnose() *cedar.Diagnostic {
 	engine := e.forEngine()
-	if engine.found == nil {
-		_, found := cedar.Authorize(e, &engine.entities, engine.request)
-		engine.found = &found
+	if engine.diagnostic == nil {
+		_, diagnostic := cedar.Authorize(e, &engine.entities, engine.request)
+		engine.diagnostic = &diagnostic
 	}
-	return engine.found
+	return engine.diagnostic
 }
 
 // refusal says whether a policy refuses: no, yes, errs, or needsResource.
@@ -261,9 +261,9 @@ func (e *evaluation) refusal(r *residual) result {
 	return no
 }
 
-// verdict returns the verdict of a policy that refuses, for this reason.
-func (e *evaluation) verdict(r *residual, by result) Verdict {
-	switch by {
+// verdict returns the verdict of a policy that refuses, for the reason that refusal returned.
+func (e *evaluation) verdict(r *residual, reason result) Verdict {
+	switch reason {
 	case errs:
 		return r.verdict(true, e.firstAbsent(r))
 	case needsResource:
@@ -278,8 +278,8 @@ func (e *evaluation) verdict(r *residual, by result) Verdict {
 func (e *evaluation) permits(r *residual) bool {
 	switch {
 	case e.resourceMissing && r.readsResource:
-		left, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
-		return keep && (alwaysTrue(left) || e.request.Deferred && !alwaysErrs(left))
+		remaining, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
+		return keep && (alwaysTrue(remaining) || e.request.Deferred && !alwaysErrs(remaining))
 	case r.condition != nil:
 		return r.condition(e) == yes
 	}
@@ -300,13 +300,13 @@ func (e *evaluation) withoutResource() eval.Env {
 // policy that errs refuses, and so does a forbid that applies to every resource. A forbid that
 // depends on the resource refuses, too, unless Deferred is set.
 func (e *evaluation) refusalWithoutResource(r *residual) result {
-	left, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
+	remaining, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
 	switch {
-	case keep && alwaysErrs(left):
+	case keep && alwaysErrs(remaining):
 		return errs
 	case !keep || !r.isForbid():
 		return no
-	case alwaysTrue(left):
+	case alwaysTrue(remaining):
 		return yes
 	case e.request.Deferred:
 		return no

@@ -132,7 +132,7 @@ func TestRefusesNoGoodPassword(t *testing.T) {
 }
 
 // FuzzRefuses compares isRepetition with its definition. It also checks that any text
-// repeated is a repetition, and that a sequence read backwards is one.
+// repeated is a repetition, and that a sequence read backwards is a sequence, too.
 func FuzzRefuses(f *testing.F) {
 	for password := range refusals {
 		f.Add(password, uint8(2))
@@ -155,7 +155,7 @@ func FuzzRefuses(f *testing.F) {
 }
 
 // isRepetitionByDefinition tries every length of a unit that s repeats. If s ends within the
-// second unit, what it has of that is the text, and the rest of the first is the separator.
+// second unit, the beginning of a unit is the repeated text, and its end is the separator.
 func isRepetitionByDefinition(s []rune) bool {
 	for unit := 1; unit < len(s); unit++ {
 		isUnit := true

@@ -142,7 +142,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve connects to the target only when data can pass, because a SYN couldn't before.
+// serve connects to the target only when data can pass: while it can't, a SYN wouldn't
+// arrive either.
 func (p *Proxy) serve(l *link) {
 	p.set(func() { p.links[l] = true })
 	defer p.set(func() {
@@ -170,9 +171,9 @@ func (p *Proxy) serve(l *link) {
 // passes, a server doesn't see that a client has gone.
 func (p *Proxy) pump(l *link, to, from net.Conn) {
 	defer l.close()
-	piece := make([]byte, 32<<10)
+	buffer := make([]byte, 32<<10)
 	for {
-		n, err := from.Read(piece)
+		n, err := from.Read(buffer)
 		lost, ok := p.pass(l)
 		if err != nil || !ok {
 			return
@@ -180,7 +181,7 @@ func (p *Proxy) pump(l *link, to, from net.Conn) {
 		if lost {
 			continue
 		}
-		if _, err := to.Write(piece[:n]); err != nil {
+		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}
 	}

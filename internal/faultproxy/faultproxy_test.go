@@ -175,7 +175,7 @@ func TestDelay(t *testing.T) {
 	t.Errorf("nothing took more than half of %v", longest)
 }
 
-func TestCloseEndsWhatIsHeld(t *testing.T) {
+func TestCloseEndsHeldConnections(t *testing.T) {
 	p, _ := startEcho(t)
 	c := dial(t, p)
 	c.send("before")

@@ -19,8 +19,8 @@ var next atomic.Uint32
 
 func init() { next.Store(rand.Uint32N(count)) }
 
-// On returns HOST:PORT with an unused port; the host is an address of loopback. The process
-// gets a port again only after all 12,000.
+// On returns HOST:PORT with an unused port of the host, which is a loopback address. The
+// process gets the same port again only after all 12,000.
 func On(host string) string {
 	for {
 		address := net.JoinHostPort(host, strconv.Itoa(first+int(next.Add(1)%count)))

@@ -1,5 +1,5 @@
-// Package gatewayprobe asks through a gateway as an attacker would, and says what to correct
-// in its configuration. docs/gateways.md says why each rule matters.
+// Package gatewayprobe sends requests through a gateway as an attacker would, and says what
+// to correct in its configuration. docs/gateways.md says why each rule matters.
 //
 //	findings := gatewayprobe.Probe{URL: reports, Cookie: "JSESSIONID", Token: token}.Run(ctx)
 //
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Probe says what to ask.
+// Probe says what to check.
 type Probe struct {
 	URL    *url.URL // a path of the service that the session may read; http or https
 	Cookie string   // the name of the session's cookie
@@ -30,7 +30,7 @@ type Probe struct {
 
 // Finding is the outcome of one check.
 type Finding struct {
-	What   string // what was checked
+	Check  string // what was checked
 	Fine   string // the result if nothing is wrong
 	Wrong  string // empty if nothing is wrong
 	Remedy string
@@ -60,9 +60,10 @@ func (p Probe) Run(ctx context.Context) []Finding {
 	)
 }
 
-// withoutSession asks without a credential, also with forged identity headers.
+// withoutSession sends requests without a credential, one of them with forged identity
+// headers.
 func (p Probe) withoutSession(ctx context.Context) Finding {
-	f := Finding{What: "no session", Fine: "401"}
+	f := Finding{Check: "no session", Fine: "401"}
 	for _, headers := range [][]string{nil, {"X-Auth-User: " + forged, "X-Auth-Role: OWNER"}} {
 		a, err := p.get(ctx, "", headers...)
 		switch {
@@ -84,9 +85,9 @@ func (p Probe) withoutSession(ctx context.Context) Finding {
 	return f
 }
 
-// signIn asks like a browser that opens a page.
+// signIn sends the request of a browser that opens a page.
 func (p Probe) signIn(ctx context.Context) Finding {
-	f := Finding{What: "sign-in", Fine: "pages get 401: the application has to lead to /login"}
+	f := Finding{Check: "sign-in", Fine: "pages get 401: the application has to lead to /login"}
 	const query = "?a=b&c=%26&original=/x"
 	a, err := p.get(ctx, query, "Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none")
 	if err != nil || a.status < 300 || a.status > 399 {
@@ -102,7 +103,7 @@ func (p Probe) signIn(ctx context.Context) Finding {
 }
 
 func (p Probe) metrics(ctx context.Context) Finding {
-	f := Finding{What: "metrics", Fine: "not for clients"}
+	f := Finding{Check: "metrics", Fine: "not for clients"}
 	if a, err := p.send(ctx, "GET", "/metrics"); err == nil && strings.Contains(a.body, "doorward_") {
 		f.Wrong = "anybody can read /metrics"
 		f.Remedy = "Give Doorward --admin-listen, and refuse /metrics in the gateway."
@@ -110,9 +111,9 @@ func (p Probe) metrics(ctx context.Context) Finding {
 	return f
 }
 
-// upstream asks the service itself, not through the gateway.
+// upstream sends a request to the service itself, not through the gateway.
 func (p Probe) upstream(ctx context.Context) Finding {
-	f := Finding{What: "upstream", Fine: p.Upstream + " can't be reached from here"}
+	f := Finding{Check: "upstream", Fine: p.Upstream + " can't be reached from here"}
 	direct := Probe{URL: &url.URL{Scheme: "http", Host: p.Upstream, Path: "/"}}
 	if a, err := direct.get(ctx, "", "X-Auth-User: "+forged); err == nil {
 		f.Wrong = fmt.Sprintf("%s answers %d without the gateway: any client can claim to be anybody", p.Upstream, a.status)
@@ -121,10 +122,10 @@ func (p Probe) upstream(ctx context.Context) Finding {
 	return f
 }
 
-// session asks with the session in the cookie and in Authorization. who is the user that
-// the service sees; empty: the other checks would say nothing.
+// session sends the session in the cookie and in Authorization. who is the user that the
+// service sees; if it is empty, the other checks would be pointless.
 func (p Probe) session(ctx context.Context) (findings []Finding, who string) {
-	f := Finding{What: "session", Fine: "passes, as a cookie and as a bearer token"}
+	f := Finding{Check: "session", Fine: "passes, as a cookie and as a bearer token"}
 	cookie, err := p.get(ctx, "", p.cookie())
 	bearer, bearerErr := p.get(ctx, "", "Authorization: Bearer "+p.Token)
 	switch {
@@ -223,7 +224,7 @@ func (p Probe) overrides(ctx context.Context) Finding {
 
 // origins sends the requests that a page of another site makes a browser send.
 func (p Probe) origins(ctx context.Context) Finding {
-	f := Finding{What: "other origins", Fine: "can change nothing"}
+	f := Finding{Check: "other origins", Fine: "can change nothing"}
 	for _, extra := range []string{"X-Note: none", "X-Forwarded-Method: GET", "X-Original-Method: GET"} {
 		a, err := p.send(ctx, http.MethodPost, p.URL.EscapedPath(), p.cookie(), "Origin: https://"+forged+".invalid", "Content-Length: 0", extra)
 		if err == nil && a.echo != nil {
@@ -236,7 +237,7 @@ func (p Probe) origins(ctx context.Context) Finding {
 }
 
 func (p Probe) webSockets(ctx context.Context) Finding {
-	f := Finding{What: "WebSockets", Fine: "are not opened by pages of other origins"}
+	f := Finding{Check: "WebSockets", Fine: "are not opened by pages of other origins"}
 	a, err := p.get(
 		ctx, "", p.cookie(), "Origin: https://"+forged+".invalid", "Connection: Upgrade", "Upgrade: websocket",
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
@@ -248,9 +249,9 @@ func (p Probe) webSockets(ctx context.Context) Finding {
 	return f
 }
 
-// cookies sends a second session. Which one counts must not be for the client to choose.
+// cookies sends a second session. A client must not be able to choose which one counts.
 func (p Probe) cookies(ctx context.Context) Finding {
-	f := Finding{What: "cookies", Fine: "two different sessions are refused"}
+	f := Finding{Check: "cookies", Fine: "two different sessions are refused"}
 	other := p.Cookie + "=" + strings.Repeat("A", 43)
 	for _, headers := range [][]string{
 		{p.cookie() + "; " + other},
@@ -273,7 +274,7 @@ var ambiguous = []string{"//", "/./", "/../", "%2e", "%2f", "%5c", "%25", "%00",
 
 // paths sends paths that the gateway and the service may read differently.
 func (p Probe) paths(ctx context.Context) Finding {
-	f := Finding{What: "paths", Fine: "only unambiguous ones reach the service"}
+	f := Finding{Check: "paths", Fine: "only unambiguous ones reach the service"}
 	path := strings.TrimSuffix(p.URL.EscapedPath(), "/")
 	for _, tried := range []string{
 		path + "/%2e%2e/" + forged, path + "/../" + forged, path + "/%2E%2E%2F" + forged, path + "/..%2f" + forged, path + "/..%5c" + forged,
@@ -296,7 +297,7 @@ func (p Probe) paths(ctx context.Context) Finding {
 
 // setCookie has the service set the session's cookie.
 func (p Probe) setCookie(ctx context.Context) Finding {
-	f := Finding{What: "Set-Cookie", Fine: "the service can't sign people out, or into another account"}
+	f := Finding{Check: "Set-Cookie", Fine: "the service can't sign people out, or into another account"}
 	for _, value := range []string{"=" + forged, "=; Max-Age=0; Path=/", " =" + forged} {
 		a, err := p.get(ctx, "?set-cookie="+url.QueryEscape(p.Cookie+value), p.cookie())
 		if err != nil {

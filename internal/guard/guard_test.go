@@ -100,8 +100,8 @@ func postForAnswer(t *testing.T, c *Client, to string) (Answer, error) {
 	return c.Do(r)
 }
 
-// nameServer answers every question for an IPv4 address with the next of its addresses, and
-// at the end with the last.
+// nameServer answers every question for an IPv4 address with the next of its addresses; the
+// last one repeats.
 type nameServer struct {
 	addrs []string
 	asked atomic.Int64
@@ -214,7 +214,7 @@ func TestCheck(t *testing.T) {
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// TestAllow: what the operator allows is dialled, and nothing else that is internal.
+// TestAllow: of the internal addresses, only those that the operator allows are dialled.
 func TestAllow(t *testing.T) {
 	server, _ := countingServer()
 	defer server.Close()
@@ -333,7 +333,7 @@ func TestHostileAnswers(t *testing.T) {
 			go func() {
 				conn, err := listener.Accept()
 				if err == nil {
-					_, _ = http.ReadRequest(bufio.NewReader(conn)) // to answer earlier would be another error
+					_, _ = http.ReadRequest(bufio.NewReader(conn)) // an answer before the request would be another error
 					test.serve(conn)
 					_ = conn.Close()
 				}

@@ -6,7 +6,7 @@
 //	public := key.Public() // a member of a JSON Web Key Set
 //
 // It signs in one way: ECDSA with P-256 and SHA-256 (RFC 7518, section 3.4), compact
-// serialization. It doesn't read tokens: Doorward takes none as a credential.
+// serialization. It doesn't read tokens: Doorward accepts none as a credential.
 package jwt
 
 import (
@@ -77,8 +77,8 @@ func (k Key) MarshalPublic() []byte {
 // String names the key by its id, so that a log shows no more.
 func (k Key) String() string { return "signing key " + k.public.ID }
 
-// Sign returns the claims, a value that JSON can hold, as a token whose header says typ
-// and which key verifies it. Errors: those of encoding the claims.
+// Sign returns a token with the claims, a value that can be encoded as JSON. Its header has
+// typ and the id of the key. Errors: those of encoding the claims.
 func (k Key) Sign(typ string, claims any) (string, error) {
 	header, err := json.Marshal(map[string]string{"alg": "ES256", "typ": typ, "kid": k.public.ID})
 	if err != nil {

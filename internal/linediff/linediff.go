@@ -101,12 +101,12 @@ func (w *walker) add() {
 // longest common subsequence. Without a table (see maxCells) no line in between counts as equal.
 func (w *walker) walkTo(m, n int) {
 	i, j := w.i, w.j
-	rest := lcsLengths(w.a[i:m], w.b[j:n])
+	lengths := lcsLengths(w.a[i:m], w.b[j:n])
 	for w.i < m || w.j < n {
 		switch {
-		case w.i < m && w.j < n && rest != nil && w.a[w.i] == w.b[w.j]:
+		case w.i < m && w.j < n && lengths != nil && w.a[w.i] == w.b[w.j]:
 			w.same(1)
-		case w.i < m && (w.j == n || rest == nil || rest[w.i-i+1][w.j-j] >= rest[w.i-i][w.j-j+1]):
+		case w.i < m && (w.j == n || lengths == nil || lengths[w.i-i+1][w.j-j] >= lengths[w.i-i][w.j-j+1]):
 			w.remove()
 		default:
 			w.add()
@@ -153,7 +153,7 @@ func hunks(all []Line) (d Diff) {
 }
 
 // shownLines returns for each line whether it is in a hunk. A single line between two hunks,
-// or at an end, is not left out, because saying so would take as much room.
+// or at an end, is not left out, because a note about it would take as much room.
 func shownLines(all []Line) []bool {
 	shown := make([]bool, len(all))
 	for i, line := range all {

@@ -40,8 +40,8 @@ func countsOfATenant(f *fixture) {
 	countsOfInvitations(f, acme, zeta, ann)
 }
 
-// countsOfInvitations: those that can be accepted are counted, those of them whose mail has
-// failed, and those that ann has sent.
+// countsOfInvitations: three counts leave out expired and revoked invitations: all, those
+// whose mail has failed, and those that Ann has sent.
 func countsOfInvitations(f *fixture, acme, zeta doorward.Tenant, ann doorward.User) {
 	ctx := f.Context()
 	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, f.clock.read())), store.PendingInvitations{})

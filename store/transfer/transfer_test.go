@@ -216,8 +216,8 @@ func TestFailedBackupLeavesNoFile(t *testing.T) {
 	}
 }
 
-// TestCutOffBackupIsFound: the error says that a backup was cut off, wherever that was, or is
-// empty. A complete backup is accepted.
+// TestCutOffBackupIsFound: the error says that a backup is empty, or that it was cut off, at
+// any length. A complete backup is accepted.
 func TestCutOffBackupIsFound(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, db.DB)
@@ -259,7 +259,7 @@ func TestBackupToLeavesNoFile(t *testing.T) {
 	fill(t, db.DB)
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		ctx context.Context
 		to  io.Writer
 		ok  bool
@@ -269,10 +269,10 @@ func TestBackupToLeavesNoFile(t *testing.T) {
 		"stopped":     {stopped, io.Discard, false},
 	} {
 		if err := transfer.BackupTo(c.ctx, db.DB, c.to); (err == nil) != c.ok {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(folder, "*.part")); err != nil || len(left) > 0 {
-			t.Errorf("%s: the files left are %q, %v", what, left, err)
+			t.Errorf("%s: the files left are %q, %v", name, left, err)
 		}
 	}
 	storetest.Exec(t, db.raw, `PRAGMA foreign_keys=OFF`)
@@ -293,7 +293,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 // TestDamagedBackupIsFound: a broken index, a dangling reference, another program's
 // database.
 func TestDamagedBackupIsFound(t *testing.T) {
-	for what, spoil := range map[string]string{
+	for name, damage := range map[string]string{
 		"a dangling row":  `PRAGMA foreign_keys=OFF; DELETE FROM tenants`,
 		"a broken index":  `PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, 'user_id', 'role') WHERE name = 'memberships_user'; PRAGMA writable_schema=OFF`,
 		"another program": `DROP TABLE goose_db_version`,
@@ -303,12 +303,12 @@ func TestDamagedBackupIsFound(t *testing.T) {
 		copied := filepath.Join(t.TempDir(), "copy.db")
 		ok(t, transfer.Backup(t.Context(), db.DB, copied))
 		bad := storetest.Raw(t, "sqlite:"+copied)
-		for statement := range strings.SplitSeq(spoil, ";") {
+		for statement := range strings.SplitSeq(damage, ";") {
 			storetest.Exec(t, bad, statement)
 		}
 		ok(t, bad.Close())
 		if _, err := transfer.Check(t.Context(), copied, true); !errors.Is(err, transfer.ErrBadBackup) {
-			t.Errorf("%s: %v, want ErrBadBackup", what, err)
+			t.Errorf("%s: %v, want ErrBadBackup", name, err)
 		}
 	}
 }

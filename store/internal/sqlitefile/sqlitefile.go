@@ -46,10 +46,10 @@ func CreatePrivate(path string) (string, error) {
 	return path, f.Close()
 }
 
-// Exclusive runs do while no other process is in Exclusive for the same database. It locks
+// Exclusive runs fn while no other process is in Exclusive for the same database. It locks
 // a file beside the database: a transaction per migration, as goose opens it, would come
 // too late to keep a second process from starting the same one.
-func Exclusive(ctx context.Context, path string, do func() error) error {
+func Exclusive(ctx context.Context, path string, fn func() error) error {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return rows.Fault(fmt.Errorf("lock for migration: %w", err))
@@ -58,7 +58,7 @@ func Exclusive(ctx context.Context, path string, do func() error) error {
 	if err := lock(ctx, f); err != nil {
 		return rows.Fault(fmt.Errorf("lock for migration: %s: %w", f.Name(), err))
 	}
-	return do()
+	return fn()
 }
 
 // lock polls, because a blocking flock can't be cancelled.

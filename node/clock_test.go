@@ -298,13 +298,13 @@ func TestSettingsDiffer(t *testing.T) {
 		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // its first sweep comes at its start
 		second.awaitLog("setting differs", "tenant-hold")
 		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
-			var is struct {
+			var tenant struct {
 				Status      string
 				DestroyedAt time.Time
 			}
 			owner := first.login(acme.Owner.Email)
 			a := second.ask("/api/v2/tenant", owner)
-			if err := json.Unmarshal(a.body, &is); err != nil || is.Status != "closing" || !is.DestroyedAt.Equal(promised.DestroyedAt) {
+			if err := json.Unmarshal(a.body, &tenant); err != nil || tenant.Status != "closing" || !tenant.DestroyedAt.Equal(promised.DestroyedAt) {
 				t.Fatalf("the tenant beside a hold of 0s: %d %s", a.status, a.body)
 			}
 		}

@@ -19,11 +19,11 @@ type connLimiter struct {
 	conns   *openConns
 
 	mu   sync.Mutex
-	open map[string]int // by client; no zeros
+	open map[string]int // connections by client; a client without any has no entry
 }
 
-// connLimits may be replaced while the node runs: an open connection stays counted as
-// when it was accepted.
+// connLimits are the limits of a connLimiter. They may be replaced while the node runs. A
+// connection is counted, or not, by the limits in force when it was accepted.
 type connLimits struct {
 	perClient int // connections per client; 0: any number
 	proxies   []netip.Prefix

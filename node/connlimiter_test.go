@@ -125,9 +125,9 @@ func TestConnectionsAreCounted(t *testing.T) {
 func TestConnectionsPerClientOverTLS(t *testing.T) {
 	t.Parallel()
 	s := startTLS(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 1 })
-	held := dialFrom(t, "127.0.0.2", s.Node.Address())
-	late := dialFrom(t, "127.0.0.2", s.Node.Address())
-	if _, err := late.in.ReadByte(); err == nil {
+	first := dialFrom(t, "127.0.0.2", s.Node.Address())
+	second := dialFrom(t, "127.0.0.2", s.Node.Address())
+	if _, err := second.in.ReadByte(); err == nil {
 		t.Error("a second connection receives something")
 	}
 	if res, err := s.client(true, false).Get("https://localhost" + s.Node.Address()[len("127.0.0.1"):] + "/healthz"); err != nil {
@@ -135,5 +135,5 @@ func TestConnectionsPerClientOverTLS(t *testing.T) {
 	} else {
 		res.Body.Close()
 	}
-	held.Close()
+	first.Close()
 }

@@ -29,17 +29,18 @@ func newOpenConns() *openConns {
 // was read could be lost.
 type openConn struct {
 	*net.TCPConn
-	of          *openConns
+	owner       *openConns
 	read, write deadline
-	pending     atomic.Int64 // until when it waits for an answer, since start; see connState
-	firstBy     int64        // until when a drain waits for its first request, since start; 0 after its first idle state
-	released    func()       // called once, by the first Close
+	// Two instants, as times since owner.start.
+	pendingUntil    atomic.Int64 // a drain waits for an answer on the connection until then; see connState
+	firstRequestEnd int64        // a drain waits for the first request until then; 0 once the connection was idle
+	onClose         func()       // called once, by the first Close
 }
 
-// add returns the connection as one of the open ones. released is called once, when
+// add wraps the connection and adds it to the open ones. onClose is called once, when
 // it is closed.
-func (o *openConns) add(conn *net.TCPConn, released func()) *openConn {
-	c := &openConn{TCPConn: conn, of: o, released: sync.OnceFunc(released)}
+func (o *openConns) add(conn *net.TCPConn, onClose func()) *openConn {
+	c := &openConn{TCPConn: conn, owner: o, onClose: sync.OnceFunc(onClose)}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all[c] = struct{}{}
@@ -48,22 +49,22 @@ func (o *openConns) add(conn *net.TCPConn, released func()) *openConn {
 
 // Close closes the connection.
 func (c *openConn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.all, c)
-	c.of.mu.Unlock()
-	c.released()
+	c.owner.mu.Lock()
+	delete(c.owner.all, c)
+	c.owner.mu.Unlock()
+	c.onClose()
 	return c.TCPConn.Close()
 }
 
-// SetReadDeadline is as for any net.Conn, but a deadline that isn't soon takes effect up
-// to sweepDeadlinesEvery late.
+// SetReadDeadline sets the deadline for reads. One that isn't soon takes effect up to
+// sweepDeadlinesEvery late.
 func (c *openConn) SetReadDeadline(t time.Time) error {
-	return c.read.set(c.of, t, c.TCPConn.SetReadDeadline)
+	return c.read.set(c.owner, t, c.TCPConn.SetReadDeadline)
 }
 
-// SetWriteDeadline is as SetReadDeadline.
+// SetWriteDeadline sets the deadline for writes, as SetReadDeadline does for reads.
 func (c *openConn) SetWriteDeadline(t time.Time) error {
-	return c.write.set(c.of, t, c.TCPConn.SetWriteDeadline)
+	return c.write.set(c.owner, t, c.TCPConn.SetWriteDeadline)
 }
 
 // SetDeadline sets both deadlines.
@@ -88,7 +89,7 @@ func (o *openConns) run(ctx context.Context) {
 	}
 }
 
-// sweep makes the deadlines before now take effect.
+// sweep enforces the deadlines that have passed at now, a time since start.
 func (o *openConns) sweep(now time.Duration) {
 	o.swept.Store(int64(now))
 	o.mu.Lock()
@@ -99,7 +100,7 @@ func (o *openConns) sweep(now time.Duration) {
 	}
 }
 
-// Values of openConn.pending besides an instant.
+// Values of openConn.pendingUntil besides an instant.
 const (
 	waitsForNothing = 0
 	waitsForAnswer  = 1<<63 - 1
@@ -109,8 +110,7 @@ const (
 // browsers open some that they never use.
 const firstByteTimeout = time.Second
 
-// connState is the http.Server's ConnState. It notes until when a connection waits for an
-// answer.
+// connState is the http.Server's ConnState. It keeps pendingUntil up to date.
 func (o *openConns) connState(conn net.Conn, state http.ConnState) {
 	tlsConn, _ := conn.(*tls.Conn)
 	if tlsConn != nil {
@@ -122,17 +122,17 @@ func (o *openConns) connState(conn net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateNew:
-		c.firstBy = int64(time.Since(o.start) + firstByteTimeout)
-		c.pending.Store(c.firstBy)
+		c.firstRequestEnd = int64(time.Since(o.start) + firstByteTimeout)
+		c.pendingUntil.Store(c.firstRequestEnd)
 	case http.StateActive:
-		c.pending.Store(waitsForAnswer)
+		c.pendingUntil.Store(waitsForAnswer)
 	default:
 		until := int64(waitsForNothing)
-		if state == http.StateIdle && c.firstBy > 0 && isHTTP2(tlsConn) {
-			until = c.firstBy
+		if state == http.StateIdle && c.firstRequestEnd > 0 && isHTTP2(tlsConn) {
+			until = c.firstRequestEnd
 		}
-		c.firstBy = 0
-		c.pending.Store(until)
+		c.firstRequestEnd = 0
+		c.pendingUntil.Store(until)
 	}
 }
 
@@ -148,14 +148,14 @@ func (o *openConns) countPending() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for c := range o.all {
-		if int64(now) < c.pending.Load() {
+		if int64(now) < c.pendingUntil.Load() {
 			n++
 		}
 	}
 	return n
 }
 
-// waitUntilNone returns 0 once the count is 0, or after d the last count.
+// waitUntilNone polls count until it is 0, for d at most, and returns the last count.
 func waitUntilNone(d time.Duration, count func() int) int {
 	end := time.Now().Add(d)
 	tick := time.NewTicker(pollEvery)

@@ -75,7 +75,7 @@ func TestDrainWaitsForTheFirstRequestOverHTTP2(t *testing.T) {
 	receiveFrame(t, client, func(kind, flags byte) bool { return kind == settingsFrame && flags&ack != 0 })
 	open.mu.Lock()
 	for c := range open.all {
-		if until := c.pending.Load(); until == waitsForNothing || until == waitsForAnswer {
+		if until := c.pendingUntil.Load(); until == waitsForNothing || until == waitsForAnswer {
 			t.Errorf("before its first request a connection is pending until %d, want an instant", until)
 		}
 	}

@@ -31,8 +31,8 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 			dsn := pgtest.DSN(t)
 			f := startFleet(t, builtProgram(t), dsn, 1, "--revocation-lease", leaseLength.String())
 			c := &cutOff{load: newLoad(t, f.nodes, dsn, 2), proxy: f.proxies[0]}
-			c.stays, c.goes = c.login(0, c.history.people[0]), c.login(0, c.history.people[1])
-			if c.stays == nil || c.goes == nil {
+			c.keptSession, c.revoked = c.login(0, c.history.people[0]), c.login(0, c.history.people[1])
+			if c.keptSession == nil || c.revoked == nil {
 				t.Fatal("nobody can sign in")
 			}
 			cut(c.proxy)
@@ -51,8 +51,8 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 // node is cut off.
 type cutOff struct {
 	*load
-	proxy       *faultproxy.Proxy
-	stays, goes *session
+	proxy                *faultproxy.Proxy
+	keptSession, revoked *session
 }
 
 // checkWhileCutOff: the node answers from memory while the lease lasts, and then only
@@ -60,13 +60,13 @@ type cutOff struct {
 // however slow the machine is.
 func (c *cutOff) checkWhileCutOff(t *testing.T) {
 	t.Helper()
-	over := c.now() + leaseLength
-	c.operate(c.operateInProcess, c.goes.of, "suspend")
-	for c.now() < over+leaseLength {
-		for _, s := range []*session{c.stays, c.goes} {
+	leaseEnd := c.now() + leaseLength
+	c.operate(c.operateInProcess, c.revoked.of, "suspend")
+	for c.now() < leaseEnd+leaseLength {
+		for _, s := range []*session{c.keptSession, c.revoked} {
 			r := c.check(0, s)
-			if r.from > over && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
-				t.Fatalf("%v after the end of the lease: %d (Retry-After %q), want 503 with Retry-After", r.from-over, r.status, r.header.Get("Retry-After"))
+			if r.from > leaseEnd && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
+				t.Fatalf("%v after the end of the lease: %d (Retry-After %q), want 503 with Retry-After", r.from-leaseEnd, r.status, r.header.Get("Retry-After"))
 			}
 		}
 		wait(t.Context(), 5*time.Millisecond)
@@ -77,7 +77,7 @@ func (c *cutOff) checkWhileCutOff(t *testing.T) {
 func (c *cutOff) awaitRecovery(t *testing.T) {
 	t.Helper()
 	for healed := c.now(); ; wait(t.Context(), 20*time.Millisecond) {
-		live, dead := c.check(0, c.stays), c.check(0, c.goes)
+		live, dead := c.check(0, c.keptSession), c.check(0, c.revoked)
 		if live.status == http.StatusOK && dead.status == http.StatusUnauthorized {
 			t.Logf("recovered after %v", c.now()-healed)
 			return
@@ -90,7 +90,7 @@ func (c *cutOff) awaitRecovery(t *testing.T) {
 
 // awaitNotifications: a node that receives notifications applies a change in
 // milliseconds; one that polls takes an eighth of its lease on average. The median of 20
-// revocations in succession must be below half of that. A slow machine may try for long.
+// revocations in succession must be below half of that. A slow machine has many attempts.
 func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Helper()
 	const polled = leaseLength / 4 / 2
@@ -110,7 +110,7 @@ func (c *cutOff) awaitNotifications(t *testing.T) {
 func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
 	t.Helper()
 	by := doorward.OperatorAtTerminal()
-	found, err := c.operator.App.Users.Find(context.Background(), c.goes.of.email, "")
+	found, err := c.operator.App.Users.Find(context.Background(), c.revoked.of.email, "")
 	if err == nil {
 		err = c.operator.App.Users.Resume(context.Background(), by, found[0])
 	}

@@ -14,7 +14,8 @@ import (
 const (
 	// sweepDeadlinesEvery is how late a deadline that was only noted may take effect.
 	sweepDeadlinesEvery = 500 * time.Millisecond
-	// soon: a nearer deadline is set at once, because the sweep isn't precise enough for it.
+	// A deadline nearer than soon is set on the connection at once, because the sweep isn't
+	// precise enough for it.
 	soon = 4 * sweepDeadlinesEvery
 )
 
@@ -27,13 +28,14 @@ type deadline struct {
 	mu    sync.Mutex   // held while the connection's own deadline changes
 }
 
-// set sets the deadline, and the connection's own by apply where that is needed.
-func (d *deadline) set(of *openConns, t time.Time, apply func(time.Time) error) error {
+// set notes the deadline. It calls apply, which sets the connection's own deadline, if the
+// new one is soon or the connection still has an earlier one.
+func (d *deadline) set(owner *openConns, t time.Time, apply func(time.Time) error) error {
 	at := int64(0)
 	if !t.IsZero() {
-		at = max(1, int64(t.Sub(of.start)))
+		at = max(1, int64(t.Sub(owner.start)))
 	}
-	isSoon := at != 0 && at-of.swept.Load() < int64(soon)
+	isSoon := at != 0 && at-owner.swept.Load() < int64(soon)
 	d.at.Store(at)
 	if !isSoon && !d.armed.Load() {
 		return nil

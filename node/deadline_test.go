@@ -33,7 +33,7 @@ func connect(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	return c, client
 }
 
-// in returns the instant that is so long after the start of o.
+// in returns the instant that far after the start of o.
 func (o *openConns) in(after time.Duration) time.Time { return o.start.Add(after) }
 
 func checkTimeout(t *testing.T, what string, err error) {

@@ -13,17 +13,17 @@ const (
 	gcHeadroom = 16 << 20
 	// maxGCPercent is the highest percentage that is set.
 	maxGCPercent = 400
-	// gcBusy is the longest time between two collections of a busy heap, for which the
-	// percentage is raised. An idle node collects every few seconds or minutes.
+	// gcBusy is the longest time between two collections at which the percentage is raised.
+	// An idle node collects only every few seconds or minutes.
 	gcBusy = time.Second
 )
 
-// PaceGC frees what the start leaves behind. Unless GOGC is set, it then makes the garbage
+// PaceGC frees the memory that only the start needed. Unless GOGC is set, it then makes the garbage
 // collector run less often while a small heap is busy: with 3 MB live and Go's default of
 // 100 %, every 3 MB that checks allocate would cause a collection. A large heap stays at
 // 100 %, and GOMEMLIMIT is respected. Call it once.
 func PaceGC() {
-	runtime.GC() // FreeOSMemory is the second collection: pools, with 12 MB from reading the migrations, outlive one
+	runtime.GC() // a sync.Pool survives one collection; FreeOSMemory runs the second. Reading the migrations leaves 12 MB in pools.
 	debug.FreeOSMemory()
 	if os.Getenv("GOGC") == "" {
 		p := &gcPacer{percent: 100, last: time.Now()}

@@ -344,8 +344,9 @@ func (l *load) loginOwner() *session {
 	return s
 }
 
-// recordEnding records a call that ends sessions of a person: only, or if that is nil all but
-// except. It has the ended sessions checked, and reports whether the call succeeded.
+// recordEnding records a call that ends the session only, or if that is nil, all sessions of
+// the person but except. It starts checks of the sessions that the call has certainly ended,
+// and reports whether the call succeeded.
 func (l *load) recordEnding(node int, r reply, p *person, only, except *session) bool {
 	known := r.status == http.StatusNoContent
 	if refused := r.status >= 400 && r.status < 500; refused {

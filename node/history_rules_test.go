@@ -50,7 +50,8 @@ func (l *load) changeRules(ctx context.Context) {
 	})
 }
 
-// permissions returns those of the custom role, in which byRole has the value.
+// permissions returns the permissions of the custom role; byRole is among them only if the
+// value is granted.
 func permissions(value string) []string {
 	all := []string{"message.read", "message.send", byModel, byPolicy}
 	if value == granted {
@@ -59,7 +60,7 @@ func permissions(value string) []string {
 	return all
 }
 
-// applyModel gives byModel the value, by the operator's command.
+// applyModel runs the operator's command, with a model in which byModel has the value.
 func (l *load) applyModel(value string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
@@ -72,7 +73,7 @@ func (l *load) applyModel(value string) error {
 	return apply.Run()
 }
 
-// changeRule lets an action be granted if it was refused, or the reverse.
+// changeRule toggles an action between granted and refused.
 func (l *load) changeRule(action, owner, roleID string) {
 	written := l.history.rules[action] // only this goroutine writes it
 	value := granted

@@ -82,7 +82,7 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 				dsn := pgtest.DSN(t)
 				f := startFleet(t, program, dsn, 3)
 				l := newLoad(t, f.nodes, dsn, 40)
-				l.pause = shortPause // what make test runs must find it, too
+				l.pause = shortPause // as in make test, which must find it, too
 				if v := l.runWithFaults(f, c.faults, 500); c.count(v) > 0 {
 					t.Logf("found, as expected: %s", v.examples[0])
 					return
@@ -306,8 +306,8 @@ func (l *load) slowestCheck() (longest time.Duration) {
 	return longest
 }
 
-// wasDuringFault reports whether a node had a fault during the revocation, or may still
-// have been waited for after one.
+// wasDuringFault reports whether any node had a fault during the revocation, or so shortly
+// before it that the revocation may have waited for that node.
 func (l *load) wasDuringFault(r revocation) bool {
 	return slices.ContainsFunc(l.history.faults, func(f fault) bool { return f.from <= r.to && r.from <= f.to+deadAfter })
 }

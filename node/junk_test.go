@@ -273,26 +273,26 @@ type usage struct {
 // settledUsage returns the usage when there are at most atMost goroutines, or when their
 // number is stable, at the latest after recoveryTimeout: the server keeps a connection for half
 // a second after an early answer, and waits two seconds for a body.
-func settledUsage(t *testing.T, atMost int) (l usage) {
+func settledUsage(t *testing.T, atMost int) (u usage) {
 	t.Helper()
 	same := 0
 	for end := time.Now().Add(recoveryTimeout); same < 3 && time.Now().Before(end); wait(t.Context(), time.Second) {
 		http.DefaultClient.CloseIdleConnections()
 		n := runtime.NumGoroutine()
 		if n <= atMost {
-			l.goroutines = n
+			u.goroutines = n
 			break
 		}
-		if n != l.goroutines {
-			l.goroutines, same = n, 0
+		if n != u.goroutines {
+			u.goroutines, same = n, 0
 		}
 		same++
 	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	l.heap = m.HeapAlloc
-	return l
+	u.heap = m.HeapAlloc
+	return u
 }
 
 // maxHeapGrowth is the allowed growth of the heap, in bytes. With 100,000 requests, a leak

@@ -2,5 +2,5 @@
 
 package node
 
-// descriptorLimit is known on Linux only, where servers run.
+// descriptorLimit returns 0: the limit is read on Linux only, where servers run.
 func descriptorLimit() uint64 { return 0 }

@@ -132,11 +132,11 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	rotate := func() *exec.Cmd {
 		return exec.Command(builtProgram(t), "key", "rotate-master", oldFile, newFile, "--database", dsn)
 	}
-	left := killHalfWay(t, rotate(), nodes[0].Node.DB, next)
+	remaining := killHalfWay(t, rotate(), nodes[0].Node.DB, next)
 	if out, err := rotate().CombinedOutput(); err != nil {
 		t.Fatalf("continued: %v\n%s", err, out)
 	} else {
-		t.Logf("killed with about %d values to go, then %s", left, bytes.TrimSpace(out))
+		t.Logf("killed with about %d values to go, then %s", remaining, bytes.TrimSpace(out))
 	}
 	close(stop)
 	writers.Wait()
@@ -168,8 +168,8 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	startSealingNode(t, dsn, newFile).checkOpensAll(t)
 }
 
-// killHalfWay starts the rotation and kills it once some values are sealed again, and
-// returns how many were not, counted to 1,000.
+// killHalfWay starts the rotation and kills it once some values are sealed with the new key.
+// It returns how many aren't; the count stops at 1,000.
 func killHalfWay(t *testing.T, rotation *exec.Cmd, db *store.DB, next seal.Key) int {
 	t.Helper()
 	if err := rotation.Start(); err != nil {

@@ -147,7 +147,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// open creates no database unless the schema is migrated too.
+// open opens the database. It creates a missing one only if it may migrate the schema, too.
 func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	if cfg.Migrate {
 		return store.Open(ctx, cfg.Database, cfg.Clock)

@@ -25,8 +25,8 @@ func TestUnaccepted(t *testing.T) {
 	if err := l.refuseNew(); err != nil {
 		t.Fatal(err)
 	}
-	lacking := func() int { return 3 - l.unaccepted() }
-	if n := waitUntilNone(5*time.Second, lacking); n != 0 {
+	uncounted := func() int { return 3 - l.unaccepted() }
+	if n := waitUntilNone(5*time.Second, uncounted); n != 0 {
 		t.Fatalf("%d of 3 connections are not counted", n)
 	}
 	if n := waitUntilNone(20*time.Millisecond, l.unaccepted); n != 3 {

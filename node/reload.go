@@ -22,9 +22,9 @@ func (n *Node) Reload(cfg Config) {
 	n.reloadFailed.Store(false)
 }
 
-// ReloadFailed notes, for the metric, that new settings were refused and the earlier ones
+// SetReloadFailed notes, for the metric, that new settings were refused and the earlier ones
 // are in force.
-func (n *Node) ReloadFailed() { n.reloadFailed.Store(true) }
+func (n *Node) SetReloadFailed() { n.reloadFailed.Store(true) }
 
 func (n *Node) listeners() []*listener {
 	if n.admin == nil {

@@ -144,8 +144,8 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, o Restor
 	return r, transfer.Replace(ctx, path, prepared, r.Aside)
 }
 
-// restoreTarget returns the path of the database of cfg, and whether there is one, which
-// without force is ErrOverwrites.
+// restoreTarget returns the path of the database of cfg, and whether it exists. Without
+// force, an existing one is the error ErrOverwrites.
 func restoreTarget(cfg Config, force bool) (path string, exists bool, err error) {
 	if path, err = transfer.SQLitePath(cfg.Database); err != nil {
 		return path, false, err
@@ -188,8 +188,8 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	return err
 }
 
-// compare finds what was done since the backup in the database that will be replaced, target,
-// if that can be read.
+// compare finds what was done since the backup. It reads that from the database of target,
+// which will be replaced, if that can be read.
 func (r *Restored) compare(ctx context.Context, backup *Node, target Config) error {
 	keys, err := backup.DB.Read().OperatorKeys(ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *Restored) compare(ctx context.Context, backup *Node, target Config) err
 	}
 	db, err := store.OpenExisting(ctx, target.Database, target.Clock)
 	if err != nil {
-		return nil //nolint:nilerr // it may be what is damaged
+		return nil //nolint:nilerr // a damaged database may be the reason for the restore
 	}
 	defer db.Close()
 	if undone, err := db.Read().CountDone(ctx, since); err == nil {

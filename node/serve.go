@@ -158,8 +158,8 @@ func newServer(h http.Handler) *http.Server {
 		MaxHeaderBytes:               32 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, // the least that RFC 9113, section 6.5.2, advises
-			// What a client may send in one piece and ahead of being read: by
-			// default 1 MiB each, where no body is longer than 64 KiB.
+			// The size of a frame, and of data that is received but not read yet.
+			// The defaults are 1 MiB each, and no body is longer than 64 KiB.
 			MaxReadFrameSize:              16 << 10, // the least, by the same section
 			MaxReceiveBufferPerConnection: 256 << 10,
 			MaxReceiveBufferPerStream:     64 << 10,
@@ -172,7 +172,7 @@ const (
 	drainTimeout = 5 * time.Second
 	// handshakeGrace is for TCP handshakes in progress: a round trip.
 	handshakeGrace = 100 * time.Millisecond
-	// pollEvery is how often connections are counted that have to be accepted or answered.
+	// pollEvery is how often a drain counts the connections that it waits for.
 	pollEvery = 5 * time.Millisecond
 )
 

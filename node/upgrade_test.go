@@ -111,9 +111,9 @@ func nextSchema(t *testing.T) int {
 	return len(migrations) + 1
 }
 
-// applyNextVersion migrates as the next version does, and makes every session end with its kind
-// of change, whatever the version of the node. Compiling all that uses package store would take
-// more time than the test.
+// applyNextVersion migrates as the next version does. A trigger gives the end of a session the
+// next version's kind of change, whatever the version of the node that ends it. Compiling the
+// next version would take longer than the test.
 func applyNextVersion(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)

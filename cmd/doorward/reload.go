@@ -19,7 +19,7 @@ import (
 type reloader struct {
 	started *settings
 	typed   *pflag.FlagSet    // the flags of the command
-	inForce map[string]string // describeState by name; of settings that need a restart, that of the start
+	inForce map[string]string // results of describeState by setting; a setting that needs a restart has that of the start
 	hangups chan os.Signal
 	// onTerminal: SIGHUP may mean that the terminal was closed. False without a terminal, and
 	// under nohup.
@@ -66,7 +66,7 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 	next := newSettings()
 	now, err := next.read(r.typedCommand(next))
 	if err != nil {
-		n.ReloadFailed()
+		n.SetReloadFailed()
 		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
 		return
 	}

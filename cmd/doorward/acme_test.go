@@ -50,8 +50,9 @@ func needPebble(t *testing.T) (pebble, dns string) {
 }
 
 // needTool returns the path of a program that scripts/tool.sh builds, or skips the test if it
-// isn't there. Where programs are required it has just been built and isn't looked at: go test
-// takes what a test looks at as an input, and each build of the tools changes its time.
+// isn't there. Where programs are required it has just been built, so the test doesn't stat it:
+// go test doesn't reuse a result if a file that the test looked at has changed, and each build
+// changes the modification time of the tools.
 func needTool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs("../../bin/tools/" + name)
@@ -82,7 +83,7 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Started by env, since go test takes also what a test starts as an input (see needTool).
+	// Started by env, because starting it directly would look at its file (see needTool).
 	runUntilEnd(t, exec.Command("env", dns, "-dnsserver", resolver, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
 		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeport.On("localhost")))
 	cmd := exec.Command("env", pebble, "-config", file, "-dnsserver", resolver)
@@ -109,7 +110,7 @@ func runUntilEnd(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-// roots are the roots of this authority, which are new at each start.
+// roots returns the root certificates of this authority, which makes new ones at each start.
 func (a authority) roots(t *testing.T) *x509.CertPool {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

@@ -68,7 +68,7 @@ func (v *verification) run(tenant, since string) error {
 	if err != nil {
 		return err
 	}
-	chains := []string{strings.TrimPrefix(tenant, installation)}
+	chains := []string{strings.TrimPrefix(tenant, installation)} // the installation's id is empty
 	if tenant == "" {
 		if chains, err = v.trail.Chains(v.ctx); err != nil {
 			return err

@@ -160,7 +160,7 @@ func displayName(file string) string {
 	return file
 }
 
-// fileArgUnless accepts one FILE, or none with the flag.
+// fileArgUnless accepts one FILE, or no argument if the flag is set.
 func fileArgUnless(flag *bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if *flag && len(args) > 0 {

@@ -82,11 +82,11 @@ func (f *explainFlags) parseQuestion() (q policy.Question, err error) {
 		q.Resource = r.Object()
 	}
 	if f.context != "" {
-		of, err := strictjson.Decode[front.ExplainContext]([]byte(f.context))
-		if err != nil || of.Time != "" && of.Now != "" {
+		c, err := strictjson.Decode[front.ExplainContext]([]byte(f.context))
+		if err != nil || c.Time != "" && c.Now != "" {
 			return q, usageError("--context must be like %s", `{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}`)
 		}
-		q.Context = of.Request()
+		q.Context = c.Request()
 	}
 	return q, nil
 }

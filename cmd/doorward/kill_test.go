@@ -277,16 +277,16 @@ func (s *testServer) runPerson(alive context.Context, people *sync.WaitGroup, em
 		return false
 	}
 	s.acked.note(&s.acked.registered, email)
-	stays, goes := s.login(email), s.login(email)
-	if stays != "" {
-		s.acked.note(&s.acked.open, stays)
+	kept, loggedOut := s.login(email), s.login(email)
+	if kept != "" {
+		s.acked.note(&s.acked.open, kept)
 	}
-	if goes == "" {
+	if loggedOut == "" {
 		return false
 	}
 	people.Go(func() {
-		if _, ok := s.post(http.StatusNoContent, goes, "logout", nil); ok {
-			s.acked.note(&s.acked.closed, goes)
+		if _, ok := s.post(http.StatusNoContent, loggedOut, "logout", nil); ok {
+			s.acked.note(&s.acked.closed, loggedOut)
 		}
 	})
 	return true

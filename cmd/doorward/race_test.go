@@ -2,5 +2,5 @@
 
 package main
 
-// raceEnabled: this binary runs under the race detector.
+// raceEnabled reports whether this binary runs under the race detector.
 const raceEnabled = true

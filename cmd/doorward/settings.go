@@ -177,7 +177,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	}
 	type checks = []func(*node.Config) error
 	return cfg, runChecks(&cfg, slices.Concat(
-		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
+		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readDestinations, s.checkCookie, s.checkSessions},
 		s.boundChecks(),
 		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...)
@@ -366,18 +366,18 @@ func findUniversalNetwork(proxies []netip.Prefix) (netip.Prefix, bool) {
 	return proxies[i], true
 }
 
-// readPlaces reads --return-to before --home, which has to be allowed by it.
-func (s *settings) readPlaces(cfg *node.Config) error {
-	if err := s.readReturns(cfg); err != nil {
+// readDestinations reads --return-to before --home, because --return-to has to allow that.
+func (s *settings) readDestinations(cfg *node.Config) error {
+	if err := s.readReturnTo(cfg); err != nil {
 		return err
 	}
 	return s.readHome(cfg)
 }
 
-// readReturns refuses plain http for other machines, unless Doorward has plain http as well:
+// readReturnTo refuses plain http for other machines, unless Doorward has plain http as well:
 // anybody on the network path could impersonate the site that people are sent to after
 // signing in.
-func (s *settings) readReturns(cfg *node.Config) error {
+func (s *settings) readReturnTo(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
 	for _, text := range s.raw.ReturnTo {
 		place, err := returnto.Parse(strings.TrimSpace(text))

@@ -55,10 +55,10 @@ of people and tenants in the log stay. Read it before you send it.`,
 	return cmd
 }
 
-// bundled is a file of the bundle.
-type bundled struct{ name, text string }
+// bundleFile is a file of the bundle.
+type bundleFile struct{ name, text string }
 
-func collect(cmd *cobra.Command, s *settings, log string) ([]bundled, error) {
+func collect(cmd *cobra.Command, s *settings, log string) ([]bundleFile, error) {
 	logged, err := readLog(log)
 	if err != nil {
 		return nil, err
@@ -66,20 +66,20 @@ func collect(cmd *cobra.Command, s *settings, log string) ([]bundled, error) {
 	cfg, invalid := s.readToServe(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 	defer cancel()
-	all := []bundled{
+	all := []bundleFile{
 		{"version.txt", fmt.Sprintf("doorward %s\n%s %s/%s\n%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format(time.RFC3339))},
 		{"settings.yaml", textOf(func(out io.Writer) error { return s.print(out, cmd.Flags(), true) })},
 	}
 	if invalid != nil {
-		all = append(all, bundled{"doctor.txt", describe(invalid) + "\n"})
+		all = append(all, bundleFile{"doctor.txt", describe(invalid) + "\n"})
 	} else {
 		all = append(all,
-			bundled{"doctor.txt", textOf(func(out io.Writer) error { return examine(ctx, out, s, cfg) })},
-			bundled{"database.txt", textOf(func(out io.Writer) error { return describeDatabase(ctx, out, cfg) })},
-			bundled{"metrics.txt", textOf(func(out io.Writer) error { return copyMetrics(ctx, out, cfg) })})
+			bundleFile{"doctor.txt", textOf(func(out io.Writer) error { return examine(ctx, out, s, cfg) })},
+			bundleFile{"database.txt", textOf(func(out io.Writer) error { return describeDatabase(ctx, out, cfg) })},
+			bundleFile{"metrics.txt", textOf(func(out io.Writer) error { return copyMetrics(ctx, out, cfg) })})
 	}
 	if log != "" {
-		all = append(all, bundled{"log.txt", clientAddress.ReplaceAllString(logged, "<client>")})
+		all = append(all, bundleFile{"log.txt", clientAddress.ReplaceAllString(logged, "<client>")})
 	}
 	for i := range all {
 		all[i].text = scrub(all[i].text)
@@ -194,7 +194,7 @@ func scrub(text string) string {
 	})
 }
 
-func writeBundle(file string, files []bundled) error {
+func writeBundle(file string, files []bundleFile) error {
 	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -18,9 +18,9 @@ const (
 	Viewer Role = "VIEWER" // reads messages and reports
 )
 
-// Identity is who is calling: a person with a session, or a server with an API key. Of a
-// person every field but KeyID is set (AAL only if the gateway passes it on), of a server only
-// TenantID, Role and KeyID.
+// Identity is who is calling: a person with a session, or a server with an API key. For a
+// person every field but KeyID is set (AAL only if the gateway passes it on), for a server
+// only TenantID, Role and KeyID.
 type Identity struct {
 	UserID    string // usr_…
 	TenantID  string // tnt_…; the tenant whose data the caller may see, and no other

@@ -120,12 +120,12 @@ func (b *bench) postgres() (*cluster, error) {
 		return nil, fmt.Errorf("there is no PostgreSQL; install Debian's postgresql")
 	}
 	bin := filepath.Dir(found[len(found)-1])
-	data, as, err := b.dataFolder()
+	data, attr, err := b.dataFolder()
 	if err != nil {
 		return nil, err
 	}
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "doorward", "-A", "trust", "-E", "UTF8", "--locale=C")
-	initdb.SysProcAttr = as
+	initdb.SysProcAttr = attr
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
@@ -137,7 +137,7 @@ func (b *bench) postgres() (*cluster, error) {
 	c := &cluster{port: port, bin: bin}
 	c.cmd = exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "max_connections=200")
-	c.cmd.SysProcAttr = as
+	c.cmd.SysProcAttr = attr
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -147,10 +147,10 @@ func (b *bench) postgres() (*cluster, error) {
 // dataFolder returns a folder owned by a user other than root, as PostgreSQL demands, and the
 // attributes of a process of that user.
 func (b *bench) dataFolder() (string, *syscall.SysProcAttr, error) {
-	as := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	data := filepath.Join(b.dir, "postgres")
 	if err := os.Mkdir(data, 0o700); err != nil || os.Getuid() != 0 {
-		return data, as, err
+		return data, attr, err
 	}
 	postgres, err := user.Lookup("postgres")
 	if err != nil {
@@ -158,11 +158,11 @@ func (b *bench) dataFolder() (string, *syscall.SysProcAttr, error) {
 	}
 	uid, _ := strconv.Atoi(postgres.Uid)
 	gid, _ := strconv.Atoi(postgres.Gid)
-	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	if err := os.Chmod(b.dir, 0o711); err != nil {
 		return "", nil, err
 	}
-	return data, as, os.Chown(data, uid, gid)
+	return data, attr, os.Chown(data, uid, gid)
 }
 
 func (c *cluster) create(databases ...string) error {

@@ -145,8 +145,9 @@ func childrenOf(pid int) (all []int) {
 	return all
 }
 
-// watchMemory samples the memory of the server and its processes every 100 ms, in bytes.
-// Pages that several of them share count once (Pss). highest ends it.
+// watchMemory samples the memory of the server and its processes every 100 ms. Pages that
+// several of them share count once (Pss). highest ends the sampling and returns the largest
+// sample, in bytes.
 func (p *process) watchMemory() (highest func() int64) {
 	stop, result := make(chan struct{}), make(chan int64)
 	go func() {

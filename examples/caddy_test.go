@@ -19,9 +19,9 @@ func TestCaddy(t *testing.T) {
 	}))
 }
 
-// needCaddy returns the path of Caddy. Debian's passes headers on whose names have
-// dots, so it is built from its module, which takes minutes. Where gateways aren't required, the test is skipped unless
-// it has been built before.
+// needCaddy returns the path of Caddy. Debian's version passes on headers whose names have
+// dots, so Caddy is built from its module, which takes minutes. Where gateways aren't
+// required, the test is skipped unless it has been built before.
 func needCaddy(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {

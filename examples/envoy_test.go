@@ -77,8 +77,8 @@ func routesOf(manager settings) []settings {
 	return manager.at("route_config", "virtual_hosts").list()[0].at("routes").list()
 }
 
-// envoyAsks returns Envoy's question about a request: with its method, and, after
-// header_mutation, its Authorization and the allowed headers.
+// envoyAsks returns the check that Envoy sends for a request: with the request's method, and
+// with the headers, after header_mutation, that Envoy forwards: Authorization and the allowed ones.
 func envoyAsks(t *testing.T, address string, manager settings, r *http.Request) *http.Request {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), r.Method, address, nil)

@@ -198,13 +198,13 @@ func TestProgramsEndWithTheTest(t *testing.T) {
 	}
 }
 
-// killed names, in the environment, the service that a child of
-// TestProgramsEndWithAKilledTest is to start before it kills itself.
-const killed = "EXAMPLES_KILLED"
+// killedVariable is set for the child process of TestProgramsEndWithAKilledTest. It names the
+// service that the child starts before it kills itself.
+const killedVariable = "EXAMPLES_KILLED"
 
 // A killed test binary runs no clean-up.
 func TestProgramsEndWithAKilledTest(t *testing.T) {
-	if file := os.Getenv(killed); file != "" {
+	if file := os.Getenv(killedVariable); file != "" {
 		p := run(t, ".", file, "-listen", "127.0.0.1:0")
 		eventually(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
 		fmt.Println("\nlistens " + p.output.lines()[0])
@@ -218,7 +218,7 @@ func TestProgramsEndWithAKilledTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	child.Env = append(os.Environ(), killed+"="+file)
+	child.Env = append(os.Environ(), killedVariable+"="+file)
 	out, err := child.Output()
 	_, address, found := strings.Cut(string(out), "\nlistens ")
 	if err == nil || !found {

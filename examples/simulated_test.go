@@ -118,8 +118,8 @@ func simulateRefusals(t *testing.T, s *site, send sender) {
 	for _, token := range []string{"", "junk", strings.Repeat("A", 43)} {
 		got := send(t, "report.read", clientRequest(t, "GET /reports", token))
 		wantProblem(t, got, http.StatusUnauthorized, "unauthenticated")
-		if is := got.header.Get("WWW-Authenticate"); is != `Bearer realm="doorward"` {
-			t.Errorf("WWW-Authenticate: %q", is)
+		if challenge := got.header.Get("WWW-Authenticate"); challenge != `Bearer realm="doorward"` {
+			t.Errorf("WWW-Authenticate: %q", challenge)
 		}
 	}
 	owner, user := s.people["OWNER"].Token(), s.people["USER"].Token()

@@ -48,8 +48,8 @@ func forwardAuth(t *testing.T, routes settings, action string) settings {
 	return middleware
 }
 
-// traefikAsks returns Traefik's question about a request: a GET with its headers, except
-// Connection and Upgrade. The client's X-Forwarded-* are replaced unless they are trusted.
+// traefikAsks returns the check that Traefik sends for a request: a GET with the request's
+// headers, except Connection and Upgrade. X-Forwarded-* are replaced unless they are trusted.
 func traefikAsks(t *testing.T, server string, middleware settings, r *http.Request) *http.Request {
 	t.Helper()
 	address, err := url.Parse(middleware.at("address").text())

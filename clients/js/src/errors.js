@@ -1,5 +1,5 @@
-// What a call rejects with. Only an answer that is Doorward's own problem is taken for a
-// decision: a 401 of something else at its address says nothing about the credential.
+// What a call rejects with. Only an answer that is Doorward's own problem counts as a
+// decision: a 401 from another program at its address says nothing about the credential.
 
 /** DoorwardError is a problem (RFC 9457). code is stable; new codes may be added, so
  * treat one that you don't know by its class. */
@@ -37,8 +37,8 @@ export class Invalid extends DoorwardError {}
 /** RateLimited is 429: retryAfter says after how many seconds to try again. */
 export class RateLimited extends DoorwardError {}
 /** Unavailable is everything else: Doorward is down, slow or can't answer now, or something
- * else answers at its address. It says nothing about the credential, so its status is 503
- * whatever came. */
+ * else answers at its address. It says nothing about the credential, so its status is always
+ * 503. */
 export class Unavailable extends DoorwardError {
 	constructor(problem, options) {
 		super({ code: "unavailable", ...problem, status: 503 }, options);

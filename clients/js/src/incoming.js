@@ -46,8 +46,8 @@ export function addressFor({ via }, caller, { socket }) {
 export const addressOf = (ip) => (isIP(ip ?? "") ? ip : undefined);
 
 /** sessionsOf returns the distinct values of cookies that may be sessions. A program on the same
- * host may use the same name for values of another form. Only spaces and tabs are trimmed: with
- * others a cookie of another name would pass for this one. */
+ * host may use the same name for values of another form. Only spaces and tabs are trimmed: if
+ * other characters were, a cookie of another name would pass for this one. */
 export function sessionsOf({ cookie = "" }, name) {
 	const pairs = String(cookie).split(";").map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""));
 	const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));

@@ -38,14 +38,14 @@ export class Client {
 
 	/** send is request, and resolves to the status and the headers as well. */
 	async send(method, path, options = {}) {
-		const { baseUrl, timeout: usual } = this.#options;
-		const { params, query, body, signal, timeout = usual } = options;
+		const { baseUrl, timeout: defaultTimeout } = this.#options;
+		const { params, query, body, signal, timeout = defaultTimeout } = options;
 		if (!path.startsWith("/")) throw new TypeError("the path must begin with a slash");
 		const address = baseUrl + fill(path, params) + queryOf(query);
-		const late = AbortSignal.timeout(timeout);
+		const timedOut = AbortSignal.timeout(timeout);
 		const { response, text } = await this.#exchange(address, {
 			method, headers: this.#headers(options), body: body === undefined ? undefined : JSON.stringify(body),
-			redirect: "manual", signal: signal ? AbortSignal.any([signal, late]) : late,
+			redirect: "manual", signal: signal ? AbortSignal.any([signal, timedOut]) : timedOut,
 		}, signal);
 		return { status: response.status, headers: response.headers, body: bodyOf(response, text) };
 	}

@@ -19,7 +19,8 @@ async def answer(error: DoorwardError, scope: dict, receive: Callable, send: Cal
     await receive()  # websocket.connect
     if "websocket.http.response" in (scope.get("extensions") or {}):
         return await _respond("websocket.http", error, scope, send)
-    # Such a server answers every refused handshake with 403, which would be a decision.
+    # A server without this extension answers every refused handshake with 403, which would be
+    # a decision.
     if isinstance(error, Unavailable):
         await send({"type": "websocket.accept"})
     await send({"type": "websocket.close", "code": 1013 if isinstance(error, Unavailable) else 1008})

@@ -37,13 +37,13 @@ class Connections:
         and no redirect followed: either could see the credential. timeout, in seconds, is for both
         attempts together."""
         end = time.monotonic() + timeout
-        kept = self._take_idle() if repeatable else None
-        for connection in (kept, self._connect()) if kept else (self._connect(),):
+        reused = self._take_idle() if repeatable else None
+        for connection in (reused, self._connect()) if reused else (self._connect(),):
             try:
                 answered = _once(connection, method, path, body, headers, end)
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                if connection is not kept or isinstance(error, socket.timeout):
+                if connection is not reused or isinstance(error, socket.timeout):
                     raise Unavailable("Doorward doesn't answer.") from error
             else:
                 self._keep(connection, repeatable)
@@ -53,10 +53,10 @@ class Connections:
     def close(self) -> None:
         """Closes the idle connections of this process."""
         while True:
-            kept = self._take_idle()
-            if kept is None:
+            connection = self._take_idle()
+            if connection is None:
                 return
-            kept.close()
+            connection.close()
 
     def _take_idle(self) -> Optional[http.client.HTTPConnection]:
         if self._process != os.getpid():

@@ -1,7 +1,7 @@
 """What a call raises.
 
-Only an answer that is Doorward's own problem (RFC 9457) is taken for a decision: a 401 of
-something else at its address says nothing about the credential.
+Only an answer that is Doorward's own problem (RFC 9457) counts as a decision: a 401 from
+another program at its address says nothing about the credential.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def address_of(ip: Optional[str]) -> Optional[str]:
 
 def sessions_of(headers: Mapping[str, str], name: str) -> List[str]:
     """Returns the distinct values of cookies that may be sessions. A program on the same host may
-    use the same name for values of another form. Only spaces and tabs are trimmed: with others a
-    cookie of another name would pass for this one."""
+    use the same name for values of another form. Only spaces and tabs are trimmed: if other
+    characters were, a cookie of another name would pass for this one."""
     pairs = (pair.strip(" \t").partition("=") for pair in headers.get("cookie", "").split(";"))
     found = (value for key, _, value in pairs if key == name and re.fullmatch(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]", value))
     return list(dict.fromkeys(found))

@@ -21,17 +21,17 @@ artifacts/doorward openapi >"$out/openapi.json"
 # packages FOLDER prints the folder with the npm packages of a lock file. Exactly those are
 # installed, and their installation scripts don't run.
 packages() {
-	local kept
-	kept=$cache/npm-$(sha256sum "$1/package-lock.json" | cut -c 1-16)
-	if [ ! -d "$kept" ]; then
+	local modules
+	modules=$cache/npm-$(sha256sum "$1/package-lock.json" | cut -c 1-16)
+	if [ ! -d "$modules" ]; then
 		mkdir -p "$cache"
-		rm -rf "$kept.new"
-		mkdir "$kept.new"
-		cp "$1/package.json" "$1/package-lock.json" "$kept.new"
-		npm ci --prefix "$kept.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
-		mv "$kept.new" "$kept"
+		rm -rf "$modules.new"
+		mkdir "$modules.new"
+		cp "$1/package.json" "$1/package-lock.json" "$modules.new"
+		npm ci --prefix "$modules.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+		mv "$modules.new" "$modules"
 	fi
-	echo "$kept/node_modules"
+	echo "$modules/node_modules"
 }
 
 # serve starts a server, at $address, and before it the proxy, at $later.

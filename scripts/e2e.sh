@@ -6,9 +6,9 @@
 #                                  chromium-headless-shell if installed, which takes
 #                                  half the time of chromium
 #   E2E_QUICK=1                    each journey on one screen instead of four; each page on
-#                                  a phone and a desktop; axe checks colours, and what else
-#                                  the other screen changes, once for each kind of element
-#                                  in a process instead of on each page; no pictures
+#                                  a phone and a desktop; axe checks colours, and all that
+#                                  depends on the screen, once for each kind of element in a
+#                                  process instead of on each page; no pictures
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -35,9 +35,9 @@ needs=(
 )
 
 has() { # COMMAND OR PATH...
-	local thing
-	for thing in "$@"; do
-		compgen -G "$thing" >/dev/null || command -v "$thing" >/dev/null || continue
+	local program
+	for program in "$@"; do
+		compgen -G "$program" >/dev/null || command -v "$program" >/dev/null || continue
 		return 0
 	done
 	return 1
@@ -218,7 +218,7 @@ pages() {
 	} | unless_passed env E2E_QUICK=1 scripts/e2e.sh
 }
 
-results=$(mktemp) lane_log=$(mktemp)
+results=$(mktemp) background_log=$(mktemp)
 step() { # NAME COMMAND...
 	local name=$1 began=$SECONDS outcome=passed
 	shift
@@ -228,15 +228,16 @@ step() { # NAME COMMAND...
 	printf -- '--- %s %s in %d s\n' "$name" "$outcome" $((SECONDS - began))
 }
 
-# These steps use the time that the tests leave the cores idle: those of nodes wait a lot.
-lane() {
+# These steps run in the background, while the tests leave the cores idle: those of nodes wait
+# a lot.
+background_steps() {
 	step model model
 	step fuzzing env FUZZ_QUICK=1 scripts/fuzz.sh "${FUZZTIME:-1s}"
 }
 
 finish() {
-	[ -z "${lane:-}" ] || kill -- -"$lane" 2>/dev/null || true # if interrupted
-	rm -rf "$results" "$lane_log" "$memory"
+	[ -z "${background:-}" ] || kill -- -"$background" 2>/dev/null || true # if interrupted
+	rm -rf "$results" "$background_log" "$memory"
 }
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/doorward
 mkdir -p "$cache"
@@ -253,16 +254,16 @@ step gitleaks tools/gitleaks/build.sh
 # GOMEMLIMIT, because with such a GOGC staticcheck takes more memory on many cores.
 step lint env GOMEMLIMIT=4GiB scripts/lint.sh
 set -m # a process group of its own, so that finish can end all of it
-(chrt --idle --pid 0 "$BASHPID" && lane) </dev/null >"$lane_log" 2>&1 &
-lane=$!
+(chrt --idle --pid 0 "$BASHPID" && background_steps) </dev/null >"$background_log" 2>&1 &
+background=$!
 set +m
 step tests tests
 step nodes nodes
 step "tests with the race detector" race
 step "tests of other modules" nested
-wait "$lane"
-lane=
-cat "$lane_log"
+wait "$background"
+background=
+cat "$background_log"
 step clients clients
 step pages pages
 

@@ -28,7 +28,7 @@ func TestSoundDocumentPasses(t *testing.T) {
 }
 
 func TestEachFaultIsNamed(t *testing.T) {
-	for _, fault := range []struct{ rule, was, is string }{
+	for _, fault := range []struct{ rule, old, new string }{
 		{"validation-required-field", `"title": "Sound", `, ``},
 		{"validation-type-mismatch", `"required": ["email"]`, `"required": "email"`},
 		{"validation-operation-id-unique", `"operationId": "endSession"`, `"operationId": "invite"`},
@@ -42,9 +42,9 @@ func TestEachFaultIsNamed(t *testing.T) {
 		{"oas3-no-nullable", `"format": "email"`, `"format": "email", "nullable": true`},
 	} {
 		t.Run(fault.rule, func(t *testing.T) {
-			broken := strings.Replace(sound(t), fault.was, fault.is, 1)
+			broken := strings.Replace(sound(t), fault.old, fault.new, 1)
 			if broken == sound(t) {
-				t.Fatalf("testdata/sound.json has no %q to break", fault.was)
+				t.Fatalf("testdata/sound.json has no %q to break", fault.old)
 			}
 			findings, err := lint(context.Background(), "broken.json", strings.NewReader(broken))
 			if err != nil {

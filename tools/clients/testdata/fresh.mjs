@@ -16,4 +16,4 @@ const { token } = await doorward.login({ email: "owner@acme.example", password }
 const people = [];
 for await (const person of doorward.as(token).list("/api/v2/users", { query: { limit: 2 } })) people.push(person.email);
 assert.ok(people.length >= 4, people.join(" "));
-assert.deepEqual([Verifier, express, fastify, createStore, DoorwardProvider].map((thing) => typeof thing), Array(5).fill("function"));
+assert.deepEqual([Verifier, express, fastify, createStore, DoorwardProvider].map((exported) => typeof exported), Array(5).fill("function"));

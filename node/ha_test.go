@@ -89,7 +89,7 @@ var failures = []failure{
 		c.run(t, "start", n)
 		return func() {}
 	}, 0},
-	{"patroni-gone", "the same without `patroni.conf`: its PostgreSQL lives, and Patroni is away for 40 s", 1, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
+	{"patroni-gone", "the same without `patroni.conf`: its PostgreSQL lives, and Patroni is down for 40 s", 1, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
 	{"switchover", "switchover (`patronictl switchover`)", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
 		c.run(t, "switchover")

@@ -226,7 +226,7 @@ func (r *Restored) compare(ctx context.Context, backup *Node, target Config) err
 // only those whose revocation is in its trail.
 func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newest string) (revoked, unknown []store.OperatorKey, err error) {
 	read := db.Read()
-	follows, err := read.HasEvent(ctx, newest)
+	hasNewest, err := read.HasEvent(ctx, newest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,7 +242,7 @@ func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newe
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case follows || len(ended.Items) > 0:
+		case hasNewest || len(ended.Items) > 0:
 			revoked = append(revoked, key)
 		default:
 			unknown = append(unknown, key)

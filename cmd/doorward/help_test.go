@@ -18,8 +18,8 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 		return
 	}
 	visit(cmd)
-	for _, below := range cmd.Commands() {
-		walk(below, visit)
+	for _, sub := range cmd.Commands() {
+		walk(sub, visit)
 	}
 }
 
@@ -31,7 +31,7 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("%s: its line in the list of commands, %q, must not be empty or end with a full stop", cmd.CommandPath(), cmd.Short)
 		}
 		if !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.HasPrefix(cmd.CommandPath(), "doorward help") {
-			t.Errorf("%s: its help has no example, but %q", cmd.CommandPath(), cmd.Example)
+			t.Errorf("%s: no example in its help calls it: %q", cmd.CommandPath(), cmd.Example)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {

@@ -39,8 +39,8 @@ test("each kind of refusal is a class", async () => {
 
 test("a repeated invitation is made once", async () => {
 	const owner = await signedIn("owner");
-	const once = () => owner.invite({ email: "again@acme.example", role: "VIEWER" }, { idempotencyKey: "one-key" });
-	assert.equal((await once()).id, (await once()).id);
+	const invite = () => owner.invite({ email: "again@acme.example", role: "VIEWER" }, { idempotencyKey: "one-key" });
+	assert.equal((await invite()).id, (await invite()).id);
 });
 
 test("all pages of a list", async () => {
@@ -82,10 +82,10 @@ test("assertions verify offline", async () => {
 	const owner = await signedIn("owner");
 	const { assertion } = await owner.post("/api/v2/auth/token", { audience });
 	const verifier = new Verifier(doorward, audience);
-	const stated = await verifier.verify(assertion);
+	const verified = await verifier.verify(assertion);
 	const { user, session } = await owner.session();
-	assert.deepEqual([stated.subject, stated.tenantId, stated.role, stated.sessionId], [user.id, user.tenantId, "OWNER", session.id]);
-	assert.ok(stated.authTime instanceof Date && stated.expiresAt > new Date());
+	assert.deepEqual([verified.subject, verified.tenantId, verified.role, verified.sessionId], [user.id, user.tenantId, "OWNER", session.id]);
+	assert.ok(verified.authTime instanceof Date && verified.expiresAt > new Date());
 
 	const internal = server.url.replace("localhost", "127.0.0.1");
 	await assert.rejects(new Verifier(new Client({ baseUrl: internal }), audience).verify(assertion), /another issuer/);

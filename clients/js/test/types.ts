@@ -16,11 +16,11 @@ for await (const invitation of ann.list("/api/v2/invitations")) invitation.invit
 const edited = await ann.patch("/api/v2/users/{id}", { role: "ADMIN" }, { params: { id: "usr_1" } });
 edited.user.role satisfies string;
 await ann.delete("/api/v2/tenant", { body: { confirm: "Acme" } });
-const nothing: undefined = await ann.logout();
-const stated: Assertion = await new Verifier(doorward, "https://reports.example").verify(address);
+const loggedOut: undefined = await ann.logout();
+const verified: Assertion = await new Verifier(doorward, "https://reports.example").verify(address);
 createServer((req, res) => { void protect(doorward, "message.read")(req, res, () => res.end(req.doorward?.tenantId)); });
-fastify().get("/", { onRequest: hook(doorward, "message.read", { via: "introspection" }) }, async (request) => request.doorward?.role ?? stated.role);
-export const seen = [nothing, Invalid];
+fastify().get("/", { onRequest: hook(doorward, "message.read", { via: "introspection" }) }, async (request) => request.doorward?.role ?? verified.role);
+export const seen = [loggedOut, Invalid];
 
 // @ts-expect-error the path has no such parameter
 await ann.get("/api/v2/users/{id}", { params: { name: "usr_1" } });

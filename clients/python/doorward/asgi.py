@@ -34,10 +34,10 @@ async def _respond(kind: str, error: DoorwardError, scope: dict, send: Callable)
 
 
 class Protect:
-    """Lets a request or a WebSocket pass whose caller may do the action, and puts the caller
-    into scope["doorward"]. action is a name, None for everybody who is signed in, or a
-    function of scope that returns either, or False for what is open to all. on_refused answers
-    in place of a problem; the other options are those of check."""
+    """Lets a request or a WebSocket pass if its caller may do the action, and puts the caller
+    into scope["doorward"]. action is a name, or None for everybody who is signed in, or a
+    function of scope that returns one of these, or False for what is open to all. on_refused
+    answers refused requests in place of a problem; the other options are those of check."""
 
     def __init__(self, app: Callable, client: Client, action: Any = None, *, via: str = "check",
                  max_age: Optional[int] = None, aal: Optional[int] = None, on_refused: Callable = answer):
@@ -59,8 +59,8 @@ class Protect:
 
 
 async def identify(client: Client, scope: dict, action: Optional[str] = None, **options: Any) -> Identity:
-    """Returns who sent a request or opens a WebSocket, or raises as check does, whose options it
-    takes. It calls Doorward in a thread of asyncio's pool."""
+    """Returns who sent a request or opens a WebSocket. Options and errors are those of check. It
+    calls Doorward in a thread of asyncio's pool."""
     headers: Dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")

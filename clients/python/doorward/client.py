@@ -81,15 +81,15 @@ class Client:
         """As request, and returns the status and the headers as well."""
         if not path.startswith("/"):
             raise ValueError("the path must begin with a slash")
-        given: Dict[str, str] = {"Accept": "application/json", **(headers or {})}
+        merged: Dict[str, str] = {"Accept": "application/json", **(headers or {})}
         own = {"Idempotency-Key": idempotency_key, "If-Match": if_match, "Doorward-Tenant": tenant,
                "Authorization": _bearer(self._credential), "Content-Type": None if body is None else "application/json"}
-        given.update({name: value for name, value in own.items() if value})
-        sent = None if body is None else json.dumps(body).encode()
+        merged.update({name: value for name, value in own.items() if value})
+        encoded = None if body is None else json.dumps(body).encode()
         repeatable = method == "GET" or path == "/api/v2/access/introspect"
-        answered = self._connections.exchange(
-            method, self._path + _fill(path, params or {}) + _query(query or {}), sent, given, timeout or self._timeout, repeatable)
-        return Answer(answered.status, answered.headers, _body(*answered))
+        raw = self._connections.exchange(
+            method, self._path + _fill(path, params or {}) + _query(query or {}), encoded, merged, timeout or self._timeout, repeatable)
+        return Answer(raw.status, raw.headers, _body(*raw))
 
     def list(self, path: str, *, query: Optional[Mapping[str, Any]] = None, **options: Any) -> Iterator[Any]:
         """Iterates over the items of all pages of a list."""

@@ -16,7 +16,7 @@ from .errors import Unavailable
 _MAX_IDLE = 32
 
 
-class Answered(NamedTuple):
+class RawAnswer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     text: bytes
@@ -31,7 +31,7 @@ class Connections:
         self._idle: List[http.client.HTTPConnection] = []
         self._process = os.getpid()
 
-    def exchange(self, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str], timeout: float, repeatable: bool) -> Answered:
+    def exchange(self, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str], timeout: float, repeatable: bool) -> RawAnswer:
         """Sends a request. If it fails on an idle connection, which the server may have closed, it
         is sent again on a new one; so only repeatable requests use an idle one. No proxy is used
         and no redirect followed: either could see the credential. timeout, in seconds, is for both
@@ -81,14 +81,14 @@ class Connections:
         return http.client.HTTPConnection(host, port)
 
 
-def _once(connection: http.client.HTTPConnection, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str], end: float) -> Answered:
+def _once(connection: http.client.HTTPConnection, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str], end: float) -> RawAnswer:
     connection.timeout = _seconds_left(end)
     if connection.sock:
         connection.sock.settimeout(_seconds_left(end))
     connection.response_class = lambda sock, **more: _response(sock, end, **more)  # type: ignore[assignment]
     connection.request(method, path, body, dict(headers))
     response = connection.getresponse()
-    return Answered(response.status, response.headers, response.read())
+    return RawAnswer(response.status, response.headers, response.read())
 
 
 def _seconds_left(end: float) -> float:

@@ -24,9 +24,9 @@ func checkRequest(n int) []byte {
 		base64.RawURLEncoding.EncodeToString(t[:]))
 }
 
-// checkRequests returns checks of many sessions, in an order that defeats caches.
-func checkRequests(sessions, many int) [][]byte {
-	all := make([][]byte, min(sessions, many))
+// checkRequests returns checks of up to limit sessions, in an order that defeats caches.
+func checkRequests(sessions, limit int) [][]byte {
+	all := make([][]byte, min(sessions, limit))
 	for i := range all {
 		all[i] = checkRequest(i * 7919 % sessions)
 	}

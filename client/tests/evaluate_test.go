@@ -17,7 +17,7 @@ func TestCan(t *testing.T) {
 	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
 	owner := client.Identity{UserID: acme.Owner.ID, TenantID: acme.ID}
 	viewer := client.Identity{UserID: acme.Join("viewer@"+strings.TrimPrefix(acme.ID, "tnt_")+".example", "VIEWER").ID, TenantID: acme.ID}
-	may := func(who client.Identity, action string, on client.Resource) client.Decision {
+	decide := func(who client.Identity, action string, on client.Resource) client.Decision {
 		t.Helper()
 		d, err := c.Can(t.Context(), who, action, on, client.FromIP("192.0.2.1"), client.AtTime(time.Now()))
 		if err != nil || d.Allowed == (d.Reason != "") {
@@ -25,12 +25,12 @@ func TestCan(t *testing.T) {
 		}
 		return d
 	}
-	if !may(owner, "message.send", client.Resource{}).Allowed || !may(viewer, "message.read", client.Resource{Type: "tenant", ID: acme.ID}).Allowed {
+	if !decide(owner, "message.send", client.Resource{}).Allowed || !decide(viewer, "message.read", client.Resource{Type: "tenant", ID: acme.ID}).Allowed {
 		t.Error("an allowed action is refused")
 	}
 	for _, d := range []client.Decision{
-		may(viewer, "message.send", client.Resource{}), may(owner, "message.send", client.Resource{Type: "tenant", ID: "tnt_x"}), may(owner, "none", client.Resource{}),
-		may(client.Identity{UserID: "usr_x"}, "message.send", client.Resource{Type: "tenant", ID: acme.ID}), may(client.Identity{KeyID: "key_x", TenantID: acme.ID}, "message.send", client.Resource{}),
+		decide(viewer, "message.send", client.Resource{}), decide(owner, "message.send", client.Resource{Type: "tenant", ID: "tnt_x"}), decide(owner, "none", client.Resource{}),
+		decide(client.Identity{UserID: "usr_x"}, "message.send", client.Resource{Type: "tenant", ID: acme.ID}), decide(client.Identity{KeyID: "key_x", TenantID: acme.ID}, "message.send", client.Resource{}),
 	} {
 		if d.Allowed {
 			t.Error("a refused action is allowed")
@@ -63,11 +63,11 @@ func TestFilter(t *testing.T) {
 func TestCanFaults(t *testing.T) {
 	server, acme := running(), newTenant()
 	owner := client.Identity{UserID: acme.Owner.ID, TenantID: acme.ID}
-	for what, answer := range map[string]string{"no JSON": "x", "none": `{"evaluations": []}`, "no decision": `{"evaluations": [{}]}`, "two": `{"evaluations": [{"decision": true}, {"decision": true}]}`} {
+	for name, answer := range map[string]string{"no JSON": "x", "none": `{"evaluations": []}`, "no decision": `{"evaluations": [{}]}`, "two": `{"evaluations": [{"decision": true}, {"decision": true}]}`} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
 		t.Cleanup(other.Close)
 		if d, err := newClient(t, other.URL, client.OperatorKey("dwo_x")).Can(t.Context(), owner, "message.send", client.Resource{}); !errors.Is(err, client.ErrUnavailable) || d.Allowed {
-			t.Errorf("%s: %+v, %v", what, d, err)
+			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}
 	var e *client.Error

@@ -26,7 +26,7 @@ export interface Common {
 	idempotencyKey?: string;
 	/** The ETag of the version to change. */
 	ifMatch?: string;
-	/** The tenant, with the key of a service. */
+	/** The tenant in which a service acts with its key. */
 	tenant?: string;
 	signal?: AbortSignal;
 	/** Milliseconds; by default that of the client. */
@@ -39,7 +39,7 @@ type DeleteRest<O> = Rest<O> extends [options: infer T] ? [options: T & { body?:
 export interface ClientOptions {
 	/** Such as "https://auth.example" or "http://localhost:8080/platform". */
 	baseUrl: string;
-	/** As people open it (--base-url), where a service reaches Doorward at another address. */
+	/** Doorward's address as people open it (--base-url), if that isn't baseUrl. */
 	publicUrl?: string;
 	/** The token of a session, or a key. */
 	credential?: string | undefined;
@@ -53,8 +53,8 @@ export interface ClientOptions {
 }
 
 /** Client calls one Doorward with one credential, or with none. Calls reject with a
- * DoorwardError, of which there is a class for each kind of refusal, and with Unavailable when
- * there is no answer. Calls are not retried, except by protect. */
+ * DoorwardError. It has a subclass for each kind of refusal, and Unavailable for no answer.
+ * Calls are not retried, except by protect. */
 export declare class Client {
 	/** Throws TypeError for an address that is not http or https, or has a user or a query. */
 	constructor(options: ClientOptions);
@@ -63,7 +63,7 @@ export declare class Client {
 	readonly cookieName: string;
 	/** A client with the token of a session, an API key, or a service key; undefined: with none. */
 	as(credential: string | undefined): Client;
-	/** A client with the key of the options. */
+	/** A client whose credential is the option key. */
 	asService(): Client;
 	get<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): Promise<Answer<At<P, "get">>>;
 	post<P extends PathsWith<"post">>(path: P, body?: Body<At<P, "post">>, ...rest: Rest<At<P, "post">>): Promise<Answer<At<P, "post">>>;
@@ -74,14 +74,14 @@ export declare class Client {
 	request(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<unknown>;
 	/** As request, with the status and the headers. */
 	send(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<{ status: number; headers: Headers; body: unknown }>;
-	/** The items of all pages of a list, each page when it is needed. */
+	/** The items of all pages of a list. Each page is fetched when it is needed. */
 	list<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): AsyncGenerator<Item<Answer<At<P, "get">>>, void, void>;
 	/** Rejects with Unauthenticated for a wrong password, and with SecondFactorRequired, whose
 	 * problem has the challenge. */
 	login(input: Schemas["LoginInput"]): Promise<Schemas["SignedIn"]>;
 	/** The person and the session of the credential; rejects with Unauthenticated when it has ended. */
 	session(): Promise<Schemas["Current"]>;
-	/** Ends the session on every node; also when it has ended before. */
+	/** Ends the session on every node. It is no error if the session has already ended. */
 	logout(): Promise<undefined>;
 	/** Whether a credential is valid, whose it is, and whether it may do the action, asked with the
 	 * key of the options. If that key is refused, it rejects with Unavailable. */

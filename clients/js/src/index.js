@@ -52,16 +52,16 @@ export class Client {
 
 	#headers({ headers, body, idempotencyKey, ifMatch, tenant }) {
 		const { credential } = this.#options;
-		const given = new Headers({ accept: json, ...headers });
-		const set = {
+		const merged = new Headers({ accept: json, ...headers });
+		const own = {
 			authorization: credential && bearer(credential), "content-type": body !== undefined && json,
 			"idempotency-key": idempotencyKey, "if-match": ifMatch, "doorward-tenant": tenant,
 		};
-		for (const [name, value] of Object.entries(set)) if (value) given.set(name, value);
-		return given;
+		for (const [name, value] of Object.entries(own)) if (value) merged.set(name, value);
+		return merged;
 	}
 
-	/** #exchange sends once. signal is the caller's own: a request that it ends is no fault of Doorward. */
+	/** #exchange sends once. signal is the caller's: a request that it aborts is no fault of Doorward. */
 	async #exchange(address, request, signal) {
 		const send = this.#options.fetch;
 		try {
@@ -92,7 +92,7 @@ export class Client {
 
 	/** introspect resolves to whether a credential is valid, whose it is, and whether it may do the
 	 * action, asked with the key of the client. It rejects with Unavailable when Doorward refuses
-	 * that key: passed on, the refusal would look like one of the credential. */
+	 * that key, since a 401 or 403 would seem to be about the credential. */
 	async introspect(question, options) {
 		try {
 			return await this.asService().post("/api/v2/access/introspect", question, options);

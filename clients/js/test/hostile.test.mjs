@@ -34,7 +34,7 @@ function ask(url, lines) {
 	return new Promise((resolve, reject) => {
 		let text = "";
 		const socket = connect(new URL(url).port, "127.0.0.1", () => { socket.write(Buffer.from(["GET / HTTP/1.1", "Host: a", "Connection: close", ...lines, "", ""].join("\r\n"), "latin1")); });
-		socket.on("data", (some) => { text += some.toString("latin1"); }).on("error", reject);
+		socket.on("data", (chunk) => { text += chunk.toString("latin1"); }).on("error", reject);
 		socket.on("end", () => resolve({ status: Number(text.slice(9, 12)), body: text }));
 	});
 }
@@ -44,33 +44,33 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	const app = express();
 	app.use(protect(doorward), (req, res) => { res.json([req.headers["x-auth-user"] ?? "none", req.rawHeaders.join()]); });
 	const service = await listen(t, app);
-	const sent = async (...lines) => {
+	const forwardedOf = async (...lines) => {
 		assert.equal((await ask(service, lines)).status, 200, lines.join());
 		return asked.at(-1);
 	};
 
-	const plain = await sent();
+	const plain = await forwardedOf();
 	assert.match(plain["x-request-id"], /^req_/);
 	assert.deepEqual([plain["x-forwarded-method"], plain["x-forwarded-for"], plain.cookie], ["GET", "127.0.0.1", undefined]);
-	assert.equal((await sent("X-Request-Id: mine-1"))["x-request-id"], "mine-1");
-	assert.match((await sent("X-Request-Id: a b"))["x-request-id"], /^req_/);
+	assert.equal((await forwardedOf("X-Request-Id: mine-1"))["x-request-id"], "mine-1");
+	assert.match((await forwardedOf("X-Request-Id: a b"))["x-request-id"], /^req_/);
 
-	assert.equal((await sent(`Cookie: a=b; JSESSIONID=tomcat; JSESSIONID=${token}`))["cookie"], `JSESSIONID=${token}`);
+	assert.equal((await forwardedOf(`Cookie: a=b; JSESSIONID=tomcat; JSESSIONID=${token}`))["cookie"], `JSESSIONID=${token}`);
 	// A neighbouring host can set a cookie of such a name, even where ours is named __Host-….
-	for (const name of ["\xa0JSESSIONID", "\x85JSESSIONID", "JSESSIONID ", "jsessionid"]) assert.equal((await sent(`Cookie: ${name}=${token}`)).cookie, undefined, name);
+	for (const name of ["\xa0JSESSIONID", "\x85JSESSIONID", "JSESSIONID ", "jsessionid"]) assert.equal((await forwardedOf(`Cookie: ${name}=${token}`)).cookie, undefined, name);
 	// Only four bits of the last character count; Doorward ignores other spellings.
-	assert.equal((await sent(`Cookie: JSESSIONID=${"A".repeat(42)}B; JSESSIONID=${token}`)).cookie, `JSESSIONID=${token}`);
+	assert.equal((await forwardedOf(`Cookie: JSESSIONID=${"A".repeat(42)}B; JSESSIONID=${token}`)).cookie, `JSESSIONID=${token}`);
 
-	assert.equal((await sent("Authorization: Basic YTpi")).authorization, undefined);
-	assert.equal((await sent(`Authorization: bEARER ${"x".repeat(9_000)}`)).authorization.length, 512);
-	assert.equal((await sent("X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 198.51.100.1"))["x-forwarded-for"], "192.0.2.7, 198.51.100.1, 127.0.0.1");
+	assert.equal((await forwardedOf("Authorization: Basic YTpi")).authorization, undefined);
+	assert.equal((await forwardedOf(`Authorization: bEARER ${"x".repeat(9_000)}`)).authorization.length, 512);
+	assert.equal((await forwardedOf("X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 198.51.100.1"))["x-forwarded-for"], "192.0.2.7, 198.51.100.1, 127.0.0.1");
 	app.set("trust proxy", true); // then Express takes the first address for the caller's
-	assert.equal((await sent("X-Forwarded-For: 192.0.2.7"))["x-forwarded-for"], "192.0.2.7, 127.0.0.1");
-	assert.match((await sent(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
+	assert.equal((await forwardedOf("X-Forwarded-For: 192.0.2.7"))["x-forwarded-for"], "192.0.2.7, 127.0.0.1");
+	assert.match((await forwardedOf(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
 	const addressless = await listen(t, (req, res) => protect(doorward, undefined, { ip: "unix" })(req, res, () => res.end()));
 	assert.equal((await ask(addressless, ["X-Forwarded-For: 192.0.2.7"])).status, 200);
 	assert.equal(asked.at(-1)["x-forwarded-for"], undefined);
-	assert.equal((await sent("Sec-WebSocket-Key: x", "Origin: https://evil.example"))["x-forwarded-method"], "POST");
+	assert.equal((await forwardedOf("Sec-WebSocket-Key: x", "Origin: https://evil.example"))["x-forwarded-method"], "POST");
 
 	const claimed = await ask(service, ["X-Auth-User: usr_forged", "X_Auth_Role: OWNER"]);
 	assert.doesNotMatch(claimed.body, /forged|OWNER/);
@@ -146,8 +146,10 @@ test("what can't be a credential is not sent", async (t) => {
 	await assert.rejects(doorward.get(".evil.example/"), TypeError);
 });
 
+/** unsigned returns an assertion with the header, without claims and with a false signature. */
+const unsigned = (header) => [header, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
+
 test("unreadable keys are Unavailable, a missing key is Unauthenticated", async (t) => {
-	const unsigned = (header) => [header, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
 	const assertion = unsigned({ alg: "ES256", typ: "doorward+jwt", kid: "k" });
 	for (const [body, kind] of [["{}", Unavailable], ['{"keys":{}}', Unavailable], ["<html>", Unavailable], ['{"keys":[null,{"kty":"EC","crv":"P-256","kid":"k","x":"!","y":"!"}]}', Unauthenticated]]) {
 		const { doorward, asked } = await startStub(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end(body));
@@ -162,15 +164,15 @@ test("keys are read once for many unknown ones, and again after five seconds", a
 	const { doorward, asked } = await startStub(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"keys":[]}'));
 	let now = 1_000_000;
 	const verifier = new Verifier(doorward, "https://reports.example", { now: () => now });
-	const unknown = (kid) => [{ alg: "ES256", typ: "doorward+jwt", kid }, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
-	const many = () => Promise.all(Array.from({ length: 20 }, (_, i) => assert.rejects(verifier.verify(unknown(`k${i}`)), Unauthenticated)));
-	await many();
+	const verifyUnknown = () => Promise.all(Array.from({ length: 20 }, (_, i) => (
+		assert.rejects(verifier.verify(unsigned({ alg: "ES256", typ: "doorward+jwt", kid: `k${i}` })), Unauthenticated))));
+	await verifyUnknown();
 	assert.equal(asked.length, 1);
 	now += 4_999;
-	await many();
+	await verifyUnknown();
 	assert.equal(asked.length, 1);
 	now += 1;
-	await many();
+	await verifyUnknown();
 	assert.equal(asked.length, 2);
 });
 

@@ -102,7 +102,7 @@ for (const [framework, serve] of Object.entries(services)) {
 	});
 }
 
-test("API keys are servers", async (t) => {
+test("a caller with an API key has no user", async (t) => {
 	const owner = doorward.as(tokens.owner);
 	const { key, apiKey } = await owner.post("/api/v2/api-keys", { name: "backup", permissions: ["message.read"] });
 	const service = await services.express(doorward, {});

@@ -27,10 +27,10 @@ after(async () => {
 	await server.stop();
 });
 
-async function post(where, body) {
+async function post(path, body) {
 	const headers = { "Content-Type": "application/json", ...(session && { Authorization: `Bearer ${session}` }) };
-	const response = await fetch(server.url + where, { method: "POST", headers, body: body && JSON.stringify(body) });
-	assert.ok(response.ok, `${where}: ${response.status}`);
+	const response = await fetch(server.url + path, { method: "POST", headers, body: body && JSON.stringify(body) });
+	assert.ok(response.ok, `${path}: ${response.status}`);
 	return response.json();
 }
 
@@ -39,7 +39,7 @@ function isSignedByKey({ headers, body }, publicKey) {
 	const raw = Buffer.from(publicKey.replace(/^whpk_/, ""), "base64");
 	const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: raw.toString("base64url") }, format: "jwk" });
 	const content = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.`), body]);
-	const signature = headers["webhook-signature"].split(" ").find((one) => one.startsWith("v1a,")).slice("v1a,".length);
+	const signature = headers["webhook-signature"].split(" ").find((s) => s.startsWith("v1a,")).slice("v1a,".length);
 	return verify(null, content, key, Buffer.from(signature, "base64"));
 }
 
@@ -59,7 +59,7 @@ test("standardwebhooks verifies the webhooks, with both secrets during the grace
 
 	const next = (await post(`/api/v2/webhooks/${webhook.id}/rotate-secret`, { graceHours: 1 })).secret;
 	const second = await send();
-	for (const one of [secret, next]) new Webhook(one).verify(second.body, second.headers);
+	for (const valid of [secret, next]) new Webhook(valid).verify(second.body, second.headers);
 	assert.ok(isSignedByKey(second, webhook.publicKey), "v1a after the rotation");
 	const last = (await post(`/api/v2/webhooks/${webhook.id}/rotate-secret`, { graceHours: 0 })).secret;
 	const third = await send();

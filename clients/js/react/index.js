@@ -7,7 +7,7 @@ import { createContext, createElement, useCallback, useContext, useEffect, useMe
  * "loading", "signed-in", "signed-out" or, while that is unknown, "unavailable". */
 export function createStore({ baseUrl = "", fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
 	let state = { status: "loading" };
-	let asked = 0;
+	let questions = 0;
 	let timer;
 	const listeners = new Set();
 	const set = (next) => {
@@ -17,20 +17,20 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 	const call = (path, options) => send(baseUrl + path, { credentials: "same-origin", cache: "no-store", ...options });
 
 	async function refresh() {
-		const mine = ++asked;
+		const number = ++questions;
 		clearTimeout(timer);
 		let response, body;
 		try {
 			response = await call("/api/v2/auth/session");
 			body = await response.json();
 		} catch { /* no answer */ }
-		if (mine !== asked) return state; // a later question has been asked
+		if (number !== questions) return state; // a later question has been asked
 		if (response?.ok && body?.user) {
 			set({ status: "signed-in", user: body.user, session: body.session });
 		} else if (response?.status === 401 && body?.code === "unauthenticated") {
 			set({ status: "signed-out" });
 		} else {
-			// A fault says nothing about the session: what is shown stays, and we ask again.
+			// A fault says nothing about the session: keep what is shown, and ask again.
 			if (!state.user) set({ status: "unavailable" });
 			const seconds = Math.min(Number(response?.headers.get("retry-after")) || 2, 300);
 			if (listeners.size) timer = setTimeout(refresh, 1000 * seconds * (1 + Math.random() / 2));
@@ -41,7 +41,7 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 	async function signOut() {
 		const response = await call("/api/v2/auth/logout", { method: "POST" });
 		if (response.status !== 204) throw new Error(`signing out: ${response.status}`);
-		asked++;
+		questions++; // an answer to an earlier question no longer counts
 		set({ status: "signed-out" });
 	}
 
@@ -53,7 +53,7 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 		return response;
 	}
 
-	const lead = (page, to) => { // signIn or stepUp as a click handler gets an event in place of an address
+	const lead = (page, to) => { // to is an event, not an address, if signIn or stepUp is a click handler
 		location.assign(`${baseUrl}${page}?return=${encodeURIComponent(typeof to === "string" ? to : location.href)}`);
 	};
 	const signIn = (to) => lead("/login", to);
@@ -76,9 +76,9 @@ const Context = createContext(undefined);
 
 /** DoorwardProvider asks once, and again when the page is shown after a while. */
 export function DoorwardProvider({ baseUrl, store, children }) {
-	const used = useMemo(() => store ?? createStore({ baseUrl }), [store, baseUrl]);
+	const current = useMemo(() => store ?? createStore({ baseUrl }), [store, baseUrl]);
 	useEffect(() => {
-		const onVisible = () => { if (document.visibilityState === "visible") void used.refresh(); };
+		const onVisible = () => { if (document.visibilityState === "visible") void current.refresh(); };
 		const onPageShow = (event) => { if (event.persisted) onVisible(); }; // from the back/forward cache
 		onVisible();
 		document.addEventListener("visibilitychange", onVisible);
@@ -87,8 +87,8 @@ export function DoorwardProvider({ baseUrl, store, children }) {
 			document.removeEventListener("visibilitychange", onVisible);
 			window.removeEventListener("pageshow", onPageShow);
 		};
-	}, [used]);
-	return createElement(Context.Provider, { value: used }, children);
+	}, [current]);
+	return createElement(Context.Provider, { value: current }, children);
 }
 
 /** useSession returns {status, user, session, can, refresh, signIn, signOut, stepUp, request}. */

@@ -4,8 +4,8 @@
 import { createPublicKey, verify } from "node:crypto";
 import { DoorwardError, Unauthenticated, Unavailable } from "./errors.js";
 
-const keysLife = 300_000; // as their Cache-Control says
-const keysPause = 5_000; // between two attempts to read them, once they have been read
+const keysMaxAge = 300_000; // as their Cache-Control says
+const minReadInterval = 5_000; // between two attempts to read the keys, once they have been read
 
 /** Verifier verifies assertions for one audience, one of --assertion-audience. A valid one was
  * true when it was made, at most 30 s ago. It doesn't say that an action is allowed. */
@@ -43,12 +43,12 @@ export class Verifier {
 		};
 	}
 
-	/** Keys that are too old are read again; if that fails they still verify, since a key is
-	 * published for a day after its last use. */
+	/** #key returns the key with the id. Keys that are too old are read again. If that fails, the
+	 * old ones still verify, since a key is published for a day after its last use. */
 	async #key(id) {
 		const age = this.#now() - this.#readAt;
-		if (this.#keys.has(id) && age < keysLife) return this.#keys.get(id);
-		if (this.#readAt === -Infinity || (age >= keysPause && this.#now() - this.#triedAt >= keysPause)) {
+		if (this.#keys.has(id) && age < keysMaxAge) return this.#keys.get(id);
+		if (this.#readAt === -Infinity || (age >= minReadInterval && this.#now() - this.#triedAt >= minReadInterval)) {
 			this.#triedAt = this.#now();
 			this.#reading ??= this.#read().finally(() => { this.#reading = undefined; });
 		}
@@ -74,7 +74,8 @@ export class Verifier {
 	}
 }
 
-/** keyOf returns the id and the key, or nothing if it isn't for ES256. */
+/** keyOf returns a list of one pair, the id and the key, or an empty list if the key isn't for
+ * ES256. */
 function keyOf(jwk) {
 	const { kty, crv, x, y, kid } = jwk ?? {};
 	if (kty !== "EC" || crv !== "P-256" || !kid) return [];

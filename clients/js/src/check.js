@@ -5,7 +5,7 @@ import { DoorwardError, Forbidden, Invalid, RateLimited, Unauthenticated, Unavai
 import { addressOf, bearerOf, forwarded, isCrossOrigin, sessionsOf } from "./incoming.js";
 
 const checkTimeout = 3_000; // Doorward answers a check within 2 s
-const tries = 3;
+const maxAttempts = 3;
 
 /** optionsOf returns the options of check that a middleware has been given. It throws TypeError
  * for an unknown via, and for a proof with introspection, which can't demand one. */
@@ -20,8 +20,8 @@ export function optionsOf({ via = "check", ...options }) {
 /** check resolves to the identity of the request's caller, or rejects with Unauthenticated,
  * Forbidden, RateLimited or Unavailable. request has method and headers, with names in
  * lower case. options.via is "check", the default, or "introspection", which needs a client
- * with a key of a service; options.ip is the address of the peer, or for an introspection
- * the caller's. */
+ * with a service key; options.ip is the address of the peer, or for an introspection the
+ * caller's. */
 export async function check(client, request, action, options = {}) {
 	try {
 		return await (options.via === "introspection" ? introspectCaller : checkCaller)(client, request, action, options);
@@ -52,14 +52,14 @@ async function checkCaller(client, request, action, { maxAge, aal, ip }) {
 }
 
 function identityOf(headers) {
-	const at = (name) => headers.get(`x-auth-${name}`) ?? "";
+	const value = (name) => headers.get(`x-auth-${name}`) ?? "";
 	const identity = {
-		userId: at("user"), tenantId: at("tenant"), role: at("role"), email: at("email"),
-		sessionId: at("session"), keyId: at("key"), aal: Number(at("aal") || 0),
+		userId: value("user"), tenantId: value("tenant"), role: value("role"), email: value("email"),
+		sessionId: value("session"), keyId: value("key"), aal: Number(value("aal") || 0),
 	};
-	const person = identity.userId && identity.email && identity.sessionId && !identity.keyId;
-	const server = identity.keyId && !identity.userId && !identity.email && !identity.sessionId;
-	return identity.tenantId && identity.role && (person || server) ? identity : undefined;
+	const isPerson = identity.userId && identity.email && identity.sessionId && !identity.keyId;
+	const isServer = identity.keyId && !identity.userId && !identity.email && !identity.sessionId;
+	return identity.tenantId && identity.role && (isPerson || isServer) ? identity : undefined;
 }
 
 /** introspectCaller asks with a key of this service. The credential and the origin of the
@@ -90,12 +90,12 @@ function credentialOf(client, request) {
 /** withRetries makes a call, and repeats it up to twice while it is Unavailable and there is time. */
 async function withRetries(call) {
 	const end = Date.now() + checkTimeout;
-	for (let n = 1; ; n++) {
+	for (let attempt = 1; ; attempt++) {
 		try {
 			return await call(Math.max(1, end - Date.now()));
 		} catch (error) {
-			const wait = 1_000 * (error.retryAfter ?? 0.05 * 2 ** (n - 1)) * (1 + Math.random() / 2);
-			if (!(error instanceof Unavailable) || n === tries || Date.now() + wait >= end) throw error;
+			const wait = 1_000 * (error.retryAfter ?? 0.05 * 2 ** (attempt - 1)) * (1 + Math.random() / 2);
+			if (!(error instanceof Unavailable) || attempt === maxAttempts || Date.now() + wait >= end) throw error;
 			await new Promise((done) => setTimeout(done, wait));
 		}
 	}

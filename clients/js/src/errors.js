@@ -45,22 +45,22 @@ export class Unavailable extends DoorwardError {
 	}
 }
 
-const classes = {
+const classesByStatus = {
 	400: Malformed, 405: Malformed, 413: Malformed, 415: Malformed, 428: Malformed,
 	401: Unauthenticated, 403: Forbidden, 404: NotFound, 409: Conflict, 412: Conflict,
 	410: Gone, 422: Invalid, 429: RateLimited,
 };
-const special = { step_up_required: StepUpRequired, mfa_required: SecondFactorRequired, mfa_enrolment_required: SecondFactorRequired };
+const classesByCode = { step_up_required: StepUpRequired, mfa_required: SecondFactorRequired, mfa_enrolment_required: SecondFactorRequired };
 
 /** errorOf returns the error for an answer that is no success. */
 export function errorOf(response, problem) {
 	const retryAfter = secondsOf(response.headers.get("retry-after") ?? "");
 	const options = retryAfter === undefined ? {} : { retryAfter };
-	const own = (response.headers.get("content-type") ?? "").startsWith("application/problem+json");
-	if (!own || typeof problem?.code !== "string" || problem.status !== response.status) {
+	const isProblem = (response.headers.get("content-type") ?? "").startsWith("application/problem+json");
+	if (!isProblem || typeof problem?.code !== "string" || problem.status !== response.status) {
 		return new Unavailable({ detail: `Something that isn't Doorward answers with ${response.status}.` }, options);
 	}
-	return new (special[problem.code] ?? classes[response.status] ?? Unavailable)(problem, options);
+	return new (classesByCode[problem.code] ?? classesByStatus[response.status] ?? Unavailable)(problem, options);
 }
 
 /** secondsOf reads Retry-After, as seconds or as a date (RFC 9110, section 10.2.3). */

@@ -13,8 +13,8 @@ declare module "node:http" {
 
 type Next = (error?: unknown) => void;
 
-/** Lets a request pass whose caller may do the action; without an action, one that is signed in.
- * Others are answered 401, 403, 429 or 503. Throws TypeError for maxAge or aal with via
+/** Lets a request pass if its caller may do the action or, without an action, is signed in. Other
+ * requests are answered 401, 403, 429 or 503. Throws TypeError for maxAge or aal with via
  * "introspection". */
 export declare function protect(client: Client, action?: string, options?: CheckOptions & {
 	/** Answers a refused request in place of a problem; it must answer or call next. */

@@ -5,10 +5,10 @@ import { DoorwardError } from "./errors.js";
 import { addressFor, removeIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
-/** protect passes requests of callers with the permission for the action; without an action,
- * those of all who are signed in. Handlers find the caller in req.doorward. */
-export function protect(client, action, { onRefused = answer, ...given } = {}) {
-	const options = optionsOf(given);
+/** protect lets a request pass if its caller may do the action or, without an action, is signed
+ * in. Handlers find the caller in req.doorward. */
+export function protect(client, action, { onRefused = answer, ...checkOptions } = {}) {
+	const options = optionsOf(checkOptions);
 	return async (req, res, next) => {
 		try {
 			req.doorward = await check(client, req, action, { ip: addressFor(options, req.ip, req), ...options });

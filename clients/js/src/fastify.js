@@ -5,11 +5,10 @@ import { DoorwardError } from "./errors.js";
 import { addressFor, removeIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
-/** protect returns an onRequest hook that lets a request pass whose caller may do the
- * action; without an action, one that is signed in. Handlers find the caller in
- * request.doorward. */
-export function protect(client, action, { onRefused, ...given } = {}) {
-	const options = optionsOf(given);
+/** protect returns an onRequest hook that lets a request pass if its caller may do the action
+ * or, without an action, is signed in. Handlers find the caller in request.doorward. */
+export function protect(client, action, { onRefused, ...checkOptions } = {}) {
+	const options = optionsOf(checkOptions);
 	return async (request, reply) => {
 		try {
 			request.doorward = await check(client, request.raw, action, { ip: addressFor(options, request.ip, request.raw), ...options });

@@ -153,6 +153,6 @@ function fill(path, params = {}) {
 }
 
 function queryOf(query = {}) {
-	const given = Object.entries(query).filter(([, value]) => value !== undefined);
-	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+	const entries = Object.entries(query).filter(([, value]) => value !== undefined);
+	return entries.length ? `?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}` : "";
 }

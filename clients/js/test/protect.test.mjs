@@ -20,21 +20,21 @@ before(async () => {
 });
 after(() => server.stop());
 
-const shown = (who, headers) => ({ ...who, claimed: headers["x-auth-user"] });
+const identityWithClaim = (identity, headers) => ({ ...identity, claimed: headers["x-auth-user"] });
 
 const services = {
 	async express(client, options) {
 		const app = express();
-		app.all("/messages", protectExpress(client, "message.send", options), (req, res) => { res.json(shown(req.doorward, req.headers)); });
-		app.all("/me", protectExpress(client, undefined, options), (req, res) => { res.json(shown(req.doorward, req.headers)); });
+		app.all("/messages", protectExpress(client, "message.send", options), (req, res) => { res.json(identityWithClaim(req.doorward, req.headers)); });
+		app.all("/me", protectExpress(client, undefined, options), (req, res) => { res.json(identityWithClaim(req.doorward, req.headers)); });
 		app.all("/misspelt", protectExpress(client, "mesage.send", options));
 		const listening = await new Promise((done) => { const s = createServer(app).listen(0, "127.0.0.1", () => done(s)); });
 		return { url: `http://127.0.0.1:${listening.address().port}`, close: () => { listening.close(); } };
 	},
 	async fastify(client, options) {
 		const app = fastify();
-		app.all("/messages", { onRequest: protectFastify(client, "message.send", options) }, async (request) => shown(request.doorward, request.headers));
-		app.all("/me", { onRequest: protectFastify(client, undefined, options) }, async (request) => shown(request.doorward, request.headers));
+		app.all("/messages", { onRequest: protectFastify(client, "message.send", options) }, async (request) => identityWithClaim(request.doorward, request.headers));
+		app.all("/me", { onRequest: protectFastify(client, undefined, options) }, async (request) => identityWithClaim(request.doorward, request.headers));
 		app.all("/misspelt", { onRequest: protectFastify(client, "mesage.send", options) }, async () => "");
 		return { url: await app.listen({ port: 0, host: "127.0.0.1" }), close: () => app.close() };
 	},

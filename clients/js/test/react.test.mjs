@@ -16,7 +16,7 @@ function browser() {
 	let cookie = "";
 	return async (path, options = {}) => {
 		const response = await fetch(server.url + path, { ...options, headers: { ...options.headers, cookie } });
-		for (const set of response.headers.getSetCookie()) if (set.startsWith("JSESSIONID=")) cookie = set.split(";")[0];
+		for (const line of response.headers.getSetCookie()) if (line.startsWith("JSESSIONID=")) cookie = line.split(";")[0];
 		return response;
 	};
 }
@@ -72,12 +72,12 @@ test("a fault leaves the state as it was", async () => {
 test("an answer that asks for a step-up leads to its page and back", async () => {
 	let opened;
 	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { opened = to; } };
-	const ask = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
-	assert.equal((await ask.request("/api/v2/api-keys", { method: "POST" })).status, 403);
+	const store = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
+	assert.equal((await store.request("/api/v2/api-keys", { method: "POST" })).status, 403);
 	assert.equal(opened, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
-	ask.signIn({ type: "click" });
+	store.signIn({ type: "click" });
 	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
-	ask.signIn("/keys");
+	store.signIn("/keys");
 	assert.equal(opened, "/platform/login?return=%2Fkeys");
 	opened = undefined;
 	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");

@@ -21,15 +21,16 @@ after(() => server.stop());
 /** block returns the block of a page that has the text. */
 async function block(page, text) {
 	const all = String(await readFile(new URL(page, import.meta.url))).matchAll(/^```jsx?\n(.*?)^```/gms);
-	return [...all].map((found) => found[1]).find((one) => one.includes(text)).replaceAll("@doorward/react", "../react/index.js")
+	return [...all].map((match) => match[1]).find((code) => code.includes(text)).replaceAll("@doorward/react", "../react/index.js")
 		.replaceAll(/https:\/\/auth\.example|http:\/\/localhost:8080/g, server.url).replaceAll("ann@acme.example", "owner@acme.example");
 }
 
-/** run imports a program that is written to this folder, where it finds packages by name. */
+/** run imports a program that is written to this folder, where it finds packages by name. Its
+ * inputs are in globalThis.inputs. */
 async function run(t, text) {
 	const file = path.resolve(import.meta.dirname, `readme-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
 	t.after(() => rm(file));
-	await writeFile(file, `const given = globalThis.given;\n${text}`);
+	await writeFile(file, `const inputs = globalThis.inputs;\n${text}`);
 	return import(pathToFileURL(file));
 }
 
@@ -47,14 +48,14 @@ const signedIn = async (role) => (await doorward.login({ email: `${role}@acme.ex
 test("calls", async (t) => {
 	const owner = doorward.as(await signedIn("owner"));
 	const viewer = (await owner.get("/api/v2/users", { query: { q: "viewer" } })).items[0];
-	globalThis.given = { password, id: viewer.id };
-	await run(t, `const { password, id } = given;\n${await block("../README.md", "doorward.login")}`);
+	globalThis.inputs = { password, id: viewer.id };
+	await run(t, `const { password, id } = inputs;\n${await block("../README.md", "doorward.login")}`);
 	assert.equal((await owner.get("/api/v2/users/{id}", { params: { id: viewer.id } })).role, "ADMIN");
 });
 
 test("Express", async (t) => {
-	globalThis.given = { doorward };
-	const { url } = await serve(t, `${app}const { doorward } = given;\n${(await block("../README.md", "protect(doorward")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
+	globalThis.inputs = { doorward };
+	const { url } = await serve(t, `${app}const { doorward } = inputs;\n${(await block("../README.md", "protect(doorward")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
 	const token = await signedIn("user");
 	const write = (headers) => fetch(`${url}/messages`, { method: "POST", headers });
 	assert.match(await (await write({ authorization: `Bearer ${token}` })).text(), /^tnt_.*,usr_.*,USER$/);
@@ -63,8 +64,8 @@ test("Express", async (t) => {
 
 test("signed assertions", async (t) => {
 	const { assertion } = await doorward.as(await signedIn("user")).post("/api/v2/auth/token", { audience });
-	globalThis.given = { doorward, req: { headers: { "x-auth-assertion": assertion } } };
-	const { role } = await run(t, `const { doorward, req } = given;\n${(await block("../README.md", "new Verifier")).replace("const { subject", "export const { subject")}`);
+	globalThis.inputs = { doorward, req: { headers: { "x-auth-assertion": assertion } } };
+	const { role } = await run(t, `const { doorward, req } = inputs;\n${(await block("../README.md", "new Verifier")).replace("const { subject", "export const { subject")}`);
 	assert.equal(role, "USER");
 });
 

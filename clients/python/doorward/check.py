@@ -45,14 +45,14 @@ def check(client: Client, method: str, headers: Mapping[str, str], action: Optio
           ip: Optional[str] = None, max_age: Optional[int] = None, aal: Optional[int] = None) -> Identity:
     """Returns who sent the request, or raises Unauthenticated, Forbidden, RateLimited or
     Unavailable. The names in headers are in lower case; ip is the address of the peer, or for an
-    introspection the caller's. With via="introspection" the client needs the key of a service.
+    introspection the caller's. With via="introspection" the client needs a service key.
     max_age, in seconds, and aal say what proof a person must have given; they work with
     via="check" only."""
     options_of(via, max_age, aal)
     try:
         if via == "introspection":
-            return _introspected(client, method, headers, action, ip)
-        return _checked(client, forwarded(method, headers, client.cookie_name, ip), {"action": action or None, "maxAge": max_age, "aal": aal})
+            return _introspect_caller(client, method, headers, action, ip)
+        return _check_caller(client, forwarded(method, headers, client.cookie_name, ip), {"action": action or None, "maxAge": max_age, "aal": aal})
     except DoorwardError as error:
         decided = _to_decision(error, action)
         if isinstance(decided, Unavailable) or decided.code == "unknown_action":
@@ -74,7 +74,7 @@ def _to_decision(error: DoorwardError, action: Optional[str]) -> DoorwardError:
     return decided
 
 
-def _checked(client: Client, sent: Mapping[str, str], query: Mapping[str, Any]) -> Identity:
+def _check_caller(client: Client, sent: Mapping[str, str], query: Mapping[str, Any]) -> Identity:
     answer = _with_retries(lambda timeout: client.as_(None).send("GET", "/api/v2/access/check", query=query, headers=sent, timeout=timeout))
     identity = _identity(answer.headers)
     if identity is None:
@@ -85,14 +85,14 @@ def _checked(client: Client, sent: Mapping[str, str], query: Mapping[str, Any]) 
 def _identity(headers: Mapping[str, str]) -> Optional[Identity]:
     user, tenant, role, email, session, key, aal = (
         headers.get(f"X-Auth-{name}") or "" for name in ("User", "Tenant", "Role", "Email", "Session", "Key", "AAL"))
-    person = user and email and session and not key
-    server = key and not (user or email or session)
-    if not (tenant and role and (person or server)):
+    is_person = user and email and session and not key
+    is_server = key and not (user or email or session)
+    if not (tenant and role and (is_person or is_server)):
         return None
     return Identity(user, tenant, role, email, session, key, int(aal) if aal in ("1", "2") else 0)
 
 
-def _introspected(client: Client, method: str, headers: Mapping[str, str], action: Optional[str], ip: Optional[str]) -> Identity:
+def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], action: Optional[str], ip: Optional[str]) -> Identity:
     """Asks with a key of this service. The credential and the origin of the request are checked
     here, since Doorward doesn't see the request."""
     credential = _credential(client, method, headers)

@@ -75,11 +75,11 @@ class Unavailable(DoorwardError):
         super().__init__({"status": 503, "code": code, "detail": detail, "requestId": request_id}, retry_after)
 
 
-_classes = {
+_classes_by_status = {
     400: Malformed, 405: Malformed, 413: Malformed, 415: Malformed, 428: Malformed, 401: Unauthenticated,
     403: Forbidden, 404: NotFound, 409: Conflict, 412: Conflict, 410: Gone, 422: Invalid, 429: RateLimited,
 }
-_special = {
+_classes_by_code = {
     "step_up_required": StepUpRequired, "mfa_required": SecondFactorRequired, "mfa_enrolment_required": SecondFactorRequired,
 }
 
@@ -87,10 +87,10 @@ _special = {
 def error_of(status: int, headers: Mapping[str, str], body: Any) -> DoorwardError:
     """Returns the error for an answer that is no success."""
     retry_after = _seconds(headers.get("Retry-After") or "")
-    own = (headers.get("Content-Type") or "").startswith("application/problem+json") and isinstance(body, dict)
-    if not own or not isinstance(body.get("code"), str) or body.get("status") != status:
+    is_problem = (headers.get("Content-Type") or "").startswith("application/problem+json") and isinstance(body, dict)
+    if not is_problem or not isinstance(body.get("code"), str) or body.get("status") != status:
         return Unavailable(f"Something that isn't Doorward answers with {status}.", retry_after=retry_after)
-    kind = _special.get(body["code"]) or _classes.get(status)
+    kind = _classes_by_code.get(body["code"]) or _classes_by_status.get(status)
     if kind is None:
         return Unavailable(body.get("detail") or "", body["code"], retry_after, body.get("requestId"))
     return kind(body, retry_after)

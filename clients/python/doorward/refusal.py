@@ -32,16 +32,16 @@ def refusal(error: DoorwardError) -> Tuple[int, str, List[Tuple[str, str]], byte
 def _challenge(status: int, error: DoorwardError) -> Optional[str]:
     if status == 401:
         return 'Bearer realm="doorward"'
-    acr, age = error.problem.get("acr"), error.problem.get("maxAge")
+    acr, max_age = error.problem.get("acr"), error.problem.get("maxAge")
     if error.code != "step_up_required" or not isinstance(acr, str) or not re.fullmatch(r"\w+", acr, re.ASCII):
         return None
-    proof = f', max_age="{age}"' if isinstance(age, int) else ""  # RFC 9470
-    return f'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="{acr}"{proof}'
+    age = f', max_age="{max_age}"' if isinstance(max_age, int) else ""  # RFC 9470
+    return f'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="{acr}"{age}'
 
 
 def _problem(status: int, error: DoorwardError) -> Dict[str, Any]:
-    own = {"type": "about:blank", "title": _TITLES[status], "status": status}
+    common = {"type": "about:blank", "title": _TITLES[status], "status": status}
     if status == 503:
-        return {**own, "code": "unavailable", "detail": "Doorward can't say now who is calling. Try again.", "requestId": error.request_id}
-    answered = {name: value for name, value in error.problem.items() if name != "instance"}  # the path of the check
-    return {**own, **answered, "status": status}
+        return {**common, "code": "unavailable", "detail": "Doorward can't say now who is calling. Try again.", "requestId": error.request_id}
+    members = {name: value for name, value in error.problem.items() if name != "instance"}  # the path of the check
+    return {**common, **members, "status": status}

@@ -19,10 +19,10 @@ def answer(error: DoorwardError, environ: Mapping[str, Any], start_response: Cal
 
 
 class Protect:
-    """Lets a request pass whose caller may do the action, and puts the caller into
-    environ["doorward"]. action is a name, None for everybody who is signed in, or a function
-    of environ that returns either, or False for what is open to all. on_refused answers in
-    place of a problem; options are those of check, such as via, max_age and aal."""
+    """Lets a request pass if its caller may do the action, and puts the caller into
+    environ["doorward"]. action is a name, or None for everybody who is signed in, or a function
+    of environ that returns one of these, or False for what is open to all. on_refused answers
+    refused requests in place of a problem; the other options are those of check."""
 
     def __init__(self, app: Callable, client: Client, action: Any = None, *, via: str = "check",
                  max_age: Optional[int] = None, aal: Optional[int] = None, on_refused: Callable = answer):
@@ -44,6 +44,6 @@ class Protect:
 
 
 def identify(client: Client, environ: Mapping[str, Any], action: Optional[str] = None, **options: Any) -> Identity:
-    """Returns who sent a WSGI request, or raises as check does, whose options it takes."""
+    """Returns who sent a WSGI request. Options and errors are those of check."""
     headers = {name[5:].lower().replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
     return check(client, environ["REQUEST_METHOD"], headers, action, **{"ip": environ.get("REMOTE_ADDR"), **options})

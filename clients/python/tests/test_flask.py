@@ -31,8 +31,8 @@ class FlaskTest(WithServer):
         self.assertEqual(ask("GET").status_code, 401)
         self.assertEqual(ask("POST", "viewer", "sales").status_code, 403)
         self.assertEqual(ask("POST", "admin", "sales").status_code, 201)
-        shown = ask("GET", "viewer").get_json()
-        self.assertEqual((shown["for"], shown["reports"]), ("viewer@acme.example", ["sales"]))
+        answer = ask("GET", "viewer").get_json()
+        self.assertEqual((answer["for"], answer["reports"]), ("viewer@acme.example", ["sales"]))
         example.app.wsgi_app._client = doorward.Client("http://127.0.0.1:1")
         with self.assertLogs("doorward"):
             self.assertEqual(ask("GET", "viewer").status_code, 503)

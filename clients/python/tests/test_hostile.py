@@ -54,33 +54,33 @@ class Stub:
 
 
 class ForwardedTest(unittest.TestCase):
-    def sent(self, ip="127.0.0.1", **headers):
+    def forward(self, ip="127.0.0.1", **headers):
         return forwarded("GET", {name.replace("_", "-"): value for name, value in headers.items()}, "JSESSIONID", ip)
 
     def test_what_doorward_needs_and_nothing_else(self):
-        plain = self.sent(x_auth_user="usr_forged", cookie="a=b", authorization="Basic YTpi")
+        plain = self.forward(x_auth_user="usr_forged", cookie="a=b", authorization="Basic YTpi")
         self.assertRegex(plain.pop("X-Request-Id"), "^req_")
         self.assertEqual(plain, {"X-Forwarded-Method": "GET", "X-Forwarded-For": "127.0.0.1"})
-        self.assertEqual(self.sent(x_request_id="mine-1")["X-Request-Id"], "mine-1")
-        self.assertRegex(self.sent(x_request_id="a\nb")["X-Request-Id"], "^req_")
-        self.assertEqual(len(self.sent(authorization="bEARER " + "x" * 9000)["Authorization"]), 512)
-        self.assertEqual(self.sent(sec_websocket_key="x")["X-Forwarded-Method"], "POST")
+        self.assertEqual(self.forward(x_request_id="mine-1")["X-Request-Id"], "mine-1")
+        self.assertRegex(self.forward(x_request_id="a\nb")["X-Request-Id"], "^req_")
+        self.assertEqual(len(self.forward(authorization="bEARER " + "x" * 9000)["Authorization"]), 512)
+        self.assertEqual(self.forward(sec_websocket_key="x")["X-Forwarded-Method"], "POST")
         # wsgiref keeps the line breaks of a folded header.
-        self.assertEqual(self.sent(authorization="Bearer a\r\n X-Auth-User: b")["Authorization"], "Bearer a  X-Auth-User: b")
+        self.assertEqual(self.forward(authorization="Bearer a\r\n X-Auth-User: b")["Authorization"], "Bearer a  X-Auth-User: b")
 
     # A neighbouring host can set these cookies. Browsers don't apply the rules of __Host- to them,
     # since another character comes first.
     def test_cookies(self):
         for name in ("\xa0JSESSIONID", "\x85JSESSIONID", "\x0cJSESSIONID", "JSESSIONID ", "jsessionid"):
-            self.assertNotIn("Cookie", self.sent(cookie=f"{name}={TOKEN}"), name)
+            self.assertNotIn("Cookie", self.forward(cookie=f"{name}={TOKEN}"), name)
         # Only four bits of the last character count; Doorward ignores other spellings.
-        self.assertEqual(self.sent(cookie=f"JSESSIONID={'A' * 42}B;\tJSESSIONID={TOKEN}")["Cookie"], f"JSESSIONID={TOKEN}")
+        self.assertEqual(self.forward(cookie=f"JSESSIONID={'A' * 42}B;\tJSESSIONID={TOKEN}")["Cookie"], f"JSESSIONID={TOKEN}")
 
     def test_the_callers_address(self):
-        self.assertEqual(self.sent("::1", x_forwarded_for="192.0.2.7,198.51.100.1")["X-Forwarded-For"], "192.0.2.7, 198.51.100.1, ::1")
+        self.assertEqual(self.forward("::1", x_forwarded_for="192.0.2.7,198.51.100.1")["X-Forwarded-For"], "192.0.2.7, 198.51.100.1, ::1")
         for unknown in (None, "", "testclient"):
-            self.assertNotIn("X-Forwarded-For", self.sent(unknown, x_forwarded_for="192.0.2.7"))
-        self.assertEqual(self.sent(x_forwarded_for="192.0.2.7," * 800)["X-Forwarded-For"], "192.0.2.7, " * 7 + "127.0.0.1")
+            self.assertNotIn("X-Forwarded-For", self.forward(unknown, x_forwarded_for="192.0.2.7"))
+        self.assertEqual(self.forward(x_forwarded_for="192.0.2.7," * 800)["X-Forwarded-For"], "192.0.2.7, " * 7 + "127.0.0.1")
 
     def test_origins(self):
         for origin, is_foreign in (("https://auth.example", False), ("https://auth.example:443", False), ("https://AUTH.example", False), ("null", True),
@@ -172,7 +172,7 @@ class ConnectionTest(unittest.TestCase):
     def test_a_forked_process_opens_connections_of_its_own(self):
         stub = Stub(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"n":%d}' % n))
         stub.client.session()
-        kept = stub.client._connections._idle[-1].sock.getsockname()
+        idle = stub.client._connections._idle[-1].sock.getsockname()
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -180,11 +180,11 @@ class ConnectionTest(unittest.TestCase):
             os.write(write, str(stub.client._connections._idle[-1].sock.getsockname()).encode())
             os._exit(0)
         os.waitpid(child, 0)
-        self.assertNotEqual(os.read(read, 100).decode(), str(kept))
+        self.assertNotEqual(os.read(read, 100).decode(), str(idle))
         os.close(read)
         os.close(write)
         self.assertEqual(stub.client.session(), {"n": 3})
-        self.assertEqual(stub.client._connections._idle[-1].sock.getsockname(), kept)
+        self.assertEqual(stub.client._connections._idle[-1].sock.getsockname(), idle)
 
     def test_idle_connections_are_limited(self):
         barrier = threading.Barrier(40)

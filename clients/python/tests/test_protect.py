@@ -10,14 +10,14 @@ from tests.server import PASSWORD
 from tests.test_client import WithServer, other_program
 
 
-def shown(identity, claimed):
+def identity_with_claim(identity, claimed):
     return json.dumps({**identity._asdict(), "claimed": claimed}).encode()
 
 
 def wsgi_call(client, method, headers, action, via, **options):
     def app(environ, start_response):
         start_response("200 OK", [])
-        return [shown(environ["doorward"], environ.get("HTTP_X_AUTH_USER"))]
+        return [identity_with_claim(environ["doorward"], environ.get("HTTP_X_AUTH_USER"))]
 
     environ = {"REQUEST_METHOD": method, **{"HTTP_" + n.upper().replace("-", "_"): v for n, v in headers.items()}}
     wsgiref.util.setup_testing_defaults(environ)
@@ -34,7 +34,7 @@ def asgi_call(client, method, headers, action, via, **options):
     async def app(scope, receive, send):
         claimed = dict(scope["headers"]).get(b"x-auth-user")
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": shown(scope["doorward"], claimed)})
+        await send({"type": "http.response.body", "body": identity_with_claim(scope["doorward"], claimed)})
 
     sent = []
 

@@ -61,7 +61,7 @@ type cutOff struct {
 func (c *cutOff) checkWhileCutOff(t *testing.T) {
 	t.Helper()
 	leaseEnd := c.now() + leaseLength
-	c.operate(c.operateInProcess, c.revoked.of, "suspend")
+	c.operate(c.operateInProcess, c.revoked.person, "suspend")
 	for c.now() < leaseEnd+leaseLength {
 		for _, s := range []*session{c.keptSession, c.revoked} {
 			r := c.check(0, s)
@@ -110,7 +110,7 @@ func (c *cutOff) awaitNotifications(t *testing.T) {
 func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
 	t.Helper()
 	by := doorward.OperatorAtTerminal()
-	found, err := c.operator.App.Users.Find(context.Background(), c.revoked.of.email, "")
+	found, err := c.operator.App.Users.Find(context.Background(), c.revoked.person.email, "")
 	if err == nil {
 		err = c.operator.App.Users.Resume(context.Background(), by, found[0])
 	}

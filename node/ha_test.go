@@ -136,7 +136,7 @@ func exerciseOnce(t *testing.T, c *cluster, program string, f failure) {
 	gateway := "http://" + startGateway(t, installed.Program(t, "haproxy", "haproxy"), c.home, nodes)
 	l.running.Go(func() { l.checkThrough(ctx, gateway, n.probeSession) })
 	for node := range nodes {
-		l.running.Go(func() { im.signIn(ctx, l, node, n.probeSession.of) })
+		l.running.Go(func() { im.signIn(ctx, l, node, n.probeSession.person) })
 	}
 	wait(ctx, 5*time.Second)
 	l.exercise(t, c, f)
@@ -237,7 +237,7 @@ func (im *impact) signIn(ctx context.Context, l *load, node int, p *person) {
 		im.mu.Lock()
 		im.signIns = append(im.signIns, probe{span: r.span, node: node, status: r.status})
 		if r.status == http.StatusOK && json.Unmarshal(r.body, &answer) == nil {
-			im.kept = append(im.kept, &session{span: r.span, of: p, token: answer.Token})
+			im.kept = append(im.kept, &session{span: r.span, person: p, token: answer.Token})
 		}
 		im.mu.Unlock()
 		wait(ctx, 200*time.Millisecond)
@@ -289,7 +289,7 @@ func (l *load) answered() (sessions, revocations int) {
 	for _, p := range l.history.people {
 		sessions += len(p.sessions)
 		for _, e := range p.endings {
-			if e.known {
+			if e.succeeded {
 				revocations++
 			}
 		}

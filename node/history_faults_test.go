@@ -116,7 +116,7 @@ var someFaults = []plannedFault{
 }
 
 // faultInjector injects faults into nodes, also into several at the same time, and waits
-// until these have recovered.
+// until the nodes have recovered.
 type faultInjector struct {
 	fleet        *fleet
 	load         *load
@@ -130,12 +130,12 @@ func newFaultInjector(f *fleet, l *load) *faultInjector {
 }
 
 // runRound injects the faults at the same time, each into another node, and returns when
-// these answer again.
+// these nodes answer again.
 func (fi *faultInjector) runRound(ctx context.Context, planned ...plannedFault) {
 	nodes := rand.Perm(len(fi.fleet.nodes))
 	var round sync.WaitGroup
-	for i, one := range planned {
-		round.Go(func() { fi.inject(ctx, one, nodes[i]) })
+	for i, p := range planned {
+		round.Go(func() { fi.inject(ctx, p, nodes[i]) })
 	}
 	round.Wait()
 	wait(ctx, 500*time.Millisecond)

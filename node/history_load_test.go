@@ -49,13 +49,13 @@ type load struct {
 	running    sync.WaitGroup
 	checkSlots chan struct{} // limits concurrent checks
 
-	mu        sync.Mutex // guards the fields below and those of people
-	history   history
-	live      []*session // not known to have ended
-	ended     []*session // the most recently ended ones
-	timings   []revocation
-	succeeded map[string]int // calls by operation
-	unswept   int            // number of probes before the sweep
+	mu         sync.Mutex // guards the fields below and those of people
+	history    history
+	live       []*session // not known to have ended
+	ended      []*session // the most recently ended ones
+	timings    []revocation
+	succeeded  map[string]int // calls by operation
+	sweepStart int            // index of the first probe of the sweep
 }
 
 // revocation is how long an answer says that the revocation took to reach every node.
@@ -124,7 +124,7 @@ var quickHash = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
 // newPerson returns a person with the password of doorwardtest.
 func newPerson(email, role string) *person {
-	initial := func(value string) register { return register{{mutation{known: true}, value}} }
+	initial := func(value string) register { return register{{mutation{succeeded: true}, value}} }
 	return &person{email: email, role: initial(role), status: initial("active"), password: initial(doorwardtest.Password)}
 }
 
@@ -255,8 +255,8 @@ func (l *load) checkAction(node int, s *session, action string) reply {
 	return r
 }
 
-// checkAlways checks random sessions on one node.
-func (l *load) checkAlways(ctx context.Context, node int) {
+// checkContinuously checks random sessions on one node.
+func (l *load) checkContinuously(ctx context.Context, node int) {
 	for ctx.Err() == nil {
 		s := l.pick()
 		if s == nil || l.check(node, s).status == 0 {
@@ -275,8 +275,8 @@ func (l *load) checkEverywhere(sessions ...*session) {
 	}
 }
 
-// onEveryNode calls ask for every node, in the background; not while 400 such calls wait.
-func (l *load) onEveryNode(ask func(node int)) {
+// onEveryNode calls check for every node, in the background; not while 400 such calls wait.
+func (l *load) onEveryNode(check func(node int)) {
 	for _, node := range l.targets() {
 		select {
 		case l.checkSlots <- struct{}{}:
@@ -284,7 +284,7 @@ func (l *load) onEveryNode(ask func(node int)) {
 			continue // a node is paused, and enough checks wait for it
 		}
 		l.running.Go(func() {
-			ask(node)
+			check(node)
 			<-l.checkSlots
 		})
 	}
@@ -303,10 +303,10 @@ func (l *load) login(node int, p *person) *session {
 	r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": password})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// see records what the answer says about a value of the person: that it is this one,
-	// or with not, that it is another one.
-	see := func(what string, from *register, value string, not bool) {
-		l.history.reads = append(l.history.reads, read{r.span, fmt.Sprintf("login of %s on node %d answers %d (%s)", p.email, node, r.status, what), from, value, not})
+	// see records that by the answer the register has the value or, if excluded, another one.
+	see := func(attribute string, of *register, value string, excluded bool) {
+		description := fmt.Sprintf("login of %s on node %d answers %d (%s)", p.email, node, r.status, attribute)
+		l.history.reads = append(l.history.reads, read{r.span, description, of, value, excluded})
 	}
 	switch r.status {
 	case http.StatusOK:
@@ -321,7 +321,7 @@ func (l *load) login(node int, p *person) *session {
 		see("password", &p.password, password, false)
 		see("status", &p.status, "active", false)
 		see("role "+answer.User.Role, &p.role, answer.User.Role, false)
-		s := &session{span: r.span, of: p, token: answer.Token}
+		s := &session{span: r.span, person: p, token: answer.Token}
 		p.sessions, l.live = append(p.sessions, s), append(l.live, s)
 		return s
 	case http.StatusUnauthorized:
@@ -348,28 +348,28 @@ func (l *load) loginOwner() *session {
 // the person but except. It starts checks of the sessions that the call has certainly ended,
 // and reports whether the call succeeded.
 func (l *load) recordEnding(node int, r reply, p *person, only, except *session) bool {
-	known := r.status == http.StatusNoContent
+	succeeded := r.status == http.StatusNoContent
 	if refused := r.status >= 400 && r.status < 500; refused {
 		return false // it did nothing
 	}
 	l.mu.Lock()
-	e := ending{mutation{r.span, node, known}, only, except, r.status}
+	e := ending{mutation{r.span, node, succeeded}, only, except, r.status}
 	p.endings = append(p.endings, e)
-	var concerned []*session
+	var affected []*session
 	for _, s := range p.sessions {
-		if surely, _ := e.ends(s); surely && known {
+		if surely, _ := e.ends(s); surely && succeeded {
 			if slices.Contains(l.live, s) {
-				concerned = append(concerned, s)
+				affected = append(affected, s)
 			}
 			l.markEnded(s)
 		}
 	}
-	if ms, err := strconv.ParseFloat(r.header.Get("X-Revocation-Ms"), 64); known && err == nil {
+	if ms, err := strconv.ParseFloat(r.header.Get("X-Revocation-Ms"), 64); succeeded && err == nil {
 		l.timings = append(l.timings, revocation{r.span, ms})
 	}
 	l.mu.Unlock()
-	l.checkEverywhere(concerned...)
-	return known
+	l.checkEverywhere(affected...)
+	return succeeded
 }
 
 // logout ends a session and, like a client, retries on another node if the outcome is
@@ -378,7 +378,7 @@ func (l *load) logout(s *session) {
 	for range 4 {
 		node := l.pickNode()
 		r := l.call(node, http.MethodPost, "/api/v2/auth/logout", s.token, nil)
-		if l.countSuccess("logout", l.recordEnding(node, r, s.of, s, nil)) {
+		if l.countSuccess("logout", l.recordEnding(node, r, s.person, s, nil)) {
 			return
 		}
 	}
@@ -401,22 +401,22 @@ func (l *load) callWith(s *session, node int, method, path string, body any) rep
 }
 
 func (l *load) endOthers(s *session, node int) {
-	l.countSuccess("end others", l.recordEnding(node, l.callWith(s, node, http.MethodDelete, "/api/v2/sessions", nil), s.of, nil, s))
+	l.countSuccess("end others", l.recordEnding(node, l.callWith(s, node, http.MethodDelete, "/api/v2/sessions", nil), s.person, nil, s))
 }
 
 // endOneOfOwn ends another session of the same person, by its id.
 func (l *load) endOneOfOwn(s *session, node int) {
 	l.mu.Lock()
-	other := s.of.sessions[rand.IntN(len(s.of.sessions))]
+	other := s.person.sessions[rand.IntN(len(s.person.sessions))]
 	l.mu.Unlock()
 	id := l.check(node, other).header.Get("X-Auth-Session")
 	if id != "" {
-		l.countSuccess("end one of own", l.recordEnding(node, l.callWith(s, node, http.MethodDelete, "/api/v2/sessions/"+id, nil), s.of, other, nil))
+		l.countSuccess("end one of own", l.recordEnding(node, l.callWith(s, node, http.MethodDelete, "/api/v2/sessions/"+id, nil), s.person, other, nil))
 	}
 }
 
 func (l *load) changePassword(s *session, node int) {
-	p := s.of
+	p := s.person
 	next := fmt.Sprintf("llama %d grazes quietly", l.version.Add(1))
 	l.mu.Lock()
 	now := l.now()
@@ -434,11 +434,11 @@ func (l *load) changePassword(s *session, node int) {
 }
 
 // countSuccess counts the call if it succeeded, and returns ok.
-func (l *load) countSuccess(what string, ok bool) bool {
+func (l *load) countSuccess(operation string, ok bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ok {
-		l.succeeded[what]++
+		l.succeeded[operation]++
 	}
 	return ok
 }
@@ -458,7 +458,7 @@ func (l *load) change() {
 	case n < 10:
 		l.logout(s)
 	case n < 14:
-		l.endAtFirstUse(node, s.of)
+		l.endAtFirstUse(node, s.person)
 	case n < 16:
 		l.endOneOfOwn(s, node)
 	case n < 18:
@@ -472,7 +472,7 @@ func (l *load) countLive(p *person) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.live {
-		if s.of == p {
+		if s.person == p {
 			n++
 		}
 	}
@@ -480,67 +480,67 @@ func (l *load) countLive(p *person) (n int) {
 }
 
 // operateAtRandom runs a random operation of an operator on a person.
-func (l *load) operateAtRandom(do func(email, what string) error) {
-	what := append([]string{"suspend", "resume", "resume"}, l.roles...)
-	l.operate(do, l.pickPerson(), what[rand.IntN(len(what))])
+func (l *load) operateAtRandom(do func(email, operation string) error) {
+	choices := append([]string{"suspend", "resume", "resume"}, l.roles...)
+	l.operate(do, l.pickPerson(), choices[rand.IntN(len(choices))])
 }
 
-// operate suspends or resumes p or sets a role; do makes the call.
-func (l *load) operate(do func(email, what string) error, p *person, what string) {
+// operate suspends p, resumes p, or sets the role that the operation names; do makes the call.
+func (l *load) operate(do func(email, operation string) error, p *person, operation string) {
 	during := span{from: l.now()}
-	err := do(p.email, what)
+	err := do(p.email, operation)
 	during.to = l.now()
 	m := mutation{during, operatorNode, err == nil}
 	l.mu.Lock()
-	switch what {
+	switch operation {
 	case "suspend":
 		p.status = append(p.status, write{m, "suspended"})
 	case "resume":
 		p.status = append(p.status, write{m, "active"})
 	default:
-		p.role = append(p.role, write{m, what})
+		p.role = append(p.role, write{m, operation})
 	}
-	var concerned []*session
+	var affected []*session
 	for _, s := range l.live {
-		if s.of == p {
-			concerned = append(concerned, s)
+		if s.person == p {
+			affected = append(affected, s)
 		}
 	}
-	if what == "suspend" {
+	if operation == "suspend" {
 		p.endings = append(p.endings, ending{mutation: m})
-		for _, s := range concerned {
+		for _, s := range affected {
 			l.markEnded(s)
 		}
 	}
 	l.mu.Unlock()
-	l.checkEverywhere(concerned...)
+	l.checkEverywhere(affected...)
 }
 
 // operateInProcess runs the operator's operation in this process.
-func (l *load) operateInProcess(email, what string) error {
+func (l *load) operateInProcess(email, operation string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	found, err := l.operator.App.Users.Find(ctx, email, "")
 	if err != nil {
 		return err
 	}
-	switch by := doorward.OperatorAtTerminal(); what {
+	switch by := doorward.OperatorAtTerminal(); operation {
 	case "suspend":
 		_, err = l.operator.App.Users.Suspend(ctx, by, found[0])
 	case "resume":
 		err = l.operator.App.Users.Resume(ctx, by, found[0])
 	default:
-		err = l.operator.App.Users.SetRole(ctx, by, found[0], doorward.Role(what))
+		err = l.operator.App.Users.SetRole(ctx, by, found[0], doorward.Role(operation))
 	}
 	l.countSuccess("in process", err == nil)
 	return err
 }
 
 // operateByCommand runs the operator's command.
-func (l *load) operateByCommand(email, what string) error {
-	args := []string{"user", "set-role", email, "--role", what}
-	if what == "suspend" || what == "resume" {
-		args = []string{"user", what, email}
+func (l *load) operateByCommand(email, operation string) error {
+	args := []string{"user", "set-role", email, "--role", operation}
+	if operation == "suspend" || operation == "resume" {
+		args = []string{"user", operation, email}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
@@ -552,7 +552,7 @@ func (l *load) operateByCommand(email, what string) error {
 // run starts checks on each node, changes by people and operations of operators, which go on
 // until ctx ends.
 func (l *load) run(ctx context.Context, checkers, changers int) {
-	always := func(pauses int, do func()) {
+	repeat := func(pauses int, do func()) {
 		l.running.Go(func() {
 			for ctx.Err() == nil {
 				do()
@@ -562,20 +562,20 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 	}
 	for node := range l.nodes {
 		for range checkers {
-			l.running.Go(func() { l.checkAlways(ctx, node) })
+			l.running.Go(func() { l.checkContinuously(ctx, node) })
 		}
 	}
 	for range changers {
-		always(5, l.change)
+		repeat(5, l.change)
 	}
-	always(30, func() { l.operateAtRandom(l.operateInProcess) })
-	always(500, func() { l.operateAtRandom(l.operateByCommand) })
+	repeat(30, func() { l.operateAtRandom(l.operateInProcess) })
+	repeat(500, func() { l.operateAtRandom(l.operateByCommand) })
 }
 
 // sweep finally checks every session on every node, when the load has stopped: nothing
 // may be lost or come back.
 func (l *load) sweep() {
-	l.unswept = len(l.history.probes)
+	l.sweepStart = len(l.history.probes)
 	for _, p := range l.history.people {
 		for _, s := range p.sessions {
 			for node := range l.nodes {

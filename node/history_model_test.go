@@ -27,8 +27,8 @@ func (s span) before(other span) bool { return s.to < other.from }
 // within the span, or never; see history.resolve.
 type mutation struct {
 	span
-	node  int
-	known bool // the outcome: it succeeded
+	node      int
+	succeeded bool // false: the outcome is unknown
 }
 
 // write gives a register a value.
@@ -37,8 +37,8 @@ type write struct {
 	value string
 }
 
-// register is an attribute of a person that calls set and answers depend on: the
-// role, the status, the password. Its first write is the initial value.
+// register is all writes of one attribute: the role, the status or the password of a
+// person, or a rule. Its first write is the initial value.
 type register []write
 
 // possible returns the values that a read may see: those of writes that began before
@@ -47,7 +47,7 @@ type register []write
 func (r register) possible(read span) []string {
 	followed := time.Duration(-1 << 62) // the latest start of a write that was answered before the read
 	for _, w := range r {
-		if w.known && w.before(read) {
+		if w.succeeded && w.before(read) {
 			followed = max(followed, w.from)
 		}
 	}
@@ -63,24 +63,24 @@ func (r register) possible(read span) []string {
 // session was opened by a login whose answer arrived.
 type session struct {
 	span
-	of    *person
-	token string
+	person *person
+	token  string
 }
 
 // ending is a call that ends one session, or all of the person's except one.
 type ending struct {
 	mutation
-	one    *session // nil: all
+	only   *session // nil: all
 	except *session // may be nil
 	status int      // of the answer; 0: none, or not by request
 }
 
 func (e ending) String() string {
 	what, outcome := "all sessions", "answered"
-	if e.one != nil {
+	if e.only != nil {
 		what = "one session"
 	}
-	if !e.known {
+	if !e.succeeded {
 		outcome = "in doubt"
 	}
 	return fmt.Sprintf("%s by node %d at %v, %s", what, e.node, e.span, outcome)
@@ -90,8 +90,8 @@ func (e ending) String() string {
 // whether it may have ended it.
 func (e ending) ends(s *session) (surely, perhaps bool) {
 	switch {
-	case e.one != nil:
-		return e.one == s, e.one == s
+	case e.only != nil:
+		return e.only == s, e.only == s
 	case e.except == s || e.before(s.span):
 		return false, false
 	}
@@ -112,20 +112,20 @@ type person struct {
 // perhaps the role.
 type probe struct {
 	span
-	on     *session
-	node   int
-	action string // the checked action, or empty
-	status int    // of HTTP; 0 without an answer
-	role   string // as answered, or empty
+	session *session
+	node    int
+	action  string // the checked action, or empty
+	status  int    // of HTTP; 0 without an answer
+	role    string // as answered, or empty
 }
 
 // read is an answer that depends on a register.
 type read struct {
 	span
-	what     string
-	from     *register
-	value    string
-	excluded bool // the answer says that it is not this value
+	description string
+	register    *register
+	value       string
+	excluded    bool // the answer says that it is not this value
 }
 
 // fault is a time during which a node was faulty.
@@ -166,7 +166,7 @@ func (h *history) latestEffect(node int, ended time.Duration) time.Duration {
 // resolve extends the spans of mutations of unknown outcome. It runs once, before verify.
 func (h *history) resolve() {
 	extend := func(m *mutation) {
-		if !m.known {
+		if !m.succeeded {
 			m.to = h.latestEffect(m.node, m.to)
 		}
 	}
@@ -221,10 +221,10 @@ func (h *history) verify() verdict {
 		h.verifyRole(&v, c)
 	}
 	for _, r := range h.reads {
-		possible := r.from.possible(r.span)
+		possible := r.register.possible(r.span)
 		seen := slices.Contains(possible, r.value)
 		if !r.excluded && !seen || r.excluded && seen && len(slices.Compact(possible)) == 1 {
-			v.add(&v.old, "at %v: %s, but only %q was possible", r.span, r.what, possible)
+			v.add(&v.old, "at %v: %s, but only %q was possible", r.span, r.description, possible)
 		}
 	}
 	return v
@@ -232,28 +232,28 @@ func (h *history) verify() verdict {
 
 func (h *history) verifySession(v *verdict, c probe) {
 	surely, perhaps := false, false
-	for _, e := range c.on.of.endings {
-		ended, may := e.ends(c.on)
-		surely = surely || ended && e.known && e.before(c.span)
+	for _, e := range c.session.person.endings {
+		ended, may := e.ends(c.session)
+		surely = surely || ended && e.succeeded && e.before(c.span)
 		perhaps = perhaps || may && e.from <= c.to
 	}
 	switch {
 	case c.isAccepted() && surely:
-		concerned := slices.DeleteFunc(slices.Clone(c.on.of.endings), func(e ending) bool { surely, _ := e.ends(c.on); return !surely })
-		v.add(&v.stale, "at %v node %d answers %d to a session of %s that was ended before: %v", c.span, c.node, c.status, c.on.of.email, concerned)
+		endings := slices.DeleteFunc(slices.Clone(c.session.person.endings), func(e ending) bool { surely, _ := e.ends(c.session); return !surely })
+		v.add(&v.stale, "at %v node %d answers %d to a session of %s that was ended before: %v", c.span, c.node, c.status, c.session.person.email, endings)
 	case c.status == http.StatusUnauthorized && !perhaps:
-		v.add(&v.refused, "at %v node %d answers 401 to a live session of %s, opened at %v", c.span, c.node, c.on.of.email, c.on.span)
+		v.add(&v.refused, "at %v node %d answers 401 to a live session of %s, opened at %v", c.span, c.node, c.session.person.email, c.session.span)
 	}
 }
 
 func (h *history) verifyRole(v *verdict, c probe) {
-	possible := c.on.of.role.possible(c.span)
+	possible := c.session.person.role.possible(c.span)
 	switch {
 	case c.role != "" && !slices.Contains(possible, c.role):
-		v.add(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.on.of.email, possible)
+		v.add(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.session.person.email, possible)
 	case c.role != "" && !h.mayAnswer(granted, c.role, c),
 		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return h.mayAnswer(refused, role, c) }):
-		v.add(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.on.of.email, possible)
+		v.add(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.session.person.email, possible)
 	}
 }
 
@@ -317,92 +317,92 @@ var verifyCases = []struct {
 	want verdict
 }{
 	{"a check of a live session is accepted", func(h *history, _ *person, s *session) {
-		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 200}}
+		h.probes = []probe{{span: spanOf(3, 4), session: s, status: 200}}
 	}, verdict{}},
 	{"an ended session is accepted", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, only: s}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 200}}
 	}, verdict{stale: 1}},
 	{"an ended session is refused for its role, not because it ended", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 403, action: "user.invite"}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, only: s}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 403, action: "user.invite"}}
 	}, verdict{stale: 1}},
 	{"a check that began before the answer of the ending call may be accepted", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 5), 0, true}, one: s}}
-		h.probes = []probe{{span: spanOf(4, 6), on: s, status: 200}, {span: spanOf(4, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 5), 0, true}, only: s}}
+		h.probes = []probe{{span: spanOf(4, 6), session: s, status: 200}, {span: spanOf(4, 6), session: s, status: 401}}
 	}, verdict{}},
 	{"a session is accepted after all were ended", func(h *history, p *person, s *session) {
 		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 200}}
 	}, verdict{stale: 1}},
 	{"the session that was kept when all others were ended may go on, and must", func(h *history, p *person, s *session) {
 		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, except: s}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}, {span: spanOf(5, 6), on: s, status: 401}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 200}, {span: spanOf(5, 6), session: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"a login at the same time as the end of all sessions may be on either side", func(h *history, p *person, s *session) {
 		p.endings = []ending{{mutation: mutation{spanOf(2, 4), 0, true}}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}, {span: spanOf(5, 6), on: s, status: 401}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 200}, {span: spanOf(5, 6), session: s, status: 401}}
 	}, verdict{}},
 	{"a login after the end of all sessions is not concerned", func(h *history, p *person, s *session) {
 		p.endings = []ending{{mutation: mutation{spanOf(-1, 0), 0, true}}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 401}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"a live session gets 401", func(h *history, _ *person, s *session) {
-		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 401}}
+		h.probes = []probe{{span: spanOf(3, 4), session: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"401 before anybody asked for the end", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(5, 6), 0, true}, one: s}}
-		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(5, 6), 0, true}, only: s}}
+		h.probes = []probe{{span: spanOf(3, 4), session: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"401 for the end of another session", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: &session{of: p}}}
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, only: &session{person: p}}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"an ending without an answer allows both and goes on doing so", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 9), 0, false}, one: s}}
-		h.probes = []probe{{span: spanOf(4, 5), on: s, status: 401}, {span: spanOf(20, 21), on: s, status: 200}, {span: spanOf(22, 23), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 9), 0, false}, only: s}}
+		h.probes = []probe{{span: spanOf(4, 5), session: s, status: 401}, {span: spanOf(20, 21), session: s, status: 200}, {span: spanOf(22, 23), session: s, status: 401}}
 	}, verdict{}},
 	{"503 and no answer are allowed always", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
-		h.probes = []probe{{span: spanOf(1, 2), on: s, status: 503}, {span: spanOf(5, 6), on: s, status: 503}, {span: spanOf(5, 6), on: s}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, only: s}}
+		h.probes = []probe{{span: spanOf(1, 2), session: s, status: 503}, {span: spanOf(5, 6), session: s, status: 503}, {span: spanOf(5, 6), session: s}}
 	}, verdict{}},
 	{"the old role is answered", func(h *history, p *person, s *session) {
 		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, "VIEWER"})
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200, role: "USER"}, {span: spanOf(5, 6), on: s, status: 200, role: "VIEWER"}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 200, role: "USER"}, {span: spanOf(5, 6), session: s, status: 200, role: "VIEWER"}}
 	}, verdict{old: 1}},
 	{"the old role's right is granted", func(h *history, p *person, s *session) {
 		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, "VIEWER"})
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200, role: "VIEWER", action: "message.send"}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 200, role: "VIEWER", action: "message.send"}}
 	}, verdict{old: 1}},
 	{"the new role's right is refused", func(h *history, p *person, s *session) {
 		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, "ADMIN"})
-		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 403, action: "user.invite"}}
+		h.probes = []probe{{span: spanOf(5, 6), session: s, status: 403, action: "user.invite"}}
 	}, verdict{old: 1}},
 	{"roles given at the same time may be in either order", func(h *history, p *person, s *session) {
 		p.role = append(p.role, write{mutation{spanOf(3, 5), 0, true}, "VIEWER"}, write{mutation{spanOf(4, 6), 0, true}, "ADMIN"})
-		h.probes = []probe{{span: spanOf(7, 8), on: s, status: 200, role: "VIEWER"}, {span: spanOf(7, 8), on: s, status: 200, role: "ADMIN"}, {span: spanOf(7, 8), on: s, status: 200, role: "USER"}}
+		h.probes = []probe{{span: spanOf(7, 8), session: s, status: 200, role: "VIEWER"}, {span: spanOf(7, 8), session: s, status: 200, role: "ADMIN"}, {span: spanOf(7, 8), session: s, status: 200, role: "USER"}}
 	}, verdict{old: 1}},
 	{"a role that may have been given may be answered, until one is given for certain", func(h *history, p *person, s *session) {
 		p.role = append(p.role, write{mutation{spanOf(3, 5), 0, false}, "VIEWER"}, write{mutation{spanOf(7, 8), 0, true}, "ADMIN"})
-		h.probes = []probe{{span: spanOf(6, 6), on: s, status: 200, role: "VIEWER"}, {span: spanOf(6, 6), on: s, status: 200, role: "USER"}, {span: spanOf(9, 9), on: s, status: 200, role: "VIEWER"}}
+		h.probes = []probe{{span: spanOf(6, 6), session: s, status: 200, role: "VIEWER"}, {span: spanOf(6, 6), session: s, status: 200, role: "USER"}, {span: spanOf(9, 9), session: s, status: 200, role: "VIEWER"}}
 	}, verdict{old: 1}},
 	{"a policy refuses, and then no longer", func(h *history, _ *person, s *session) {
-		h.rules = map[string]register{byPolicy: {{mutation{known: true}, granted}, {mutation{spanOf(3, 4), 0, true}, refused}, {mutation{spanOf(7, 8), 0, true}, granted}}}
+		h.rules = map[string]register{byPolicy: {{mutation{succeeded: true}, granted}, {mutation{spanOf(3, 4), 0, true}, refused}, {mutation{spanOf(7, 8), 0, true}, granted}}}
 		h.probes = []probe{
-			{span: spanOf(5, 6), on: s, status: 200, role: "USER", action: byPolicy}, // old
-			{span: spanOf(5, 6), on: s, status: 403, action: byPolicy},
-			{span: spanOf(7, 9), on: s, status: 403, action: byPolicy},
-			{span: spanOf(9, 9), on: s, status: 403, action: byPolicy}, // old
+			{span: spanOf(5, 6), session: s, status: 200, role: "USER", action: byPolicy}, // old
+			{span: spanOf(5, 6), session: s, status: 403, action: byPolicy},
+			{span: spanOf(7, 9), session: s, status: 403, action: byPolicy},
+			{span: spanOf(9, 9), session: s, status: 403, action: byPolicy}, // old
 		}
 	}, verdict{old: 2}},
 	{"a custom role grants what others don't", func(h *history, p *person, s *session) {
-		h.rules = map[string]register{byRole: {{mutation{known: true}, granted}, {mutation{spanOf(5, 6), 0, true}, refused}}}
+		h.rules = map[string]register{byRole: {{mutation{succeeded: true}, granted}, {mutation{spanOf(5, 6), 0, true}, refused}}}
 		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, customRole})
 		h.probes = []probe{
-			{span: spanOf(1, 2), on: s, status: 200, role: "USER", action: byRole}, // old
-			{span: spanOf(4, 4), on: s, status: 403, action: byRole},               // as USER
-			{span: spanOf(5, 5), on: s, status: 200, role: customRole, action: byRole},
-			{span: spanOf(7, 8), on: s, status: 200, role: customRole, action: byRole}, // old
+			{span: spanOf(1, 2), session: s, status: 200, role: "USER", action: byRole}, // old
+			{span: spanOf(4, 4), session: s, status: 403, action: byRole},               // as USER
+			{span: spanOf(5, 5), session: s, status: 200, role: customRole, action: byRole},
+			{span: spanOf(7, 8), session: s, status: 200, role: customRole, action: byRole}, // old
 		}
 	}, verdict{old: 2}},
 	{"the old password lets in", func(h *history, p *person, _ *session) {
@@ -420,9 +420,9 @@ var verifyCases = []struct {
 func TestHistoryModel(t *testing.T) {
 	for _, c := range verifyCases {
 		t.Run(c.name, func(t *testing.T) {
-			initial := func(value string) register { return register{{mutation{known: true}, value}} }
+			initial := func(value string) register { return register{{mutation{succeeded: true}, value}} }
 			p := &person{email: "ann", role: initial("USER"), password: initial("old")}
-			s := &session{span: spanOf(1, 2), of: p}
+			s := &session{span: spanOf(1, 2), person: p}
 			h := &history{people: []*person{p}}
 			c.make(h, p, s)
 			got := h.verify()

@@ -29,7 +29,7 @@ func (l *load) changeRules(ctx context.Context) {
 	l.history.rules = map[string]register{}
 	rules := []string{byModel, byPolicy, byRole}
 	for _, action := range rules {
-		l.history.rules[action] = register{{mutation{known: true}, granted}}
+		l.history.rules[action] = register{{mutation{succeeded: true}, granted}}
 	}
 	if err := l.applyModel(granted); err != nil {
 		l.t.Fatal(err)
@@ -80,14 +80,14 @@ func (l *load) changeRule(action, owner, roleID string) {
 	if written[len(written)-1].value == granted {
 		value = refused
 	}
-	m, did := l.setRule(action, value, owner, roleID)
-	if !did {
+	m, mayHaveChanged := l.setRule(action, value, owner, roleID)
+	if !mayHaveChanged {
 		return
 	}
 	l.mu.Lock()
 	l.history.rules[action] = append(written, write{m, value})
 	l.mu.Unlock()
-	l.countSuccess(action, m.known)
+	l.countSuccess(action, m.succeeded)
 	for range 3 {
 		if s := l.pickLive(); s != nil {
 			l.onEveryNode(func(node int) { l.checkAction(node, s, action) })
@@ -95,9 +95,9 @@ func (l *load) changeRule(action, owner, roleID string) {
 	}
 }
 
-// setRule makes the call that gives the action the value. did is false for a call that
-// certainly changed nothing.
-func (l *load) setRule(action, value, owner, roleID string) (_ mutation, did bool) {
+// setRule makes the call that gives the action the value. mayHaveChanged is false if the
+// call was refused.
+func (l *load) setRule(action, value, owner, roleID string) (_ mutation, mayHaveChanged bool) {
 	if action == byModel {
 		during := span{from: l.now()}
 		err := l.applyModel(value)

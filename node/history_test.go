@@ -165,9 +165,9 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 	}
 	v := l.finish(stop)
 	l.report(v)
-	for _, what := range operations {
-		if l.succeeded[what] == 0 {
-			l.t.Errorf("the load never succeeded in: %s", what)
+	for _, operation := range operations {
+		if l.succeeded[operation] == 0 {
+			l.t.Errorf("the load never succeeded in: %s", operation)
 		}
 	}
 	l.t.Logf("slowest recovery, from the end of the fault to an answer from the database: %s", table(n.recovered))
@@ -185,7 +185,7 @@ func (l *load) checks() int {
 func (l *load) hasEnough(checks int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(what string) bool { return l.succeeded[what] == 0 })
+	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(operation string) bool { return l.succeeded[operation] == 0 })
 }
 
 // finish ends the load, sweeps, runs checks, ends the nodes and verifies.
@@ -217,7 +217,7 @@ func (l *load) reportHealthy() {
 				continue
 			}
 			all++
-			if !e.known {
+			if !e.succeeded {
 				failed++
 			}
 			slowest = max(slowest, e.to-e.from)
@@ -226,11 +226,11 @@ func (l *load) reportHealthy() {
 	l.t.Logf("revocations on nodes without a fault: %d, without a certain answer: %d, slowest: %v", all, failed, slowest.Round(time.Millisecond))
 }
 
-// hadFault reports whether the node had a fault of that name, or any, during
-// the span.
-func (l *load) hadFault(node int, during span, name ...string) bool {
+// hadFault reports whether the node had a fault during the span. With names, only faults of
+// these names count.
+func (l *load) hadFault(node int, during span, names ...string) bool {
 	return slices.ContainsFunc(l.history.faults, func(f fault) bool {
-		return f.node == node && !f.before(during) && !during.before(f.span) && (len(name) == 0 || slices.Contains(name, f.name))
+		return f.node == node && !f.before(during) && !during.before(f.span) && (len(names) == 0 || slices.Contains(names, f.name))
 	})
 }
 
@@ -260,7 +260,7 @@ func (l *load) report(v verdict) {
 		sessions += len(p.sessions)
 		for _, e := range p.endings {
 			revocations++
-			if !e.known {
+			if !e.succeeded {
 				doubtful++
 			}
 		}
@@ -328,10 +328,10 @@ func table[V any](m map[string]V) string {
 	return strings.Join(all, ", ")
 }
 
-// requireSweepAnswered: in the sweep every node says of every session whether it is valid.
+// requireSweepAnswered fails the test unless every node has answered every check of the sweep.
 func (l *load) requireSweepAnswered() {
 	l.t.Helper()
-	for _, p := range l.history.probes[l.unswept:] {
+	for _, p := range l.history.probes[l.sweepStart:] {
 		if !p.isConclusive() {
 			l.t.Errorf("after all faults node %d answers %d to a check", p.node, p.status)
 			return

@@ -268,7 +268,7 @@ func (l *load) requireAllAnswered(excused int) {
 	for _, p := range l.history.people {
 		for _, e := range p.endings {
 			switch {
-			case e.known || e.node == operatorNode:
+			case e.succeeded || e.node == operatorNode:
 			case e.status == http.StatusServiceUnavailable:
 				unavailable++
 			default:
@@ -342,13 +342,13 @@ func (a *administrator) rename() {
 }
 
 // operateByRequest runs an operation on a person as the console does.
-func (a *administrator) operateByRequest(email, what string) error {
+func (a *administrator) operateByRequest(email, operation string) error {
 	found, err := a.operator.App.Users.Find(context.Background(), email, "")
 	if err != nil {
 		return err
 	}
-	body := map[string]string{"role": what}
-	switch what {
+	body := map[string]string{"role": operation}
+	switch operation {
 	case "suspend":
 		body = map[string]string{"status": "suspended"}
 	case "resume":

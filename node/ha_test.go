@@ -61,10 +61,10 @@ func (c *cluster) run(t *testing.T, args ...string) string {
 
 // failure is a fault of the installation and its repair.
 type failure struct {
-	name, what string
-	times      int
-	cause      func(t *testing.T, c *cluster, nodes []*process) (repair func())
-	duration   time.Duration // minimum time before the repair; the test then waits for recovery
+	name, description string
+	times             int
+	cause             func(t *testing.T, c *cluster, nodes []*process) (repair func())
+	duration          time.Duration // minimum time before the repair; the test then waits for recovery
 }
 
 // machine returns a failure of a machine, or of the named parts of it. find, cause and repair
@@ -183,7 +183,7 @@ func (l *load) awaitSignIns(t *testing.T) {
 			continue
 		}
 		if l.now() > deadline {
-			t.Fatalf("node %d takes no login within three minutes:\n%s", node, l.nodes[node].tail())
+			t.Fatalf("node %d accepts no login within three minutes:\n%s", node, l.nodes[node].tail())
 		}
 		wait(t.Context(), 50*time.Millisecond)
 	}
@@ -195,15 +195,15 @@ type outages struct{ longest, sum time.Duration }
 // outagesOf finds the outages of a node: each lasts from the start of an unanswered call to
 // the end of the next answered one. A node without calls was down all the time.
 func outagesOf(probes []probe, node int, before time.Duration) (o outages) {
-	var of []probe
+	var calls []probe
 	for _, p := range probes {
 		if p.node == node && p.from < before {
-			of = append(of, p)
+			calls = append(calls, p)
 		}
 	}
-	slices.SortFunc(of, func(a, b probe) int { return cmp.Compare(a.to, b.to) })
+	slices.SortFunc(calls, func(a, b probe) int { return cmp.Compare(a.to, b.to) })
 	since := time.Duration(-1)
-	for _, p := range of {
+	for _, p := range calls {
 		switch {
 		case !p.isConclusive() && since < 0:
 			since = p.from
@@ -212,7 +212,7 @@ func outagesOf(probes []probe, node int, before time.Duration) (o outages) {
 			since = -1
 		}
 	}
-	if since >= 0 || len(of) == 0 {
+	if since >= 0 || len(calls) == 0 {
 		o.add(before - max(since, 0))
 	}
 	return o
@@ -224,9 +224,9 @@ func (o *outages) add(took time.Duration) { o.longest, o.sum = max(o.longest, to
 type impact struct {
 	until time.Duration // the end of the load
 
-	mu      sync.Mutex
-	signIns []probe
-	kept    []*session // opened by signIn and never ended
+	mu       sync.Mutex
+	signIns  []probe
+	sessions []*session // opened by signIn and never ended
 }
 
 // signIn signs p in on a node until ctx ends. Nothing else changes p.
@@ -237,17 +237,17 @@ func (im *impact) signIn(ctx context.Context, l *load, node int, p *person) {
 		im.mu.Lock()
 		im.signIns = append(im.signIns, probe{span: r.span, node: node, status: r.status})
 		if r.status == http.StatusOK && json.Unmarshal(r.body, &answer) == nil {
-			im.kept = append(im.kept, &session{span: r.span, person: p, token: answer.Token})
+			im.sessions = append(im.sessions, &session{span: r.span, person: p, token: answer.Token})
 		}
 		im.mu.Unlock()
 		wait(ctx, 200*time.Millisecond)
 	}
 }
 
-// sweep checks every kept session on every node: all were acknowledged, so all must be
-// valid.
+// sweep checks every session of the impact on every node: all were acknowledged, so all
+// must be valid.
 func (im *impact) sweep(l *load) {
-	for _, s := range im.kept {
+	for _, s := range im.sessions {
 		for node := range l.nodes {
 			l.check(node, s)
 		}
@@ -267,9 +267,9 @@ func (im *impact) worst(probes []probe) (w outages) {
 func (im *impact) write(t *testing.T, c *cluster, f failure, l *load, v verdict) {
 	t.Helper()
 	checks, signIns := im.worst(l.history.probes), im.worst(im.signIns)
-	sessions, revocations := l.answered()
-	sessions += len(im.kept)
-	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", f.what, seconds(checks.longest), seconds(checks.sum),
+	sessions, revocations := l.countAnswered()
+	sessions += len(im.sessions)
+	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", f.description, seconds(checks.longest), seconds(checks.sum),
 		seconds(outagesOf(l.history.probes, gatewayNode, im.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
 	t.Log(line)
 	table, err := os.OpenFile(filepath.Join(c.home, "table.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -284,8 +284,8 @@ func (im *impact) write(t *testing.T, c *cluster, f failure, l *load, v verdict)
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// answered counts the sign-ins and the revocations that were answered with success.
-func (l *load) answered() (sessions, revocations int) {
+// countAnswered counts the sign-ins and the revocations that were answered with success.
+func (l *load) countAnswered() (sessions, revocations int) {
 	for _, p := range l.history.people {
 		sessions += len(p.sessions)
 		for _, e := range p.endings {
@@ -322,7 +322,7 @@ func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
 
 // TestOutagesOf: the outages in the guide's table are computed correctly.
 func TestOutagesOf(t *testing.T) {
-	ok, gone := http.StatusOK, http.StatusServiceUnavailable
+	ok, unavailable := http.StatusOK, http.StatusServiceUnavailable
 	for _, c := range []struct {
 		name   string
 		probes []probe
@@ -330,12 +330,12 @@ func TestOutagesOf(t *testing.T) {
 	}{
 		{"none", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(2, 3), status: ok}}, outages{}},
 		{"one, from the first unanswered call to the next answer", []probe{
-			{span: spanOf(1, 2), status: ok}, {span: spanOf(3, 5), status: gone}, {span: spanOf(5, 6), status: 0}, {span: spanOf(7, 8), status: ok},
+			{span: spanOf(1, 2), status: ok}, {span: spanOf(3, 5), status: unavailable}, {span: spanOf(5, 6), status: 0}, {span: spanOf(7, 8), status: ok},
 		}, outages{5 * time.Second, 5 * time.Second}},
 		{"two", []probe{
-			{span: spanOf(1, 2), status: gone}, {span: spanOf(3, 4), status: ok}, {span: spanOf(5, 6), status: gone}, {span: spanOf(6, 7), status: ok},
+			{span: spanOf(1, 2), status: unavailable}, {span: spanOf(3, 4), status: ok}, {span: spanOf(5, 6), status: unavailable}, {span: spanOf(6, 7), status: ok},
 		}, outages{3 * time.Second, 5 * time.Second}},
-		{"one that never ends", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
+		{"one that never ends", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(4, 5), status: unavailable}}, outages{6 * time.Second, 6 * time.Second}},
 		{"no calls", nil, outages{10 * time.Second, 10 * time.Second}},
 		{"another node", []probe{{span: spanOf(1, 2), node: 1, status: ok}, {span: spanOf(1, 2), status: ok}}, outages{}},
 	} {

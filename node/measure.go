@@ -141,8 +141,8 @@ func (n *Node) measureDatabase() []telemetry.Sample {
 		return append(all, measureUp(0))
 	}
 	all = append(all, measureUp(1))
-	if yes, err := n.DB.Synchronous(ctx); err == nil {
-		all = append(all, measureSynchronous(yes))
+	if isSynchronous, err := n.DB.Synchronous(ctx); err == nil {
+		all = append(all, measureSynchronous(isSynchronous))
 	}
 	all = append(all, measureSpace(ctx, n.DB)...)
 	return append(all, n.measureVitals(vitals)...)
@@ -152,9 +152,9 @@ func measureUp(v float64) telemetry.Sample {
 	return telemetry.Sample{Name: "doorward_database_up", Help: "Whether the database answered this scrape.", Value: v}
 }
 
-func measureSynchronous(yes bool) telemetry.Sample {
+func measureSynchronous(isSynchronous bool) telemetry.Sample {
 	s := telemetry.Sample{Name: "doorward_database_synchronous", Help: "Whether commits wait until another server has them; PostgreSQL only."}
-	if yes {
+	if isSynchronous {
 		s.Value = 1
 	}
 	return s

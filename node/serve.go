@@ -72,8 +72,8 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // address returns the requested address with the actual port, and the unspecified
 // address if no host was given.
-func (l *listener) address(asked string) string {
-	host, _, err := net.SplitHostPort(asked)
+func (l *listener) address(requested string) string {
+	host, _, err := net.SplitHostPort(requested)
 	if err != nil || host == "" {
 		return l.Addr().String()
 	}
@@ -95,7 +95,7 @@ func (n *Node) Run(ctx context.Context) error {
 		go n.cfg.TLS.Run(upkeep) // not waited for: an order for a certificate takes minutes
 	}
 	for _, s := range servers {
-		work.Go(func() { s.on.limiter.conns.run(upkeep) })
+		work.Go(func() { s.listener.limiter.conns.run(upkeep) })
 		go func() { failed <- s.serve() }()
 	}
 	var err error
@@ -111,9 +111,9 @@ func (n *Node) Run(ctx context.Context) error {
 
 // server is a listener being served.
 type server struct {
-	http *http.Server
-	on   *listener
-	done chan struct{} // closed when nothing is accepted any more
+	http     *http.Server
+	listener *listener
+	done     chan struct{} // closed when nothing is accepted any more
 }
 
 func (n *Node) servers() []server {
@@ -128,7 +128,7 @@ func (n *Node) servers() []server {
 }
 
 func (n *Node) serverOn(l *listener) server {
-	s := server{http: newServer(l.handler), on: l, done: make(chan struct{})}
+	s := server{http: newServer(l.handler), listener: l, done: make(chan struct{})}
 	s.http.ConnState = l.limiter.conns.connState
 	// net/http logs errors of clients, mostly failed handshakes: a network scan would
 	// fill the log.
@@ -140,9 +140,9 @@ func (n *Node) serverOn(l *listener) server {
 func (s server) serve() error {
 	defer close(s.done)
 	if s.http.TLSConfig == nil {
-		return s.http.Serve(s.on)
+		return s.http.Serve(s.listener)
 	}
-	return s.http.ServeTLS(s.on, "", "")
+	return s.http.ServeTLS(s.listener, "", "")
 }
 
 // newServer bounds what a slow or hostile client can hold. web/front bounds the times for the
@@ -183,14 +183,14 @@ func (n *Node) drain(servers []server) {
 	n.draining.Store(true)
 	time.Sleep(n.cfg.Announce)
 	for _, s := range servers { // the admin address last: /readyz reports the drain
-		if n.cfg.Announce > 0 && s.on.refuseNew() == nil {
+		if n.cfg.Announce > 0 && s.listener.refuseNew() == nil {
 			time.Sleep(handshakeGrace)
-			waitUntilNone(drainTimeout, s.on.unaccepted) // a busy machine may accept late
+			waitUntilNone(drainTimeout, s.listener.unaccepted) // a busy machine may accept late
 		}
-		_ = s.on.Close() // Serve returns; its connections stay
-		<-s.done         // so that all of them are counted
-		if left := waitUntilNone(drainTimeout, s.on.limiter.conns.countPending); left > 0 {
-			n.cfg.Log.Warn("requests cut off without an answer", "address", s.on.Addr(), "connections", left)
+		_ = s.listener.Close() // Serve returns; its connections stay
+		<-s.done               // so that all of them are counted
+		if left := waitUntilNone(drainTimeout, s.listener.limiter.conns.countPending); left > 0 {
+			n.cfg.Log.Warn("requests cut off without an answer", "address", s.listener.Addr(), "connections", left)
 		}
 		_ = s.http.Close() // of idle connections
 	}

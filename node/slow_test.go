@@ -103,14 +103,14 @@ type connections struct {
 }
 
 // hold opens n connections, and reopens each whenever it ends.
-func (h *connections) hold(n int, ways []slowClient) {
+func (h *connections) hold(n int, clients []slowClient) {
 	ctx, stop := context.WithCancel(h.t.Context())
 	h.stop = stop
 	for i := range n {
 		from := &net.TCPAddr{IP: net.IPv4(127, 0, 3, byte(1+i%4))}
 		h.all.Go(func() {
 			for ctx.Err() == nil {
-				h.holdOnce(ctx, from, ways[i%len(ways)])
+				h.holdOnce(ctx, from, clients[i%len(clients)])
 			}
 		})
 	}
@@ -172,11 +172,12 @@ func limitReceiveBuffer(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
 }
 
-func drip(ctx context.Context, conn net.Conn, what string) {
+// drip sends the text twice a second.
+func drip(ctx context.Context, conn net.Conn, text string) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if _, err := io.WriteString(conn, what); err != nil {
+		if _, err := io.WriteString(conn, text); err != nil {
 			return
 		}
 		select {
@@ -244,12 +245,12 @@ func (p *process) metric(t *testing.T, series string) float64 {
 	return metricAt(t, p.url(), series)
 }
 
-// until polls until isDone returns true.
-func (p *process) until(t *testing.T, what string, isDone func() bool) {
+// until polls until isDone returns true. The description of that is for the error.
+func (p *process) until(t *testing.T, description string, isDone func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * recoveryTimeout); !isDone(); wait(t.Context(), 50*time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v\n%s", what, 2*recoveryTimeout, p.tail())
+			t.Fatalf("%s: not within %v\n%s", description, 2*recoveryTimeout, p.tail())
 		}
 	}
 }

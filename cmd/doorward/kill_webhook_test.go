@@ -38,24 +38,24 @@ func killWithWebhooks(t *testing.T, dsn string) {
 	if *full {
 		rounds = 15
 	}
-	s, to := newTestServer(t, program, dsn), newHookReceiver(t)
+	s, endpoint := newTestServer(t, program, dsn), newHookReceiver(t)
 	key := s.masterKeyFlag()
 	s.start(key...)
-	s.createWebhook(to)
+	s.createWebhook(endpoint)
 	for n := range rounds {
 		s.inviteUntilKilled(fmt.Sprint("round", n))
 		s.start(key...)
 	}
-	held := s.killWhileHeld(to)
+	held := s.killWhileHeld(endpoint)
 	s.start(append(key, "--clock-offset", "3m")...) // expires the claims of the killed servers
 	s.waitUntil("all are delivered", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	events := s.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
 	if n := s.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
 		t.Errorf("there are %d invitations and %d events with a delivery", n, len(events))
 	}
-	repeated := to.checkAgainst(t, events)
+	repeated := endpoint.checkAgainst(t, events)
 	for id := range held {
-		if to.timesReceived(id) < 2 {
+		if endpoint.timesReceived(id) < 2 {
 			t.Errorf("%s was not answered when the server died, and was not sent again", id)
 		}
 	}
@@ -71,7 +71,7 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 		t.Skip("app/webhook has the short forms: TestNodesShare, TestTakenOver")
 	}
 	t.Parallel()
-	s, to := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
+	s, endpoint := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
 	key := s.masterKeyFlag()
 	nodes := []*testServer{s}
 	for range 2 {
@@ -82,8 +82,8 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 	for _, n := range nodes {
 		n.start(key...)
 	}
-	s.createWebhook(to)
-	to.pause.Store(int64(100 * time.Millisecond))
+	s.createWebhook(endpoint)
+	endpoint.pause.Store(int64(100 * time.Millisecond))
 	for n := range 200 {
 		s.mustInvite(fmt.Sprintf("shared%d@x.example", n))
 	}
@@ -93,11 +93,11 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 			t.Errorf("node %d has delivered nothing", i)
 		}
 	}
-	held := s.killWhileHeld(to)
+	held := s.killWhileHeld(endpoint)
 	began := time.Now()
 	s.waitWithin(3*waitTimeout, "the others have taken over", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	events := s.ids(`SELECT event_id FROM webhook_deliveries`)
-	repeated := to.checkAgainst(t, events)
+	repeated := endpoint.checkAgainst(t, events)
 	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d were sent again", len(events), len(held), time.Since(began).Round(time.Second), repeated)
 }
 
@@ -197,9 +197,9 @@ func (s *testServer) masterKeyFlag() []string {
 
 // createWebhook makes a webhook that gets the events of invitations. It sends it a test, so that
 // the endpoint no longer counts as new.
-func (s *testServer) createWebhook(to *hookReceiver) {
+func (s *testServer) createWebhook(endpoint *hookReceiver) {
 	s.Helper()
-	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/webhooks", map[string]any{"url": to.URL, "events": []string{"user.invite"}})
+	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/webhooks", map[string]any{"url": endpoint.URL, "events": []string{"user.invite"}})
 	if err != nil || status != http.StatusCreated {
 		s.Fatalf("%d %s %v", status, answer, err)
 	}
@@ -211,9 +211,9 @@ func (s *testServer) createWebhook(to *hookReceiver) {
 	if err != nil || status != http.StatusOK {
 		s.Fatalf("%d %s %v", status, answer, err)
 	}
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	clear(to.received)
+	endpoint.mu.Lock()
+	defer endpoint.mu.Unlock()
+	clear(endpoint.received)
 }
 
 func (s *testServer) mustInvite(email string) {
@@ -239,13 +239,13 @@ func (s *testServer) inviteUntilKilled(name string) {
 
 // killWhileHeld kills the server while some messages wait for their answers and others are not
 // sent yet. It returns the ids of those that wait for their answers.
-func (s *testServer) killWhileHeld(to *hookReceiver) map[string]bool {
+func (s *testServer) killWhileHeld(endpoint *hookReceiver) map[string]bool {
 	s.Helper()
-	release := to.hold()
+	release := endpoint.hold()
 	for n := range 12 {
 		s.mustInvite(fmt.Sprintf("held%d@x.example", n))
 	}
-	s.waitUntil("a message waits for its answer", func() bool { return to.heldCount() > 0 })
+	s.waitUntil("a message waits for its answer", func() bool { return endpoint.heldCount() > 0 })
 	s.kill()
 	return release()
 }

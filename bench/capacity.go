@@ -159,7 +159,7 @@ func invite(ctx context.Context, dsn string, n int) error {
 
 // measure runs do between two readings and prints a row: the rate, and the WAL and
 // PostgreSQL's processor time per operation. do returns the number of operations.
-func (b *bench) measure(m *meter, what string, do func() (int, error)) error {
+func (b *bench) measure(m *meter, name string, do func() (int, error)) error {
 	if err := m.checkpoint(); err != nil {
 		return err
 	}
@@ -169,10 +169,10 @@ func (b *bench) measure(m *meter, what string, do func() (int, error)) error {
 	}
 	n, err := do()
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if n == 0 {
-		return fmt.Errorf("%s: nothing was done", what)
+		return fmt.Errorf("%s: nothing was done", name)
 	}
 	after, err := m.read()
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *bench) measure(m *meter, what string, do func() (int, error)) error {
 			grown = append(grown, fmt.Sprintf("%s %d B", table, more))
 		}
 	}
-	b.row(what, fmt.Sprintf("%.0f/s", float64(n)/after.at.Sub(before.at).Seconds()),
+	b.row(name, fmt.Sprintf("%.0f/s", float64(n)/after.at.Sub(before.at).Seconds()),
 		fmt.Sprintf("WAL %d B each", (after.wal-before.wal)/int64(n)), strings.Join(grown, ", "), ((after.cpu - before.cpu) / time.Duration(n)).String())
 	return nil
 }
@@ -294,7 +294,7 @@ func (b *bench) operations(m *meter, dsn string, n int) error {
 		return err
 	}
 	for _, op := range []struct {
-		what    string
+		name    string
 		clients int // per node
 		want    int
 		next    func(i int) []byte
@@ -303,7 +303,7 @@ func (b *bench) operations(m *meter, dsn string, n int) error {
 		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLoginRequest(i * tenants % n) }},
 		{"logouts, a hundred tenants", 8, 204, func(i int) []byte { return logoutRequest(i % n) }},
 	} {
-		if err := b.measure(m, op.what, func() (int, error) {
+		if err := b.measure(m, op.name, func() (int, error) {
 			return loadAll(nodes, op.clients, b.slice*time.Duration(b.turns), op.want, op.next)
 		}); err != nil {
 			return err

@@ -84,8 +84,8 @@ func run(only string, short bool) error {
 }
 
 // row prints one line of the table.
-func (b *bench) row(what, figure, against, ratio, cpu string) {
-	fmt.Fprintf(b.table, "%s\t%s\t%s\t%s\t%s\n", what, figure, against, ratio, cpu)
+func (b *bench) row(name, figure, against, ratio, cpu string) {
+	fmt.Fprintf(b.table, "%s\t%s\t%s\t%s\t%s\n", name, figure, against, ratio, cpu)
 }
 
 func cpuModel() string {

@@ -37,7 +37,7 @@ func (b *bench) revocations() error {
 	return b.revoke("3 nodes, PostgreSQL", pg.dsn("three"), 3, n)
 }
 
-func (b *bench) revoke(what, dsn string, nodes, n int) error {
+func (b *bench) revoke(name, dsn string, nodes, n int) error {
 	if err := populate(dsn, 0, n, cheap); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (b *bench) revoke(what, dsn string, nodes, n int) error {
 		return err
 	}
 	slices.Sort(took)
-	b.row("revocation, "+what, fmt.Sprintf("median %v", took[n/2].Round(10*time.Microsecond)), "",
+	b.row("revocation, "+name, fmt.Sprintf("median %v", took[n/2].Round(10*time.Microsecond)), "",
 		fmt.Sprintf("p99 %v", took[n*99/100].Round(10*time.Microsecond)), "")
 	return nil
 }

@@ -42,10 +42,11 @@ a standby. Exit code 0 means that everything is in order.`,
 
 // finding is the outcome of one check.
 type finding struct {
-	what, fine string // the check, and its result if nothing is wrong
-	wrong      string // empty: nothing is wrong
-	remedy     string
-	code       int // exit code; 0 if nothing is wrong
+	what   string // what was checked
+	fine   string // the result if nothing is wrong
+	wrong  string // empty if nothing is wrong
+	remedy string
+	code   int // exit code; 0 if nothing is wrong
 }
 
 func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
@@ -142,13 +143,13 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 // whether they should. If they do, one must succeed. SQLite has no replication.
 func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	f = finding{what: "replication", fine: "synchronous: a failover loses no confirmed write"}
-	yes, err := db.Synchronous(ctx)
+	isSynchronous, err := db.Synchronous(ctx)
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return f, false
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
-	case !yes:
+	case !isSynchronous:
 		f.fine = "not synchronous: a failover may lose confirmed writes"
 	default:
 		checkStandby(ctx, db, &f)

@@ -195,14 +195,14 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 func TestDoctorFindsARefusedSender(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	_, args := openInstallation(t, dsn)
-	for reply, fine := range map[string]bool{"250 ok": true, "550 5.7.1 you may not send as this": false, "451 try later": false} {
+	for reply, isAccepted := range map[string]bool{"250 ok": true, "550 5.7.1 you may not send as this": false, "451 try later": false} {
 		server, said := startMailServer(t, reply)
 		out, code := runDoctor(t, append(args, "--smtp", "smtp://"+server+"?tls=none")...)
-		if fine != (code == 0) || !fine && (!strings.Contains(out, "FAIL  mail ") || !strings.Contains(out, reply[4:]) || !strings.Contains(out, "Set --mail-from")) {
+		if isAccepted != (code == 0) || !isAccepted && (!strings.Contains(out, "FAIL  mail ") || !strings.Contains(out, reply[4:]) || !strings.Contains(out, "Set --mail-from")) {
 			t.Errorf("%s: exit code %d\n%s", reply, code, out)
 		}
 		commands := <-said
-		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT") || strings.Contains(commands, "DATA") || fine && !strings.Contains(commands, "RSET") {
+		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT") || strings.Contains(commands, "DATA") || isAccepted && !strings.Contains(commands, "RSET") {
 			t.Errorf("%s: the commands were %q", reply, commands)
 		}
 	}

@@ -180,16 +180,16 @@ func describeFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
-	what := plain(err) + "."
+	message := plain(err) + "."
 	switch {
 	case errors.As(err, &unknown):
-		what = fmt.Sprintf("there is no flag %s.%s", asTyped(unknown), suggest(asTyped(unknown), flagsOf(cmd)))
+		message = fmt.Sprintf("there is no flag %s.%s", asTyped(unknown), suggest(asTyped(unknown), flagsOf(cmd)))
 	case errors.As(err, &noValue):
-		what = fmt.Sprintf("--%s needs a value.", noValue.GetFlag().Name)
+		message = fmt.Sprintf("--%s needs a value.", noValue.GetFlag().Name)
 	case errors.As(err, &invalid):
-		what = fmt.Sprintf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), expectedFormat(invalid.GetFlag()))
+		message = fmt.Sprintf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), expectedFormat(invalid.GetFlag()))
 	}
-	return usageError("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
+	return usageError("%s\n  \"%s --help\" lists what it takes.", message, cmd.CommandPath())
 }
 
 func asTyped(e *pflag.NotExistError) string {
@@ -234,18 +234,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return usageError("%q is one word too many; \"%s\" takes flags only.", args[0], cmd.CommandPath())
 	}
 	var names []string
-	for _, below := range cmd.Commands() {
-		names = append(names, below.Name())
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
 	}
 	return usageError("there is no command %q.%s\n  \"%s --help\" lists the commands.", args[0], suggest(args[0], names), cmd.CommandPath())
 }
 
-func oneArg(what string) cobra.PositionalArgs {
+func oneArg(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			return nil
 		}
-		return usageError("\"%s\" takes one %s, for example:\n%s", cmd.CommandPath(), what, cmd.Example)
+		return usageError("\"%s\" takes one %s, for example:\n%s", cmd.CommandPath(), name, cmd.Example)
 	}
 }
 
@@ -303,10 +303,10 @@ func refuseEmpty(cmd *cobra.Command, names ...string) *cobra.Command {
 
 // refuseTogether refuses two flags that exclude each other. Cobra's own check has a message
 // for programmers, and another exit code.
-func refuseTogether(cmd *cobra.Command, one, other string) *cobra.Command {
+func refuseTogether(cmd *cobra.Command, first, second string) *cobra.Command {
 	return checkFirst(cmd, func() error {
-		if cmd.Flags().Changed(one) && cmd.Flags().Changed(other) {
-			return usageError("--%s and --%s: choose one of them.", one, other)
+		if cmd.Flags().Changed(first) && cmd.Flags().Changed(second) {
+			return usageError("--%s and --%s: choose one of them.", first, second)
 		}
 		return nil
 	})

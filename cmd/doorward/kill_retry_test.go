@@ -132,7 +132,7 @@ func (r *repeatingClients) send(name string) (*http.Response, []byte, error) {
 	return res, answer, err
 }
 
-// killUnderLoad has four clients send requests and kills the server during that.
+// killUnderLoad has four clients send requests, and kills the server meanwhile.
 func (r *repeatingClients) killUnderLoad() {
 	var all sync.WaitGroup
 	for range 4 {

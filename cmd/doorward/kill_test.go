@@ -76,23 +76,23 @@ type acknowledged struct {
 	closed     []string // tokens of sessions
 }
 
-func (l *acknowledged) note(list *[]string, item string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (a *acknowledged) note(list *[]string, item string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	*list = append(*list, item)
 }
 
-func (l *acknowledged) size(list *[]string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (a *acknowledged) size(list *[]string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return len(*list)
 }
 
-func (l *acknowledged) add(more *acknowledged) {
-	l.invited = append(l.invited, more.invited...)
-	l.registered = append(l.registered, more.registered...)
-	l.open = append(l.open, more.open...)
-	l.closed = append(l.closed, more.closed...)
+func (a *acknowledged) add(other *acknowledged) {
+	a.invited = append(a.invited, other.invited...)
+	a.registered = append(a.registered, other.registered...)
+	a.open = append(a.open, other.open...)
+	a.closed = append(a.closed, other.closed...)
 }
 
 // testServer is the server, with its tenant and what the test knows of it.
@@ -226,7 +226,7 @@ func (s *testServer) login(email string) string {
 }
 
 // killUnderLoad has four people at a time run through all operations, and kills the
-// server during that. A logout waits for the leases of killed nodes, so rounds with
+// server meanwhile. A logout waits for the leases of killed nodes, so rounds with
 // untilLogout last longer than a lease.
 func (s *testServer) killUnderLoad(untilLogout bool) {
 	alive, stop := context.WithCancel(context.Background())
@@ -247,20 +247,20 @@ func (s *testServer) killUnderLoad(untilLogout bool) {
 	people.Wait()
 }
 
-// waitUntil polls until isDone returns true.
-func (s *testServer) waitUntil(what string, isDone func() bool) {
+// waitUntil polls until isDone returns true. The description of that is for the error.
+func (s *testServer) waitUntil(description string, isDone func() bool) {
 	s.Helper()
-	s.waitWithin(waitTimeout, what, isDone)
+	s.waitWithin(waitTimeout, description, isDone)
 }
 
-func (s *testServer) waitWithin(limit time.Duration, what string, isDone func() bool) {
+func (s *testServer) waitWithin(limit time.Duration, description string, isDone func() bool) {
 	s.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(limit); !isDone(); <-tick.C {
 		if time.Now().After(end) {
 			s.kill()
-			s.Fatalf("server start %d: %s: not within %v\n%s", s.starts, what, limit, s.log)
+			s.Fatalf("server start %d: %s: not within %v\n%s", s.starts, description, limit, s.log)
 		}
 	}
 }
@@ -323,15 +323,15 @@ func mailTo(folder, email string) (string, bool) {
 // checkKept checks that everything acknowledged has been kept.
 func (s *testServer) checkKept(l *acknowledged) {
 	s.Helper()
-	known := map[string]bool{}
+	registered := map[string]bool{}
 	for _, email := range l.registered {
-		known[email] = true
+		registered[email] = true
 		if token := s.login(email); token == "" {
 			s.Errorf("%s has registered and can't log in", email)
 		}
 	}
 	for _, email := range l.invited {
-		s.checkInvitedAgain(email, known[email])
+		s.checkInvitedAgain(email, registered[email])
 	}
 	for _, sessions := range []struct {
 		tokens []string
@@ -385,9 +385,9 @@ var inconsistencies = map[string]string{
 // checkConsistent checks that nothing is half done.
 func (s *testServer) checkConsistent() {
 	s.Helper()
-	for what, query := range inconsistencies {
+	for description, query := range inconsistencies {
 		if n := s.count(query); n > 0 {
-			s.Errorf("server start %d: %d %s", s.starts, n, what)
+			s.Errorf("server start %d: %d %s", s.starts, n, description)
 		}
 	}
 	verify := exec.Command(s.program, "audit", "verify", "--database", s.dsn)

@@ -223,7 +223,7 @@ func (s *testServer) mustInvite(email string) {
 	}
 }
 
-// inviteUntilKilled has four people invite others, and kills the server during that.
+// inviteUntilKilled has four people invite others, and kills the server meanwhile.
 func (s *testServer) inviteUntilKilled(name string) {
 	var all sync.WaitGroup
 	for i := range 4 {

@@ -64,8 +64,8 @@ func (c *Client) retryDelay(a answer, err error, try int) (wait time.Duration, c
 		return 0, false
 	}
 	wait = firstWait << (try - 1)
-	if asked, ok := a.retryAfter(); ok {
-		wait = asked
+	if requested, ok := a.retryAfter(); ok {
+		wait = requested
 	}
 	return wait + rand.N(wait/2+1), true
 }
@@ -155,6 +155,6 @@ func (a answer) refusal(decisions []int) *Error {
 
 // notDoorward is the error for an answer that isn't from Doorward. It doesn't
 // repeat the answer, which may hold anything.
-func (a answer) notDoorward(what string) *Error {
-	return unavailable(a.requestID, 0, fmt.Errorf("the answer %d %s: does the base URL lead to Doorward?", a.status, what))
+func (a answer) notDoorward(defect string) *Error {
+	return unavailable(a.requestID, 0, fmt.Errorf("the answer %d %s: does the base URL lead to Doorward?", a.status, defect))
 }

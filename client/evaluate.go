@@ -59,14 +59,14 @@ func (c *Client) Can(ctx context.Context, who Identity, action string, on Resour
 // no resources.
 func (c *Client) Filter(ctx context.Context, who Identity, action string, all []Resource, about ...Circumstance) ([]Resource, error) {
 	var allowed []Resource
-	for some := range slices.Chunk(all, batch) {
-		decisions, err := c.decide(ctx, who, action, some, about)
+	for chunk := range slices.Chunk(all, batch) {
+		decisions, err := c.decide(ctx, who, action, chunk, about)
 		if err != nil {
 			return nil, err
 		}
 		for i, d := range decisions {
 			if d.Allowed {
-				allowed = append(allowed, some[i])
+				allowed = append(allowed, chunk[i])
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ErrEventsGone: events after the position are no longer kept (410). Read the present state
-// from the lists, and begin again with an empty position.
+// ErrEventsGone means that events after the position are no longer kept (410). Read the
+// present state from the lists, and begin again with an empty position.
 var ErrEventsGone = errors.New("doorward: events after this position are no longer kept")
 
 // Event is an event of the audit trail.

@@ -59,8 +59,8 @@ func (c *Client) IntrospectAll(ctx context.Context, questions []Question) ([]Ans
 		return nil, errors.New("client: introspection needs the option OperatorKey")
 	}
 	all := make([]Answer, 0, len(questions))
-	for some := range slices.Chunk(questions, batch) {
-		answers, err := c.introspect(ctx, some)
+	for chunk := range slices.Chunk(questions, batch) {
+		answers, err := c.introspect(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +87,9 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 		return nil, a.notDoorward("answers another question")
 	}
 	answers := make([]Answer, len(questions))
-	for i, it := range in.Items {
+	for i, item := range in.Items {
 		var ok bool
-		if answers[i], ok = it.answer(questions[i].Action != ""); !ok {
+		if answers[i], ok = item.answer(questions[i].Action != ""); !ok {
 			return nil, a.notDoorward("is incomplete")
 		}
 	}

@@ -45,7 +45,7 @@ func run(t *testing.T, folder string, command ...string) *program {
 	p := &program{output: &output{}}
 	child := exec.Command("sh", append([]string{"-c", keeper, "keeper"}, command...)...)
 	child.Dir, child.Stdout, child.Stderr = folder, p.output, p.output
-	hold, err := child.StdinPipe()
+	stdin, err := child.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func run(t *testing.T, folder string, command ...string) *program {
 		t.Fatal(err)
 	}
 	p.end = sync.OnceFunc(func() {
-		_ = hold.Close()
+		_ = stdin.Close()
 		_ = child.Wait() // killed: it has no other way to end
 	})
 	t.Cleanup(func() {
@@ -77,13 +77,13 @@ func (o *output) lines() []string {
 // waitTimeout is the time limit for what a test waits for.
 const waitTimeout = 20 * time.Second
 
-// eventually polls until done returns true.
-func eventually(t *testing.T, what string, done func() bool) {
+// eventually polls until done returns true. The description of that is for the error.
+func eventually(t *testing.T, description string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(waitTimeout)
 	for tick := time.NewTicker(5 * time.Millisecond); !done(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in %v: %s", waitTimeout, what)
+			t.Fatalf("not in %v: %s", waitTimeout, description)
 		}
 	}
 }

@@ -210,8 +210,8 @@ func (s settings) list() (all []settings) {
 }
 
 func (s settings) texts() (all []string) {
-	for _, one := range s.list() {
-		all = append(all, one.text())
+	for _, item := range s.list() {
+		all = append(all, item.text())
 	}
 	return all
 }

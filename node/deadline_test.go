@@ -33,13 +33,13 @@ func connect(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	return c, client
 }
 
-// in returns the instant that far after the start of o.
+// in returns the instant that is the duration after the start of o.
 func (o *openConns) in(after time.Duration) time.Time { return o.start.Add(after) }
 
-func checkTimeout(t *testing.T, what string, err error) {
+func checkTimeout(t *testing.T, call string, err error) {
 	t.Helper()
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%s: %v, want a timeout", what, err)
+		t.Errorf("%s: %v, want a timeout", call, err)
 	}
 }
 

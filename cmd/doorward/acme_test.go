@@ -131,14 +131,14 @@ func (a authority) roots(t *testing.T) *x509.CertPool {
 }
 
 // retry calls try until it succeeds, for waitTimeout at most.
-func retry(t *testing.T, what string, try func() error) {
+func retry(t *testing.T, description string, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	err := try()
 	for end := time.Now().Add(waitTimeout); err != nil; err = try() {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v: %v", what, waitTimeout, err)
+			t.Fatalf("%s: not within %v: %v", description, waitTimeout, err)
 		}
 		<-tick.C
 	}

@@ -165,12 +165,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 const waitTimeout = 20 * time.Second
 
 // eventually polls until isDone returns true.
-func eventually(ts *testscript.TestScript, what string, isDone func() bool) {
+func eventually(ts *testscript.TestScript, description string, isDone func() bool) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(waitTimeout); !isDone(); <-tick.C {
 		if time.Now().After(end) {
-			ts.Fatalf("%s: not within %v", what, waitTimeout)
+			ts.Fatalf("%s: not within %v", description, waitTimeout)
 		}
 	}
 }

@@ -199,16 +199,16 @@ func (s *settings) boundChecks() (checks []func(*node.Config) error) {
 // runChecks runs all steps and returns a line for each failure, so that all can be
 // corrected at once.
 func runChecks(cfg *node.Config, steps ...func(*node.Config) error) error {
-	var found []string
+	var faults []string
 	for _, step := range steps {
 		if err := step(cfg); err != nil {
-			found = append(found, plain(err))
+			faults = append(faults, plain(err))
 		}
 	}
-	if len(found) == 0 {
+	if len(faults) == 0 {
 		return nil
 	}
-	return badConfig("%s", strings.Join(found, "\n"))
+	return badConfig("%s", strings.Join(faults, "\n"))
 }
 
 // refuse returns an error about a setting, named by the place it came from. It
@@ -487,11 +487,11 @@ func (s *settings) readLogo(brand *front.Brand) error {
 	if s.raw.BrandLogo == "" {
 		return nil
 	}
-	sent, err := os.ReadFile(s.raw.BrandLogo)
+	file, err := os.ReadFile(s.raw.BrandLogo)
 	if err != nil {
 		return s.refuse("brand-logo", "%s", describeUnreadable(s.raw.BrandLogo, err))
 	}
-	brand.Logo, brand.Image, err = tenant.MakeLogo(sent)
+	brand.Logo, brand.Image, err = tenant.MakeLogo(file)
 	var refused *doorward.Error
 	if errors.As(err, &refused) {
 		return s.refuseValue("brand-logo", s.raw.BrandLogo, "%s", refused.Detail)

@@ -52,10 +52,11 @@ func testDoctor(t *testing.T, s *site) {
 	s.reached(t)
 }
 
-// broken is nginx's example with a mistake, and a part of what the doctor says about it.
+// broken is nginx's example with a mistake, the doctor's check that finds it, and a part of
+// what the doctor says about it.
 type broken struct {
-	what, says string
-	edit       []string // old and new text, in turn
+	check, says string
+	edit        []string // old and new text, in turn
 }
 
 const checkProxyPass = "        proxy_pass http://doorward/api/v2/access/check?action=$action;\n"
@@ -95,19 +96,19 @@ func TestDoctorFindsMistakes(t *testing.T) {
 	proxy := newConnectionProxy(t, s.service.output.lines()[0])
 	checked := map[string]bool{"upstream": true}
 	for _, b := range brokenNginx {
-		checked[b.what] = true
-		t.Run(b.what+" "+b.says, func(t *testing.T) {
+		checked[b.check] = true
+		t.Run(b.check+" "+b.says, func(t *testing.T) {
 			p := s.probe(t, freeAddress(t))
 			service := s.service.output.lines()[0]
-			if b.what == "Connection" {
+			if b.check == "Connection" {
 				service = proxy
 			}
 			folder := copyExample(t, "nginx", map[string]string{gatewayPort: port(p.URL.Host), doorwardPort: port(s.server.Node.Address()), servicePort: port(service)})
 			damage(t, filepath.Join(folder, "doorward.conf"), b.edit)
 			launch(t, folder)
 			eventually(t, "nginx listens", func() bool { return isListening(p.URL.Host) })
-			if found := faults(t, p); !strings.Contains(found[b.what], b.says) {
-				t.Errorf("found %q, want %s: %s", found, b.what, b.says)
+			if found := faults(t, p); !strings.Contains(found[b.check], b.says) {
+				t.Errorf("found %q, want %s: %s", found, b.check, b.says)
 			}
 		})
 	}

@@ -27,15 +27,15 @@ func (l *listing[T]) addJSONFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print one JSON object per line, with the names of the API")
 }
 
-// command completes cmd, which then lists what the function all returns.
-func (l *listing[T]) command(cmd *cobra.Command, all func(context.Context, *node.Node) ([]T, error)) *cobra.Command {
+// command completes cmd, which then lists what fetch returns.
+func (l *listing[T]) command(cmd *cobra.Command, fetch func(context.Context, *node.Node) ([]T, error)) *cobra.Command {
 	cmd.Args = noArgs
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		found, err := all(cmd.Context(), n)
+		all, err := fetch(cmd.Context(), n)
 		if err != nil {
 			return err
 		}
-		return l.print(cmd.OutOrStdout(), found)
+		return l.print(cmd.OutOrStdout(), all)
 	})
 	l.addJSONFlag(cmd)
 	return cmd

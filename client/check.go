@@ -95,8 +95,8 @@ func (q Request) header(cookie string) http.Header {
 	if q.Method == "" || isUpgrade(q.Header) {
 		h["X-Forwarded-Method"] = []string{http.MethodPost}
 	}
-	if hops := hops(q.Header, q.IP); hops != "" {
-		h["X-Forwarded-For"] = []string{hops}
+	if addresses := hops(q.Header, q.IP); addresses != "" {
+		h["X-Forwarded-For"] = []string{addresses}
 	}
 	if s := sessions(q.Header, cookie); len(s) > 0 {
 		h["Cookie"] = []string{cookie + "=" + strings.Join(s, "; "+cookie+"=")}

@@ -95,7 +95,7 @@ func session(token string) http.Header { return http.Header{"Cookie": {"JSESSION
 
 func TestRolesGetWhatTheyMay(t *testing.T) {
 	s := startService(t, newClient(t, running().URL))
-	may := map[string]map[string]int{ // as in docs/permissions.md
+	want := map[string]map[string]int{ // statuses by role and action, as in docs/permissions.md
 		"OWNER":  {"": 200, "message.send": 200, "report.read": 200, "user.manage": 200, "billing.read": 200, "message.eat": 403},
 		"ADMIN":  {"": 200, "message.send": 200, "report.read": 200, "user.manage": 200, "billing.read": 403, "message.eat": 403},
 		"USER":   {"": 200, "message.send": 200, "report.read": 200, "user.manage": 403, "billing.read": 403, "message.eat": 403},
@@ -112,7 +112,7 @@ func TestRolesGetWhatTheyMay(t *testing.T) {
 			res, _ := get(t, s.URL+"/"+action, session(token))
 			got[action] = res.StatusCode
 		}
-		if diff := cmp.Diff(may[role], got); diff != "" {
+		if diff := cmp.Diff(want[role], got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", role, diff)
 		}
 	}

@@ -53,9 +53,9 @@ func (s *tlsServer) replace(t *testing.T) certtest.Pair {
 	return next
 }
 
-func (s *tlsServer) client(http2, keep bool) *http.Client {
+func (s *tlsServer) client(useHTTP2, keepAlive bool) *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: s.ca.Pool}, ForceAttemptHTTP2: http2, DisableKeepAlives: !keep,
+		TLSClientConfig: &tls.Config{RootCAs: s.ca.Pool}, ForceAttemptHTTP2: useHTTP2, DisableKeepAlives: !keepAlive,
 	}}
 }
 
@@ -126,8 +126,8 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	}
 	for name, client := range old {
 		var reused bool
-		seen := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
-		req, err := http.NewRequestWithContext(seen, http.MethodGet, s.URL+"/healthz", nil)
+		traced := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+		req, err := http.NewRequestWithContext(traced, http.MethodGet, s.URL+"/healthz", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 		}
 		res.Body.Close()
 		if got := res.TLS.PeerCertificates[0].SerialNumber.Int64(); !reused || got != s.first.Serial {
-			t.Errorf("%s: on a kept connection %v, with certificate %d, want on one with the first, %d", name, reused, got, s.first.Serial)
+			t.Errorf("%s: connection reused: %v, certificate %d; want it reused, with the first certificate, %d", name, reused, got, s.first.Serial)
 		}
 	}
 	stop()

@@ -40,11 +40,11 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 		return f, true
 	}
 	var strict, others []string
-	for _, same := range groupEqual(differences) {
-		if same[0].Setting.Strict && s.hasNodeSettings {
-			strict = append(strict, describeDifference(same))
+	for _, group := range groupEqual(differences) {
+		if group[0].Setting.Strict && s.hasNodeSettings {
+			strict = append(strict, describeDifference(group))
 		} else {
-			others = append(others, describeDifference(same))
+			others = append(others, describeDifference(group))
 		}
 	}
 	f.fine = strings.Join(others, "; ")
@@ -70,9 +70,9 @@ func groupEqual(all []lease.Difference) (groups [][]lease.Difference) {
 	return groups
 }
 
-func describeDifference(alike []lease.Difference) string {
-	d, on := alike[0], "the node "+alike[0].Node
-	if n := len(alike); n > 1 {
+func describeDifference(group []lease.Difference) string {
+	d, on := group[0], "the node "+group[0].Node
+	if n := len(group); n > 1 {
 		on = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
 	}
 	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.Theirs, on)

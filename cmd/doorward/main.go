@@ -129,12 +129,12 @@ func checkHelpTopic(help *cobra.Command, args []string) error {
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // group makes a command that only has subcommands, and shows their examples.
-func group(use, short string, below ...*cobra.Command) *cobra.Command {
+func group(use, short string, subcommands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: showHelp}
-	cmd.AddCommand(below...)
+	cmd.AddCommand(subcommands...)
 	var examples []string
-	for _, b := range below {
-		for line := range strings.SplitSeq(b.Example, "\n") {
+	for _, sub := range subcommands {
+		for line := range strings.SplitSeq(sub.Example, "\n") {
 			if !slices.Contains(examples, line) {
 				examples = append(examples, line)
 			}

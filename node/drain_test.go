@@ -66,8 +66,8 @@ func TestDrainAnswersOpenRequests(t *testing.T) {
 	t.Parallel()
 	s := doorwardtest.Start(t, announcing(3*time.Second)) // time for the requests below, on a busy machine
 	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
-	underWay, kept, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
-	for _, l := range []rawConn{kept, idle} {
+	underWay, keptAlive, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
+	for _, l := range []rawConn{keptAlive, idle} {
 		l.send(t, get)
 		if res := l.receive(t); res.StatusCode != http.StatusOK || res.Close {
 			t.Fatalf("before: %s, closes %v", res.Status, res.Close)
@@ -78,8 +78,8 @@ func TestDrainAnswersOpenRequests(t *testing.T) {
 	go func() { defer close(stopped); s.Stop() }()
 	waitForReadiness(t, s, "shutting down")
 
-	kept.send(t, get)
-	if res := kept.receive(t); res.StatusCode != http.StatusOK || !res.Close {
+	keptAlive.send(t, get)
+	if res := keptAlive.receive(t); res.StatusCode != http.StatusOK || !res.Close {
 		t.Errorf("on a connection kept alive: %s, closes %v, want 200 and a close", res.Status, res.Close)
 	}
 	newcomer := dial(t, s)

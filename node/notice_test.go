@@ -49,9 +49,9 @@ func TestLostDatabaseIsLoggedOnce(t *testing.T) {
 	}
 	awaitLine(t, log.String, "ERROR", "database lost", "err", "503")
 	awaitLine(t, log.String, "WARN", "lease lost")
-	for _, once := range []string{"database lost", "lease lost"} {
-		if n := strings.Count(log.String(), once); n != 1 {
-			t.Errorf("%q is logged %d times", once, n)
+	for _, message := range []string{"database lost", "lease lost"} {
+		if n := strings.Count(log.String(), message); n != 1 {
+			t.Errorf("%q is logged %d times", message, n)
 		}
 	}
 }

@@ -39,12 +39,12 @@ func readiness(t *testing.T, s *doorwardtest.Server) (status int, why string) {
 func waitForReadiness(t *testing.T, s *doorwardtest.Server, why string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		status, says := readiness(t, s)
-		if why == "" && status == http.StatusOK || why != "" && status == http.StatusServiceUnavailable && strings.Contains(says, why) {
+		status, reason := readiness(t, s)
+		if why == "" && status == http.StatusOK || why != "" && status == http.StatusServiceUnavailable && strings.Contains(reason, why) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("/readyz says %d %q, want %q", status, says, why)
+			t.Fatalf("/readyz says %d %q, want %q", status, reason, why)
 		}
 	}
 	res, err := http.Get(s.URL + "/healthz")

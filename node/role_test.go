@@ -87,21 +87,21 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, made := sendJSON(t, nodes[0], "POST /api/v2/api-keys", owner, map[string]any{"name": "k", "permissions": []string{"message.send"}, "ownerId": ann.ID}, http.StatusCreated)
+	_, created := sendJSON(t, nodes[0], "POST /api/v2/api-keys", owner, map[string]any{"name": "k", "permissions": []string{"message.send"}, "ownerId": ann.ID}, http.StatusCreated)
 	var key struct {
 		Key    string
 		APIKey struct{ ID string }
 	}
-	if err := json.Unmarshal([]byte(made), &key); err != nil || key.Key == "" || key.APIKey.ID == "" {
-		t.Fatal(made, err)
+	if err := json.Unmarshal([]byte(created), &key); err != nil || key.Key == "" || key.APIKey.ID == "" {
+		t.Fatal(created, err)
 	}
 	h := holder{ann.ID, ann.Token(), key.APIKey.ID, key.Key, operator, acme.ID}
-	requireDecision := func(what string, allowed bool) {
+	requireDecision := func(step string, allowed bool) {
 		t.Helper()
 		for i, n := range nodes {
 			for way, got := range h.decisions(t, n, "message.send") {
 				if got != allowed {
-					t.Fatalf("%s: the %s on node %d allows it: %v, want %v", what, way, i, got, allowed)
+					t.Fatalf("%s: the %s on node %d allows it: %v, want %v", step, way, i, got, allowed)
 				}
 			}
 		}
@@ -113,25 +113,25 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 		return []string{"message.read"}
 	}
 	for round := range 4 {
-		on := nodes[round%3]
-		_, made := sendJSON(t, on, "POST /api/v2/roles", owner, map[string]any{"name": "DESK", "permissions": permissions(true)}, http.StatusCreated)
+		node := nodes[round%3]
+		_, created := sendJSON(t, node, "POST /api/v2/roles", owner, map[string]any{"name": "DESK", "permissions": permissions(true)}, http.StatusCreated)
 		var r struct{ ID string }
-		if err := json.Unmarshal([]byte(made), &r); err != nil {
+		if err := json.Unmarshal([]byte(created), &r); err != nil {
 			t.Fatal(err)
 		}
-		sendJSON(t, on, "PATCH /api/v2/users/"+ann.ID, owner, map[string]any{"role": "DESK"}, http.StatusOK)
+		sendJSON(t, node, "PATCH /api/v2/users/"+ann.ID, owner, map[string]any{"role": "DESK"}, http.StatusOK)
 		requireDecision("given", true)
 		for edit := range 6 {
 			sends := edit%2 == 1
 			sendJSON(t, nodes[(round+edit)%3], "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(sends)}, http.StatusOK)
 			requireDecision(fmt.Sprintf("round %d, edit %d", round, edit), sends)
 		}
-		sendJSON(t, on, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"name": "COUNTER"}, http.StatusOK)
+		sendJSON(t, node, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"name": "COUNTER"}, http.StatusOK)
 		requireDecision("renamed", true)
 		replacement, sends := "VIEWER", false
 		if round%2 == 1 {
 			replacement, sends = "USER", true
-			sendJSON(t, on, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(false)}, http.StatusOK)
+			sendJSON(t, node, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(false)}, http.StatusOK)
 			requireDecision("narrowed", false)
 		}
 		sendJSON(t, nodes[(round+1)%3], "DELETE /api/v2/roles/"+r.ID+"?replaceBy="+replacement, owner, nil, http.StatusNoContent)

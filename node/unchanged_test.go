@@ -36,12 +36,12 @@ func TestRepeatedChangeWaitsForEveryNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close(t.Context())
-			do := func(query string) {
+			exec := func(query string) {
 				if _, err := conn.Exec(t.Context(), query); err != nil {
 					t.Fatal(err)
 				}
 			}
-			do(`INSERT INTO nodes (id, lease, applied, beat) SELECT 'nod_slow', 2000000, last - 1, 1 FROM change_position`)
+			exec(`INSERT INTO nodes (id, lease, applied, beat) SELECT 'nod_slow', 2000000, last - 1, 1 FROM change_position`)
 			answered := make(chan int, 1)
 			go func() { answered <- edit() }()
 			select {
@@ -49,7 +49,7 @@ func TestRepeatedChangeWaitsForEveryNode(t *testing.T) {
 				t.Fatalf("answered %d while a node has not applied the first change", status)
 			case <-time.After(300 * time.Millisecond):
 			}
-			do(`UPDATE nodes SET applied = (SELECT last FROM change_position) WHERE id = 'nod_slow'`)
+			exec(`UPDATE nodes SET applied = (SELECT last FROM change_position) WHERE id = 'nod_slow'`)
 			if status := <-answered; status != http.StatusOK {
 				t.Errorf("%s again: %d, want 200", change, status)
 			}
@@ -112,8 +112,8 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 	bobToken := bob.Login()
 	for _, c := range []struct {
 		token, method, path, body string
-		done                      string
-		again                     int
+		done                      string // the condition that the change has been made
+		wantAgain                 int
 	}{
 		{annToken, "POST", "/api/v2/auth/logout", "", `NOT EXISTS (SELECT FROM sessions WHERE user_id = '` + ann.ID + `')`, http.StatusNoContent},
 		{olgaToken, "PATCH", "/api/v2/users/" + ann.ID, `{"role":"VIEWER"}`, `'VIEWER' = (SELECT role FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusOK},
@@ -135,8 +135,8 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 			t.Errorf("%s %s again: %d while the change can be lost, want 503", c.method, c.path, status)
 		}
 		pair.Standby.Resume(t)
-		if status := send(time.Minute); status != c.again {
-			t.Errorf("%s %s again: %d, want %d", c.method, c.path, status, c.again)
+		if status := send(time.Minute); status != c.wantAgain {
+			t.Errorf("%s %s again: %d, want %d", c.method, c.path, status, c.wantAgain)
 		}
 	}
 }

@@ -60,7 +60,7 @@ type verification struct {
 	ctx         context.Context
 	trail       *audit.Trail
 	out, faults io.Writer
-	found       int // number of faults reported
+	reported    int // number of faults
 }
 
 func (v *verification) run(tenant, since string) error {
@@ -90,7 +90,7 @@ func (v *verification) run(tenant, since string) error {
 			}
 		}
 	}
-	if v.found > 0 {
+	if v.reported > 0 {
 		return errors.New("the audit trail doesn't verify: it was tampered with or damaged, or an older backup was restored. docs/audit.md says what to do")
 	}
 	return nil
@@ -129,7 +129,7 @@ var meanings = map[audit.FaultKind]string{
 }
 
 func (v *verification) report(id string, f audit.Fault) {
-	v.found++
+	v.reported++
 	event := fmt.Sprintf("event %d", f.Seq)
 	if f.EventID != "" {
 		event += " (" + f.EventID + ")"

@@ -112,13 +112,13 @@ func TestFaultsOfBlocksAreNoticed(t *testing.T) {
 // processes.
 func TestNoPasswordIsShownInAFlag(t *testing.T) {
 	for _, page := range doctest.Pages(t, "../..") {
-		for _, shown := range passwordInFlag.FindAllString(read(t, page), -1) {
-			t.Errorf("%s: name a file instead of the password in %s", page, shown)
+		for _, match := range passwordInFlag.FindAllString(read(t, page), -1) {
+			t.Errorf("%s: name a file instead of the password in %s", page, match)
 		}
 	}
 	walk(command(), func(cmd *cobra.Command) {
-		for _, shown := range passwordInFlag.FindAllString(cmd.Example, -1) {
-			t.Errorf("%s: name a file instead of the password in %s", cmd.CommandPath(), shown)
+		for _, match := range passwordInFlag.FindAllString(cmd.Example, -1) {
+			t.Errorf("%s: name a file instead of the password in %s", cmd.CommandPath(), match)
 		}
 	})
 	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://app:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://app:…@db/doorward'"} {

@@ -78,7 +78,7 @@ func settingsWithSecrets() (names []string) {
 	new(settings).register(f)
 	secret := regexp.MustCompile(`(?i):pass|secret|token|credential|header`)
 	f.VisitAll(func(f *pflag.Flag) {
-		if what, usage := pflag.UnquoteUsage(f); what != "file" && what != "folder" && secret.MatchString(usage) {
+		if valueName, usage := pflag.UnquoteUsage(f); valueName != "file" && valueName != "folder" && secret.MatchString(usage) {
 			names = append(names, f.Name)
 		}
 	})

@@ -14,9 +14,9 @@ import (
 
 // openTLS reads no file yet, see readToServe.
 func (s *settings) openTLS(cfg *node.Config) error {
-	wanted := s.raw.TLSCert != "" || s.raw.TLSKey != "" || s.raw.ACMEDir != ""
+	isWanted := s.raw.TLSCert != "" || s.raw.TLSKey != "" || s.raw.ACMEDir != ""
 	switch {
-	case !wanted:
+	case !isWanted:
 		return nil
 	case s.raw.ACMEDir != "" && (s.raw.TLSCert != "" || s.raw.TLSKey != ""):
 		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.from.place("acme-dir"), s.from.place("tls-cert"))

@@ -16,14 +16,14 @@ import (
 	"testing"
 )
 
-// The laws of ARCHITECTURE.md, read off the source. Not off "go list": what a
-// child process reads is unknown to go test, which would answer "ok (cached)"
-// after a violation.
+// These tests check the rules of ARCHITECTURE.md. They parse the source themselves: go test
+// doesn't know what a child process such as "go list" reads, so it would still answer
+// "ok (cached)" after a violation.
 
 const module = "github.com/doorward/doorward"
 
-// siblings has, for each feature that may import others, their names. Features that need
-// each other otherwise share a transaction: each writes its own rows through app/access.
+// siblings names the features that a feature may import. All other features that depend on
+// each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"account":    {"credential"},
 	"apikey":     {"registry"},
@@ -48,7 +48,7 @@ var siblings = map[string][]string{
 // the deletion of what is old, has ended or is left over.
 var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/credential", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant", "app/user", "app/webhook"}
 
-// The functions that some laws restrict, by their full names.
+// The functions that some rules restrict, by their full names.
 const (
 	allowCall  = "(*" + module + ".Permissions).Allow"
 	writeCall  = "(*" + module + "/store.DB).Write"
@@ -63,13 +63,13 @@ var leaseCalls = []string{
 	"(*" + module + "/store.DB).NotifyNodes", "(*" + module + "/store.DB).MeasureClock",
 }
 
-// memberCalls create an account and a membership.
+// memberCalls are the functions that create an account or a membership.
 var memberCalls = []string{
 	"(*" + module + "/store.Tx).InsertAccount",
 	"(*" + module + "/store.Tx).InsertMembership",
 }
 
-// floors are the folders at the root that may hold Go.
+// floors are the folders at the root that may contain Go files.
 var floors = []string{".", "app", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
 
 // shippedFolders are the floors that end up in the binary.
@@ -81,18 +81,18 @@ var ioPackages = []string{
 	"net/textproto", "os", "os/exec", "os/signal", "os/user", "path/filepath", "syscall",
 }
 
-// law is one rule about what a file may name.
-type law struct {
+// archRule is one rule about what a file may import or call.
+type archRule struct {
 	name   string
 	remedy string
 	breaks func(reference) bool
-	// violation breaks the law once, on the line with the word here.
+	// violation breaks the rule once, on the line that contains "here".
 	violation file
 }
 
-// reference is one thing that a file names: a package that it imports, or one of our
-// functions, in the form "(*path/of/package.Type).Method". Each file also has an
-// empty one, at its package clause.
+// reference is an import of a file, or a use of one of our functions, whose name has the form
+// "(*path/of/package.Type).Method". Each file also has an empty reference, at its package
+// clause.
 type reference struct {
 	from    *source
 	line    int
@@ -102,10 +102,10 @@ type reference struct {
 
 type file struct{ name, text string }
 
-var laws = []law{
+var archRules = []archRule{
 	{
-		name:   "every folder of Go stands on a floor",
-		remedy: "put the code on a floor of ARCHITECTURE.md, or give the new floor a row there and laws here",
+		name:   "every Go package is on a floor",
+		remedy: "put the code on a floor of ARCHITECTURE.md, or give the new floor a row there and rules here",
 		breaks: func(r reference) bool {
 			return r.imports+r.calls == "" && !slices.Contains(floors, floor(r.from.folder))
 		},
@@ -113,7 +113,7 @@ var laws = []law{
 	},
 	{
 		name:   "the root package imports the standard library only, and no I/O",
-		remedy: "do the I/O on a higher floor and hand plain values down",
+		remedy: "do the I/O on a higher floor and pass plain values down",
 		breaks: func(r reference) bool {
 			return r.from.folder == "." && r.ships() && (!isStandard(r.imports) || slices.Contains(ioPackages, r.imports))
 		},
@@ -121,7 +121,7 @@ var laws = []law{
 	},
 	{
 		name:   "internal packages import nothing of ours outside of internal",
-		remedy: "hand plain values in; a tool that knows a domain term belongs in app or store",
+		remedy: "pass plain values; a tool that knows a domain term belongs in app or store",
 		breaks: func(r reference) bool {
 			return r.from.isOnFloor("internal") && r.isOurs() && !r.importsWithin("internal/*")
 		},
@@ -160,8 +160,8 @@ var laws = []law{
 		violation: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "a feature imports doorward, store, app/access, internal and its named siblings only",
-		remedy: "features meet in the transaction: write the rows of both in one access.Do (see siblings in arch_test.go)",
+		name:   "a feature imports doorward, store, app/access, internal and its siblings only",
+		remedy: "write the rows of both features in one access.Do, or add a sibling (see siblings in arch_test.go)",
 		breaks: func(r reference) bool {
 			return r.from.isFeature() && r.importsOutside(append(allowedImports(r.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
 		},
@@ -177,19 +177,19 @@ var laws = []law{
 	},
 	{
 		name:      "app/roster reads and writes files: it imports doorward and internal only",
-		remedy:    "what a list has to be held against in the database belongs in app/user",
+		remedy:    "comparing a list with the database belongs in app/user",
 		breaks:    func(r reference) bool { return r.from.folder == "app/roster" && r.importsOutside(".", "internal/*") },
 		violation: file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
-		name:      "app/outbox knows no work and no database: it imports the standard library only",
-		remedy:    "hand in a function (see outbox.Queue); what a mail is belongs in app/mail",
+		name:      "app/outbox imports the standard library only: it doesn't know what it sends",
+		remedy:    "pass a function (see outbox.Queue); knowledge of mails belongs in app/mail",
 		breaks:    func(r reference) bool { return r.from.folder == "app/outbox" && r.ships() && !isStandard(r.imports) },
 		violation: file{"app/outbox/outbox.go", "package outbox\n\nimport _ \"" + module + "/internal/smtp\" // here"},
 	},
 	{
-		name:   "app joins the features and knows nothing above",
-		remedy: "hand plain values down; what speaks a protocol belongs in web",
+		name:   "app joins the features and imports nothing above it",
+		remedy: "pass plain values down; code that speaks a protocol belongs in web",
 		breaks: func(r reference) bool {
 			return r.from.folder == "app" && r.importsOutside(".", "store", "store/lease", "store/storetest", "app/*", "internal/*")
 		},
@@ -197,12 +197,12 @@ var laws = []law{
 	},
 	{
 		name:      "docs holds pages and imports no other package",
-		remedy:    "what makes something of the pages belongs in web/pages",
+		remedy:    "code that processes the pages belongs in web/pages",
 		breaks:    func(r reference) bool { return r.from.isOnFloor("docs") && r.isOurs() },
 		violation: file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},
 	},
 	{
-		name:   "web asks app, never store",
+		name:   "web calls app, never store",
 		remedy: "add a method to the feature in app and call that",
 		breaks: func(r reference) bool {
 			return r.from.isOnFloor("web") && r.importsOutside(".", "docs", "app/*", "internal/*", "web/*")
@@ -218,23 +218,23 @@ var laws = []law{
 		violation: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
 	},
 	{
-		name:   "OpenTelemetry is named in internal/trace only",
-		remedy: "begin a span with trace.Start; what it lacks belongs in internal/trace",
+		name:   "only internal/trace imports OpenTelemetry",
+		remedy: "begin a span with trace.Start; add what is missing to internal/trace",
 		breaks: func(r reference) bool {
 			return strings.HasPrefix(r.imports, "go.opentelemetry.io/") && r.ships() && firstTwo(r.from.folder) != "internal/trace"
 		},
 		violation: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},
 	{
-		name:   "cedar-go is named in internal/cedar only",
-		remedy: "ask internal/cedar, which looks at size and depth first and counts a policy that errs as a refusal",
+		name:   "only internal/cedar imports cedar-go",
+		remedy: "call internal/cedar, which checks size and depth first and treats a policy with an error as a refusal",
 		breaks: func(r reference) bool {
 			return strings.HasPrefix(r.imports, "github.com/cedar-policy/") && r.from.folder != "internal/cedar"
 		},
 		violation: file{"app/member/member.go", "package member\n\nimport _ \"github.com/cedar-policy/cedar-go\" // here"},
 	},
 	{
-		name:   "database/sql is named in store and internal only",
+		name:   "only store and internal import database/sql",
 		remedy: "add a method to store.Tx or store.DB",
 		breaks: func(r reference) bool {
 			sql := r.imports == "database/sql" || strings.HasPrefix(r.imports, "database/sql/")
@@ -243,7 +243,7 @@ var laws = []law{
 		violation: file{"cmd/doorward/main.go", "package main\n\nimport _ \"database/sql\" // here"},
 	},
 	{
-		name:   "client imports the standard library only, its tests in client/tests aside",
+		name:   "client imports the standard library only, except for its tests in client/tests",
 		remedy: "the client speaks the HTTP API; copy the few types that it needs",
 		breaks: func(r reference) bool {
 			return r.from.folder == "client" && r.imports != "" && r.imports != module+"/client" && !isStandard(r.imports)
@@ -260,7 +260,7 @@ var laws = []law{
 	},
 	{
 		name:   "test support (a package named …test) is imported by tests and test support only",
-		remedy: "move what is needed into the package that the test support tests",
+		remedy: "move the code that is needed into the package that the test support is for",
 		breaks: func(r reference) bool {
 			support := r.isOurs() && strings.HasSuffix(r.imports, "test")
 			return support && !r.from.isTest && !r.from.isTestSupport()
@@ -274,7 +274,7 @@ var laws = []law{
 		violation: file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
 	},
 	{
-		name:   "only app/access decides: no other calls (*Permissions).Allow",
+		name:   "only app/access calls (*Permissions).Allow: it makes every decision",
 		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Grant.Actions are for tables",
 		breaks: func(r reference) bool { return r.calls == allowCall && r.ships() && r.from.folder != "app/access" },
 		violation: file{"web/api/login.go", `package api
@@ -285,7 +285,7 @@ func may(p *doorward.Permissions) { p.Allow() } // here
 `},
 	},
 	{
-		name:   "only app/access writes: no other calls (*store.DB).Write",
+		name:   "only app/access calls (*store.DB).Write",
 		remedy: "write through access.Do, so that the action is decided and recorded",
 		breaks: func(r reference) bool {
 			return r.calls == writeCall && r.ships() && !r.from.isOnFloor("store") && r.from.folder != "app/access"
@@ -300,7 +300,7 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 `},
 	},
 	{
-		name:   "only store/transfer fills a database: no other calls (*store.DB).Fill",
+		name:   "only store/transfer calls (*store.DB).Fill",
 		remedy: "write through access.Do, so that the action is decided and recorded",
 		breaks: func(r reference) bool {
 			return r.calls == fillCall && r.ships() && r.from.folder != "store/transfer"
@@ -313,7 +313,7 @@ func restore(db *store.DB) { db.Fill(nil) } // here
 `},
 	},
 	{
-		name:   "what drives the lease is called by store/lease only",
+		name:   "only store/lease calls the functions that run the lease",
 		remedy: "ask lease.Lease",
 		breaks: func(r reference) bool {
 			return slices.Contains(leaseCalls, r.calls) && r.ships() && r.from.folder != "store/lease"
@@ -339,7 +339,7 @@ func accept(tx *access.Tx) { tx.InsertMembership() } // here
 `},
 	},
 	{
-		name:   "only named packages call access.Upkeep or InBatches",
+		name:   "only upkeepPackages call access.Upkeep or InBatches",
 		remedy: "an action of a caller goes through access.Do; if there is no caller, name the package in upkeepPackages in arch_test.go",
 		breaks: func(r reference) bool {
 			return (r.calls == upkeepCall || r.calls == batchCall) && r.ships() && r.from.folder != "app/access" && !slices.Contains(upkeepPackages, r.from.folder)
@@ -353,15 +353,15 @@ func Accept(writer *access.Writer) { writer.Upkeep(nil) } // here
 	},
 }
 
-func TestLawsHold(t *testing.T) {
-	for _, breach := range violations(t, ".") {
-		t.Error(breach)
+func TestArchitectureRules(t *testing.T) {
+	for _, violation := range violations(t, ".") {
+		t.Error(violation)
 	}
 }
 
-// A law about a renamed function would no longer find anything, and pass.
+// A rule about a renamed function would find nothing, and so pass.
 func TestGuardedCallsAreInUse(t *testing.T) {
-	calls := read(t, ".").calls()
+	calls := parseTree(t, ".").calls()
 	for _, call := range slices.Concat([]string{allowCall, writeCall, fillCall, upkeepCall, batchCall}, leaseCalls, memberCalls) {
 		if !slices.ContainsFunc(calls, func(r reference) bool { return r.calls == call }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", call)
@@ -369,15 +369,15 @@ func TestGuardedCallsAreInUse(t *testing.T) {
 	}
 }
 
-func TestEachLawIsEnforced(t *testing.T) {
-	for _, l := range laws {
-		t.Run(l.name, func(t *testing.T) {
-			root := writeTree(t, lawful, l.violation)
+func TestEachArchRuleIsEnforced(t *testing.T) {
+	for _, rule := range archRules {
+		t.Run(rule.name, func(t *testing.T) {
+			root := writeTree(t, compliantTree, rule.violation)
 			got := violations(t, root)
 			if len(got) != 1 {
-				t.Fatalf("one law was broken, %d breaches were found: %q", len(got), got)
+				t.Fatalf("one rule was broken, and %d violations were found: %q", len(got), got)
 			}
-			for _, want := range []string{position(l.violation) + ": ", l.name, l.remedy} {
+			for _, want := range []string{position(rule.violation) + ": ", rule.name, rule.remedy} {
 				if !strings.Contains(got[0], want) {
 					t.Errorf("no %q in %q", want, got[0])
 				}
@@ -386,14 +386,14 @@ func TestEachLawIsEnforced(t *testing.T) {
 	}
 }
 
-func TestLawfulTreeBreaksNoLaw(t *testing.T) {
-	for _, breach := range violations(t, writeTree(t, lawful, file{})) {
-		t.Error(breach)
+func TestCompliantTreeBreaksNoRule(t *testing.T) {
+	for _, violation := range violations(t, writeTree(t, compliantTree, file{})) {
+		t.Error(violation)
 	}
 }
 
-// lawful is a small tree that does all that the laws allow.
-var lawful = []file{
+// compliantTree is a small tree that does everything that the rules allow.
+var compliantTree = []file{
 	{"doorward.go", "package doorward\n\nimport _ \"net/netip\"\n\ntype Permissions struct{}\n\nfunc (p *Permissions) Allow() {}"},
 	{"internal/secret/secret.go", "package secret\n\nimport _ \"os\""},
 	{"internal/pgtest/pgtest.go", "package pgtest\n\nimport _ \"github.com/jackc/pgx/v5\""},
@@ -483,22 +483,22 @@ func Touch(writer *access.Writer) { writer.Upkeep(nil) }
 	{"app/testdata/x.go", "this is no Go"},
 }
 
-// violations returns a line for every breach of a law in the tree at root.
+// violations returns a line for each violation of a rule in the tree at root.
 func violations(t *testing.T, root string) []string {
 	t.Helper()
-	tree := read(t, root)
+	tree := parseTree(t, root)
 	var out []string
 	for _, r := range append(tree.imports(), tree.calls()...) {
-		for _, l := range laws {
-			if l.breaks(r) {
-				out = append(out, fmt.Sprintf("%s:%d: %s breaks the law %q: %s", r.from.name, r.line, r, l.name, l.remedy))
+		for _, rule := range archRules {
+			if rule.breaks(r) {
+				out = append(out, fmt.Sprintf("%s:%d: %s breaks the rule %q: %s", r.from.name, r.line, r, rule.name, rule.remedy))
 			}
 		}
 	}
 	return out
 }
 
-// writeTree writes files, and the violation over or beside them, into a new folder.
+// writeTree writes files into a new folder, and then the violation, which may replace one of them.
 func writeTree(t *testing.T, files []file, violation file) string {
 	t.Helper()
 	root := t.TempDir()
@@ -517,7 +517,7 @@ func writeTree(t *testing.T, files []file, violation file) string {
 	return root
 }
 
-// position returns the file and line of the word here in a violation.
+// position returns the file and line of "here" in a violation.
 func position(violation file) string {
 	before, _, _ := strings.Cut(violation.text, "here")
 	return fmt.Sprintf("%s:%d", violation.name, strings.Count(before, "\n")+1)
@@ -539,14 +539,15 @@ type source struct {
 	isExternal bool   // a test whose package's name ends in _test
 }
 
-// readModules are the nested modules to which the laws apply, too. They aren't part of
+// readModules are the nested modules to which the rules apply, too. They aren't part of
 // Doorward's own module, because go install refuses a version of a module with a replace.
 var readModules = []string{"client", "client/tests", "examples/messaging"}
 
 // ignoredFolders are folders that hold no source of ours.
 var ignoredFolders = []string{"artifacts", "bin", "doorward-dev", "node_modules", "testdata"}
 
-func read(t *testing.T, root string) *tree {
+// parseTree parses the Go source under a root.
+func parseTree(t *testing.T, root string) *tree {
 	t.Helper()
 	all := &tree{FileSet: token.NewFileSet()}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -571,7 +572,7 @@ func read(t *testing.T, root string) *tree {
 	return all
 }
 
-// addFolder returns fs.SkipDir for a folder that the laws don't apply to.
+// addFolder returns fs.SkipDir for a folder to which the rules don't apply.
 func (t *tree) addFolder(name, relative string) error {
 	base := path.Base(relative)
 	_, err := os.Stat(filepath.Join(name, "go.mod"))
@@ -610,11 +611,11 @@ func (t *tree) imports() (all []reference) {
 	return all
 }
 
-// calls returns the uses of our own functions and methods outside of tests. Only our own
-// source is type-checked, with other modules empty and errors ignored: that takes
+// calls returns the uses of our own functions and methods outside of tests. It type-checks only
+// our own source, treats packages of other modules as empty and ignores errors. So it takes
 // milliseconds instead of half a minute.
 func (t *tree) calls() (all []reference) {
-	checker := &ownTypes{tree: t, done: map[string]*types.Package{}, uses: map[*ast.Ident]types.Object{}}
+	checker := &ownTypes{tree: t, seen: map[string]*types.Package{}, uses: map[*ast.Ident]types.Object{}}
 	for _, folder := range t.folders {
 		checker.Import(path.Join(module, folder))
 	}
@@ -633,18 +634,18 @@ func (t *tree) calls() (all []reference) {
 // ownTypes is a types.Importer that knows only the tree.
 type ownTypes struct {
 	*tree
-	done map[string]*types.Package
+	seen map[string]*types.Package // by import path
 	uses map[*ast.Ident]types.Object
 }
 
-// Import never fails: a package of others is an empty one.
+// Import never fails. It returns an empty package for one that isn't in the tree.
 func (o *ownTypes) Import(importPath string) (*types.Package, error) {
-	if p, ok := o.done[importPath]; ok {
+	if p, ok := o.seen[importPath]; ok {
 		return p, nil
 	}
 	empty := types.NewPackage(importPath, path.Base(importPath))
 	empty.MarkComplete()
-	o.done[importPath] = empty // an import cycle ends here, too
+	o.seen[importPath] = empty // ends an import cycle, too
 	var files []*ast.File
 	for _, f := range o.files {
 		if !f.isTest && path.Join(module, f.folder) == importPath {
@@ -653,9 +654,9 @@ func (o *ownTypes) Import(importPath string) (*types.Package, error) {
 	}
 	if len(files) > 0 {
 		lenient := types.Config{Importer: o, Error: func(error) {}}
-		o.done[importPath], _ = lenient.Check(importPath, o.FileSet, files, &types.Info{Uses: o.uses})
+		o.seen[importPath], _ = lenient.Check(importPath, o.FileSet, files, &types.Info{Uses: o.uses})
 	}
-	return o.done[importPath], nil
+	return o.seen[importPath], nil
 }
 
 func (r reference) String() string {
@@ -681,7 +682,7 @@ func firstTwo(folder string) string {
 	return path.Join(names[:min(2, len(names))]...)
 }
 
-// allowedImports returns the folder's own feature and the siblings it may import.
+// allowedImports returns the folder of the feature and its siblings.
 func allowedImports(folder string) []string {
 	allowed := []string{firstTwo(folder) + "/*"}
 	for _, name := range siblings[path.Base(firstTwo(folder))] {
@@ -703,7 +704,7 @@ func (f *source) isFeature() bool {
 }
 
 // isTestSupport reports whether the file is of a package for tests, such as app/apptest.
-// A law keeps everything else from importing it.
+// A rule keeps other packages from importing it.
 func (f *source) isTestSupport() bool { return strings.HasSuffix(f.folder, "test") }
 
 // ships reports whether the file ends up in the binary.

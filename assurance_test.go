@@ -17,15 +17,15 @@ func TestDaysOfGrace(t *testing.T) {
 		demand:                 demand.Add(week),
 		demand.Add(time.Hour):  demand.Add(time.Hour + week),
 	} {
-		if by, demanded := f.From(doorward.RoleAdmin, joined); !demanded || !by.Equal(want) {
-			t.Errorf("joined at %v: from %v, %v", joined, by, demanded)
+		if due, demanded := f.DueFrom(doorward.RoleAdmin, joined); !demanded || !due.Equal(want) {
+			t.Errorf("joined at %v: from %v, %v", joined, due, demanded)
 		}
-		if by, demanded := f.From(doorward.RoleUser, joined); demanded {
-			t.Errorf("a USER is covered from %v", by)
+		if due, demanded := f.DueFrom(doorward.RoleUser, joined); demanded {
+			t.Errorf("a USER is covered from %v", due)
 		}
 	}
 	f.Since = time.Time{}
-	if by, demanded := f.From(doorward.RoleAdmin, demand); demanded {
-		t.Errorf("without a demand: from %v", by)
+	if due, demanded := f.DueFrom(doorward.RoleAdmin, demand); demanded {
+		t.Errorf("without a demand: from %v", due)
 	}
 }

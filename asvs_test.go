@@ -13,13 +13,13 @@ import (
 )
 
 // docs/asvs.md says which requirements of three chapters of OWASP ASVS 5.0 Doorward
-// meets. This file compares it with the list of requirements, and the tests that it
-// names with those of the repository.
+// meets. These tests compare it with the list of requirements, and check that the tests that
+// it names exist.
 
 const asvsPage = "docs/asvs.md"
 
-// asvsLevels has a digit for each requirement of a section, its level: 6.1 has
-// three, of the levels 1, 2 and 2.
+// asvsLevels has the levels of the requirements of each section, one digit for each: 6.1 has
+// three requirements, of the levels 1, 2 and 2.
 // https://github.com/OWASP/ASVS/tree/v5.0.0/5.0/en (0x15, 0x16, 0x17)
 var asvsLevels = map[string]string{
 	"6.1": "122", "6.2": "111111112222", "6.3": "11223333", "6.4": "112233",
@@ -30,10 +30,10 @@ var asvsLevels = map[string]string{
 
 var asvsVerdicts = []string{"met", "partly", "not", "does not apply"}
 
-// asvsRow is a requirement as the page has it.
+// asvsRow is the row of a requirement on the page.
 type asvsRow struct {
-	id, level, short, verdict, how string
-	tests                          []string
+	id, level, summary, verdict, explanation string
+	tests                                    []string
 }
 
 var asvsID = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
@@ -47,16 +47,16 @@ func asvsRows(page string) (rows []asvsRow) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if len(cells) == 8 && asvsID.MatchString(cells[1]) {
-			rows = append(rows, asvsRow{cells[1], cells[2], cells[3], cells[4], cells[5], strings.FieldsFunc(cells[6], notInNames)})
+			rows = append(rows, asvsRow{cells[1], cells[2], cells[3], cells[4], cells[5], strings.FieldsFunc(cells[6], isSeparator)})
 		}
 	}
 	return rows
 }
 
-func notInNames(c rune) bool { return c == ',' || c == ' ' }
+// isSeparator reports whether the character separates names of tests.
+func isSeparator(c rune) bool { return c == ',' || c == ' ' }
 
-// asvsFaults returns what is wrong with the rows. tests are the names that they may
-// name.
+// asvsFaults returns what is wrong with the rows. tests has the names of the tests that exist.
 func asvsFaults(rows []asvsRow, tests map[string]bool) (faults []string) {
 	fault := func(id, format string, args ...any) {
 		faults = append(faults, id+": "+fmt.Sprintf(format, args...))
@@ -71,7 +71,7 @@ func asvsFaults(rows []asvsRow, tests map[string]bool) (faults []string) {
 			fault(r.id, "is of level %s, not %s", level, r.level)
 		case !slices.Contains(asvsVerdicts, r.verdict):
 			fault(r.id, "%q is none of the verdicts %q", r.verdict, asvsVerdicts)
-		case r.short == "" || r.how == "":
+		case r.summary == "" || r.explanation == "":
 			fault(r.id, "has an empty cell")
 		case r.verdict == "met" && len(r.tests) == 0:
 			fault(r.id, "is met, and no test shows it: name one, or say partly")
@@ -112,11 +112,11 @@ func asvsIDs() (ids []string) {
 	return ids
 }
 
-// testNames are those of all tests of the repository.
+// testNames returns the names of all tests of the repository.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, f := range read(t, ".").files {
+	for _, f := range parseTree(t, ".").files {
 		for _, decl := range f.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && f.isTest && fn.Recv == nil && isTest(fn.Name.Name) {
 				names[fn.Name.Name] = true
@@ -164,17 +164,17 @@ func TestGoldenASVS(t *testing.T) {
 	goldentest.Section(t, asvsPage, "sum", table(rows...))
 }
 
-// Each way in which the page can be wrong is found.
+// Each kind of fault is found.
 func TestFaultsOfTheASVSPageAreNoticed(t *testing.T) {
 	tests := map[string]bool{"TestLogin": true}
-	var sound []asvsRow
+	var valid []asvsRow
 	for _, id := range asvsIDs() {
-		sound = append(sound, asvsRow{id, asvsLevel(id), "short", "met", "how", []string{"TestLogin"}})
+		valid = append(valid, asvsRow{id, asvsLevel(id), "short", "met", "how", []string{"TestLogin"}})
 	}
-	if faults := asvsFaults(sound, tests); len(faults) > 0 {
-		t.Fatalf("a sound page: %q", faults)
+	if faults := asvsFaults(valid, tests); len(faults) > 0 {
+		t.Fatalf("a page without faults: %q", faults)
 	}
-	for want, spoil := range map[string]func([]asvsRow) []asvsRow{
+	for want, damage := range map[string]func([]asvsRow) []asvsRow{
 		"6.1.1: has 0 rows": func(rows []asvsRow) []asvsRow { return rows[1:] },
 		"6.1.1: has 2 rows": func(rows []asvsRow) []asvsRow { return append(rows, rows[0]) },
 		"9.1.1: no requirement of the chapters V6 to V8": func(rows []asvsRow) []asvsRow {
@@ -182,11 +182,11 @@ func TestFaultsOfTheASVSPageAreNoticed(t *testing.T) {
 		},
 		"6.1.1: is of level 1, not 3":                  func(rows []asvsRow) []asvsRow { rows[0].level = "3"; return rows },
 		`6.1.1: "mostly" is none of the verdicts`:      func(rows []asvsRow) []asvsRow { rows[0].verdict = "mostly"; return rows },
-		"6.1.1: has an empty cell":                     func(rows []asvsRow) []asvsRow { rows[0].how = ""; return rows },
+		"6.1.1: has an empty cell":                     func(rows []asvsRow) []asvsRow { rows[0].explanation = ""; return rows },
 		"6.1.1: is met, and no test shows it":          func(rows []asvsRow) []asvsRow { rows[0].tests = nil; return rows },
 		"6.1.1: names TestGone, which is no test here": func(rows []asvsRow) []asvsRow { rows[0].tests = []string{"TestGone"}; return rows },
 	} {
-		faults := asvsFaults(spoil(slices.Clone(sound)), tests)
+		faults := asvsFaults(damage(slices.Clone(valid)), tests)
 		if len(faults) != 1 || !strings.HasPrefix(faults[0], want) {
 			t.Errorf("want %q, got %q", want, faults)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/internal/doctest"
 )
 
-// TestEveryShellBlockIsRun: some test runs each page with a block of the language sh
-// from its first block to its last.
+// TestEveryShellBlockIsRun: each page with a shell block has a test that runs all of its blocks
+// in order.
 func TestEveryShellBlockIsRun(t *testing.T) {
 	followed, blocks := followedPages(t), 0
 	for _, page := range doctest.Pages(t, ".") {
@@ -32,14 +32,14 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 // indentedCommand matches an indented command.
 var indentedCommand = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
-// runPagePattern matches the call by which a test names the page that it follows.
+// runPagePattern matches the call with which a test runs the blocks of a page.
 var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|blocksOf)\(t, "([\w./-]+\.md)"`)
 
-// followedPages reads from the tests which pages they follow.
+// followedPages returns the pages whose blocks a test runs.
 func followedPages(t *testing.T) (pages []string) {
 	t.Helper()
-	for _, glob := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
-		for _, file := range globbed(t, glob) {
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
+		for _, file := range glob(t, pattern) {
 			for _, found := range runPagePattern.FindAllStringSubmatch(readText(t, file), -1) {
 				pages = append(pages, filepath.Join(filepath.Dir(file), found[1]))
 			}

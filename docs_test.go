@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// The tables in docs that say what the code says. They are rewritten by
+// These tests compare tables in docs with the code. To rewrite the tables:
 //
 //	go test -run Golden . -update
 
@@ -25,7 +25,7 @@ const (
 	endpointsPage   = "docs/endpoints.md"
 )
 
-// table writes a Markdown table from its rows, the first of which is the head.
+// table returns a Markdown table. The first row is its header.
 func table(rows ...[]string) string {
 	var out strings.Builder
 	for i, row := range rows {
@@ -37,9 +37,10 @@ func table(rows ...[]string) string {
 	return out.String()
 }
 
+// code formats a word as code in Markdown.
 func code[T ~string](word T) string { return "`" + string(word) + "`" }
 
-// codes lists words, or says with a dash that there are none.
+// codes formats words as code, separated by spaces; without words it returns a dash.
 func codes[T ~string](words []T) string {
 	if len(words) == 0 {
 		return "–"
@@ -51,8 +52,7 @@ func codes[T ~string](words []T) string {
 	return strings.Join(all, " ")
 }
 
-// cell keeps a text from ending its cell, and what is in angle brackets from
-// being taken for HTML.
+// cell escapes a text for the cell of a table: "|" would end the cell, and "<" begin HTML.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
 
 func mark(yes bool) string {
@@ -62,11 +62,11 @@ func mark(yes bool) string {
 	return "–"
 }
 
-// rolesDown returns the four roles, the highest first.
-func rolesDown() []doorward.Role {
-	down := slices.Clone(doorward.Roles)
-	slices.Reverse(down)
-	return down
+// rolesDescending returns the four roles, the highest first.
+func rolesDescending() []doorward.Role {
+	roles := slices.Clone(doorward.Roles)
+	slices.Reverse(roles)
+	return roles
 }
 
 func TestGoldenPermissions(t *testing.T) {
@@ -74,17 +74,17 @@ func TestGoldenPermissions(t *testing.T) {
 	goldentest.Section(t, permissionsPage, "actions", actionTable())
 	goldentest.Section(t, permissionsPage, "proofs", proofTable(t))
 	goldentest.Section(t, permissionsPage, "operator", operatorTable(t))
-	goldentest.Section(t, permissionsPage, "held", whomTable("Acts on someone who is", func(r doorward.Role) (doorward.Action, doorward.Object) {
+	goldentest.Section(t, permissionsPage, "held", rolePairTable("Acts on someone who is", func(r doorward.Role) (doorward.Action, doorward.Object) {
 		return doorward.UserSuspend, doorward.Object{TenantID: "tnt_own", Held: r}
 	}))
-	goldentest.Section(t, permissionsPage, "granted", whomTable("Invites as, or makes", func(r doorward.Role) (doorward.Action, doorward.Object) {
+	goldentest.Section(t, permissionsPage, "granted", rolePairTable("Invites as, or makes", func(r doorward.Role) (doorward.Action, doorward.Object) {
 		return doorward.UserInvite, doorward.Object{TenantID: "tnt_own", Granted: r}
 	}))
 }
 
 func permissionTable() string {
 	rows := [][]string{{"Permission"}}
-	for _, role := range rolesDown() {
+	for _, role := range rolesDescending() {
 		rows[0] = append(rows[0], string(role))
 	}
 	for _, verb := range doorward.Verbs() {
@@ -92,7 +92,7 @@ func permissionTable() string {
 			continue
 		}
 		row := []string{code(verb.Action)}
-		for _, role := range rolesDown() {
+		for _, role := range rolesDescending() {
 			row = append(row, mark(slices.Contains(verb.Roles(), role)))
 		}
 		rows = append(rows, row)
@@ -100,7 +100,7 @@ func permissionTable() string {
 	return table(rows...)
 }
 
-// actionTable lists the permissions that something in Doorward itself asks for.
+// actionTable lists the permissions that actions or routes of Doorward need.
 func actionTable() string {
 	rows := [][]string{{"Permission", "allows the actions", "and is asked for by"}}
 	for _, verb := range doorward.Verbs() {
@@ -133,7 +133,7 @@ func routesOf(guard string) (patterns []string) {
 	return patterns
 }
 
-// proofs say what allows each action that a proof allows. A new one needs a line.
+// proofs says what proof allows each ByProof action. A new action needs a line.
 var proofs = map[doorward.Action]string{
 	doorward.SessionOpen:      "the password of the account, and its second factor if it has one; or a passkey of the account; to switch to another tenant, the session",
 	doorward.SessionRefuse:    "nothing: it is the record of a password that was wrong",
@@ -175,7 +175,8 @@ func proofTable(t *testing.T) string {
 	return table(rows...)
 }
 
-// operatorTable lists the actions of the operator, and what an OWNER gets who tries them.
+// operatorTable lists the actions of the operator, with the decisions for the operator and for an
+// OWNER.
 func operatorTable(t *testing.T) string {
 	t.Helper()
 	rows := [][]string{{"Action", "Operator", "OWNER of the tenant"}}
@@ -191,16 +192,16 @@ func operatorTable(t *testing.T) string {
 	return table(rows...)
 }
 
-// whomTable has the role of the one who acts in its rows, and the other person's in its
-// columns.
-func whomTable(title string, actionFor func(doorward.Role) (doorward.Action, doorward.Object)) string {
+// rolePairTable has a row for each role of the person who acts, and a column for each role of the
+// other person.
+func rolePairTable(title string, actionFor func(doorward.Role) (doorward.Action, doorward.Object)) string {
 	rows := [][]string{{title}}
-	for _, other := range rolesDown() {
+	for _, other := range rolesDescending() {
 		rows[0] = append(rows[0], string(other))
 	}
-	for _, own := range rolesDown() {
+	for _, own := range rolesDescending() {
 		row := []string{string(own)}
-		for _, other := range rolesDown() {
+		for _, other := range rolesDescending() {
 			action, on := actionFor(other)
 			by := member(own, doorward.UserActive)
 			row = append(row, mark(access.Can(&by.Principal, action, on).Allowed))
@@ -225,7 +226,7 @@ func TestGoldenEndpoints(t *testing.T) {
 		rows := [][]string{{"Endpoint", "Who", "Answers", "Does"}}
 		for _, r := range documented() {
 			if r.Doc.Tag == tag {
-				rows = append(rows, []string{code(pattern(r)), who(r.Guard), fmt.Sprint(r.Endpoint.Status), r.Doc.Summary})
+				rows = append(rows, []string{code(pattern(r)), guardCallers(r.Guard), fmt.Sprint(r.Endpoint.Status), r.Doc.Summary})
 			}
 		}
 		out.WriteString(table(rows...))
@@ -233,7 +234,7 @@ func TestGoldenEndpoints(t *testing.T) {
 	goldentest.Section(t, endpointsPage, "endpoints", out.String())
 }
 
-// documented are the routes that the OpenAPI document has.
+// documented returns the routes that the OpenAPI document has.
 func documented() []front.Route {
 	all := slices.Concat(api.Routes(nil), edge.Documented(nil), authzen.Routes(nil))
 	return slices.DeleteFunc(all, func(r front.Route) bool { return r.Doc.ID == "" })
@@ -248,8 +249,8 @@ func tags() (all []string) {
 	return all
 }
 
-// who names the callers that a guard lets in.
-func who(g front.Guard) string {
+// guardCallers names the callers that a guard admits.
+func guardCallers(g front.Guard) string {
 	switch g.Name() {
 	case front.Public().Name():
 		return "anyone"
@@ -267,16 +268,16 @@ func who(g front.Guard) string {
 		}
 		return "an operator key"
 	}
-	var may []string
+	var admitted []string
 	verb, _ := doorward.Lookup(doorward.Action(g.Name()))
 	for _, role := range verb.Roles() {
-		may = append(may, string(role))
+		admitted = append(admitted, string(role))
 	}
 	if g.Service() != "" {
-		may = append(may, "a service key with it")
+		admitted = append(admitted, "a service key with it")
 		if across := g.Across(); across != "" {
-			may = append(may, "for all tenants one with `"+string(across)+"`")
+			admitted = append(admitted, "for all tenants one with `"+string(across)+"`")
 		}
 	}
-	return code(g.Name()) + ": " + strings.Join(may, ", ")
+	return code(g.Name()) + ": " + strings.Join(admitted, ", ")
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/doorward/doorward/internal/doctest"
 )
 
-// documents are the pages that mention files and tests.
+// documents returns the pages that mention files and tests.
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages := doctest.Pages(t, ".")
 	for _, pattern := range []string{"examples/*.md", "examples/*/*.md"} {
-		pages = append(pages, globbed(t, pattern)...)
+		pages = append(pages, glob(t, pattern)...)
 	}
 	return pages
 }
 
-// globbed returns the files that a pattern matches; it fails the test if there are none.
-func globbed(t *testing.T, pattern string) []string {
+// glob returns the files that a pattern matches; it fails the test if there are none.
+func glob(t *testing.T, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -43,24 +43,24 @@ func readText(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestPagesAtTheRootAreNamed: doctest.Pages has every page at the root, though it can't list
-// them.
+// TestPagesAtTheRootAreNamed: doctest.Pages, which has a fixed list of the pages at the root,
+// returns all of them.
 func TestPagesAtTheRootAreNamed(t *testing.T) {
 	got := slices.DeleteFunc(doctest.Pages(t, "."), func(page string) bool { return strings.Contains(page, "/") })
-	if diff := cmp.Diff(globbed(t, "*.md"), got); diff != "" {
+	if diff := cmp.Diff(glob(t, "*.md"), got); diff != "" {
 		t.Errorf("doctest.Pages has other pages (+) than the root (-):\n%s", diff)
 	}
 }
 
 var (
 	links = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
-	// named matches code in a page that looks like a file of this tree.
-	named  = regexp.MustCompile("`([\\w./*-]+\\.(?:go|sql|md|txt|txtar|sh)|[.]?\\w+/[\\w./*-]+)`")
+	// codePath matches a code span that looks like a file of this tree.
+	codePath  = regexp.MustCompile("`([\\w./*-]+\\.(?:go|sql|md|txt|txtar|sh)|[.]?\\w+/[\\w./*-]+)`")
 	fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
-// TestDocumentsNameWhatIsThere: pages mention no missing files.
-func TestDocumentsNameWhatIsThere(t *testing.T) {
+// TestDocumentsNameExistingFiles: pages mention no missing files.
+func TestDocumentsNameExistingFiles(t *testing.T) {
 	for _, page := range documents(t) {
 		text := fenced.ReplaceAllString(readText(t, page), "")
 		for _, found := range links.FindAllStringSubmatch(text, -1) {
@@ -68,7 +68,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 				t.Errorf("%s links to %s", page, fault)
 			}
 		}
-		for _, found := range named.FindAllStringSubmatch(text, -1) {
+		for _, found := range codePath.FindAllStringSubmatch(text, -1) {
 			if !exists(found[1]) && !exists(filepath.Join(filepath.Dir(page), found[1])) && !namesNoFile(found[1]) {
 				t.Errorf("%s names %s, which doesn't exist", page, found[1])
 			}
@@ -76,7 +76,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// linkFault returns what is wrong with a link to this tree, or nothing.
+// linkFault returns what is wrong with a link to this tree; empty if nothing is.
 func linkFault(t *testing.T, page, target, section string) string {
 	t.Helper()
 	if strings.Contains(target, ":") {
@@ -108,7 +108,7 @@ func sections(page string) (names []string) {
 	return names
 }
 
-// exists accepts a path from the root, or a pattern.
+// exists reports whether a file matches the path from the root, which may be a pattern.
 func exists(path string) bool {
 	found, err := filepath.Glob(filepath.Join(".", path))
 	return err == nil && len(found) > 0
@@ -133,7 +133,7 @@ func TestAGENTSCommandsTest(t *testing.T) {
 	}
 }
 
-// Negative tests: commands that run nothing.
+// TestIdleCommandsAreNoticed: a command that runs nothing is a fault.
 func TestIdleCommandsAreNoticed(t *testing.T) {
 	for _, c := range []struct{ module, args, fault string }{
 		{"", "./store -run 'Contract'", ""},
@@ -217,7 +217,7 @@ func TestDocsAreListed(t *testing.T) {
 	}
 }
 
-// Negative tests: broken links.
+// TestBrokenLinksAreNoticed: a link to a missing page or heading is a fault.
 func TestBrokenLinksAreNoticed(t *testing.T) {
 	for _, l := range []struct{ target, section, fault string }{
 		{"lease.md", "", ""},

@@ -13,7 +13,7 @@ func grantOf(m *doorward.Model, r doorward.Role) *doorward.Permissions {
 	return doorward.NewRules(doorward.RulesVersion{}, m, nil).Grant(r).Permissions
 }
 
-// verb returns an action of the model, which has it.
+// verb returns an action of the model. It fails the test if there is none.
 func verb(t *testing.T, m *doorward.Model, a doorward.Action) *doorward.Verb {
 	t.Helper()
 	v, found := m.Lookup(a)
@@ -37,8 +37,8 @@ func TestModelsKeepOwnActions(t *testing.T) {
 	own := m.Verbs()[len(platform):]
 	for _, v := range own {
 		for _, r := range doorward.Roles {
-			if is, want := grantOf(m, r).Allow(&v), slices.Contains(verb(t, doorward.BuiltIn(), v.Action).Roles(), r); is != want {
-				t.Errorf("%s, %s: %v, want %v", r, v.Action, is, want)
+			if got, want := grantOf(m, r).Allow(&v), slices.Contains(verb(t, doorward.BuiltIn(), v.Action).Roles(), r); got != want {
+				t.Errorf("%s, %s: %v, want %v", r, v.Action, got, want)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ func TestNamesAreVisible(t *testing.T) {
 		"Ann": true, "李": true, "علی\u200cرضا": true, "!": true, "7": true, "👩\u200d🚀": true, "e\u0301": true, "\u00a0x": true,
 		"": false, " ": false, "\u200b": false, "\u0301": false, "\u00ad": false, "\u3164": false, "\u2800": false, "\ufeff\ufe0f": false,
 	} {
-		if got := len(doorward.NeedName("/name", name, "Name it.")) == 0; got != isVisible {
+		if got := len(doorward.RequireName("/name", name, "Name it.")) == 0; got != isVisible {
 			t.Errorf("%+q passes as a name: %v, want %v", name, got, isVisible)
 		}
 		if got := len(doorward.CheckName("/name", name)) == 0; got != (isVisible || name == "") {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// The conventions that make each package readable without knowing the others.
+// These tests check the conventions that make a package readable on its own.
 
 type convention struct {
 	name   string
 	remedy string
-	// faults returns the places that break it, as "file:line: what".
+	// faults returns the places that break it, as "file:line: text".
 	faults func(*tree) []string
-	// violations are files each of which breaks it once, on the line with the word here.
+	// violations are files that each break it once, on the line that contains "here".
 	violations []file
 }
 
@@ -27,7 +27,7 @@ const (
 
 var conventions = []convention{
 	{
-		name:   "every package says what it is, in one file",
+		name:   "every package has one package comment",
 		remedy: `begin the comment above one package clause with "Package x …" ("Command x …" or "X …" for a program) and a full sentence`,
 		faults: badPackageComments,
 		violations: []file{
@@ -50,7 +50,7 @@ var conventions = []convention{
 		},
 	},
 	{
-		name:   "every exported name says what it is",
+		name:   "every exported name has a comment",
 		remedy: "write the comment: what goes in and out, units and limits, which errors",
 		faults: undocumentedNames,
 		violations: []file{
@@ -70,7 +70,7 @@ var conventions = []convention{
 }
 
 func TestConventionsHold(t *testing.T) {
-	tree := read(t, ".")
+	tree := parseTree(t, ".")
 	for _, c := range conventions {
 		for _, fault := range c.faults(tree) {
 			t.Errorf("%s: breaks the convention %q: %s", fault, c.name, c.remedy)
@@ -82,7 +82,7 @@ func TestEachConventionIsEnforced(t *testing.T) {
 	for _, c := range conventions {
 		for _, violation := range c.violations {
 			t.Run(c.name, func(t *testing.T) {
-				got := c.faults(read(t, writeTree(t, tidy, violation)))
+				got := c.faults(parseTree(t, writeTree(t, tidy, violation)))
 				want := position(violation)
 				if violation.text == "" {
 					want = path.Dir(violation.name)
@@ -96,7 +96,7 @@ func TestEachConventionIsEnforced(t *testing.T) {
 }
 
 func TestTidyTreeHasNoFault(t *testing.T) {
-	tree := read(t, writeTree(t, tidy, file{}))
+	tree := parseTree(t, writeTree(t, tidy, file{}))
 	for _, c := range conventions {
 		for _, fault := range c.faults(tree) {
 			t.Error(fault)
@@ -104,7 +104,7 @@ func TestTidyTreeHasNoFault(t *testing.T) {
 	}
 }
 
-// tidy is a small tree that keeps every convention, at its limits.
+// tidy is a small tree that follows every convention and reaches the limits.
 var tidy = []file{
 	{"store/store.go", `// Package store keeps rows.
 //
@@ -144,15 +144,15 @@ func _() {` + strings.Repeat("\n\thidden{}.Method()", maxLines-2) + `
 	{"cmd/doorward/testdata/deep/deeper/x.go", "no Go"},
 }
 
-// fault returns "file:line: what".
-func (t *tree) fault(pos token.Pos, what string, args ...any) string {
+// fault formats a fault as "file:line: text".
+func (t *tree) fault(pos token.Pos, format string, args ...any) string {
 	where := t.Position(pos)
 	for _, f := range t.files {
 		if f.FileStart <= pos && pos < f.FileEnd {
 			where.Filename = f.name
 		}
 	}
-	return fmt.Sprintf("%s:%d: ", where.Filename, where.Line) + fmt.Sprintf(what, args...)
+	return fmt.Sprintf("%s:%d: ", where.Filename, where.Line) + fmt.Sprintf(format, args...)
 }
 
 func badPackageComments(t *tree) (faults []string) {
@@ -166,7 +166,7 @@ func badPackageComments(t *tree) (faults []string) {
 			case i > 0:
 				faults = append(faults, t.fault(f.Package, "package %s is explained in %s already", f.Name, commented[0].name))
 			case !isIntroduction(f):
-				faults = append(faults, t.fault(f.Package, "the comment of package %s is no introduction", f.Name))
+				faults = append(faults, t.fault(f.Package, "the comment of package %s doesn't begin with its name and a full sentence", f.Name))
 			}
 		}
 	}
@@ -234,8 +234,8 @@ func undocumentedNames(t *tree) (faults []string) {
 	return faults
 }
 
-// undocumentedIn returns the exported names in decl that no comment explains. A comment on
-// a group explains all of it; one behind a value explains the value.
+// undocumentedIn returns the exported names in decl without a comment. A comment on a group
+// counts for the whole group, a comment behind a value for that value.
 func undocumentedIn(decl ast.Decl) []*ast.Ident {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -268,8 +268,8 @@ func undocumentedSpecs(specs []ast.Spec) (names []*ast.Ident) {
 	return names
 }
 
-// hasExportedReceiver reports whether a method's receiver is of an exported type; true
-// for a function, which has none.
+// hasExportedReceiver reports whether the receiver of a method has an exported type. It is true
+// for functions.
 func hasExportedReceiver(receiver *ast.FieldList) bool {
 	if receiver == nil {
 		return true

@@ -7,13 +7,12 @@ import (
 	"testing"
 )
 
-// docs/reliability.md says what happens when things around Doorward fail. This
-// file compares its table with the faults that it must have, and the tests that it names
-// with those of the repository.
+// docs/reliability.md says what happens when things around Doorward fail. These tests check
+// that its table has all reliabilityFaults, and that the tests that it names exist.
 
 const reliabilityPage = "docs/reliability.md"
 
-// reliabilityFaults are the faults that the page has to have a row for.
+// reliabilityFaults are the faults for which the page must have a row.
 var reliabilityFaults = []string{
 	"disk full, SQLite", "disk full, PostgreSQL", "database gone", "database restarted", "database slow", "database locked",
 	"primary lost", "primary replaced, and still running", "synchronous standby gone",
@@ -23,8 +22,8 @@ var reliabilityFaults = []string{
 	"2,000 slow connections", "too many connections", "100,000 requests of junk", "HTTP/2 out of order",
 }
 
-// reliabilityRow is a fault as the page has it: the cells are what the caller
-// sees, what is not lost, how it recovers, the tests and what was measured.
+// reliabilityRow is the row of a fault on the page. Its cells are what the caller sees, what is
+// not lost, how Doorward recovers, the tests and the measurements.
 type reliabilityRow struct {
 	fault string
 	cells []string
@@ -44,8 +43,8 @@ func reliabilityRows(page string) (rows []reliabilityRow) {
 	return rows
 }
 
-// reliabilityFlaws are what is wrong with the rows. tests are the names that they
-// may name.
+// reliabilityFlaws returns what is wrong with the rows. tests has the names of the tests that
+// exist.
 func reliabilityFlaws(rows []reliabilityRow, tests map[string]bool) (flaws []string) {
 	seen := map[string]int{}
 	for _, r := range rows {
@@ -56,7 +55,7 @@ func reliabilityFlaws(rows []reliabilityRow, tests map[string]bool) (flaws []str
 		if slices.Contains(r.cells, "") {
 			flaws = append(flaws, r.fault+": has an empty cell")
 		}
-		for _, name := range strings.FieldsFunc(r.cells[3], notInNames) {
+		for _, name := range strings.FieldsFunc(r.cells[3], isSeparator) {
 			if !tests[name] {
 				flaws = append(flaws, r.fault+": names "+name+", which is no test here")
 			}
@@ -80,7 +79,7 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// Each way in which the table can be wrong is found.
+// Each kind of flaw is found.
 func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
 	tests := map[string]bool{"TestLogin": true}
 	page := func(last string) string {

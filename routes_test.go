@@ -21,15 +21,14 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// These tests show that every route refuses what it must. Refusals that follow from
-// the route's line in web/api/routes.go (its guard, whether it takes a body) are
-// derived from there; refusals lists those of the endpoint itself, at least one for
-// each route.
+// These tests show that each route refuses the requests that it must refuse. derived returns
+// the refusals that follow from the route's line in web/api/routes.go (its guard, whether it
+// takes a body). refusals lists those of the endpoint itself, at least one for each route.
 
-// refusal is a request that a route turns down.
+// refusal is a request that a route refuses.
 type refusal struct {
 	why    string
-	who    string // a role, "operator", "ended" for a session that is over, or "" for no credential
+	who    string // the caller: a role, "operator", "ended" for a session that has ended, or "" for no credential
 	body   string
 	query  string
 	header [2]string // name and value, besides the usual ones
@@ -39,7 +38,7 @@ type refusal struct {
 
 const absentToken = `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"`
 
-// refusals by route. A new route needs a line here.
+// refusals has the refusals of each route. A new route needs a line here.
 var refusals = map[string][]refusal{
 	"POST /api/v2/auth/invite": {
 		{why: "a role above one's own", who: "ADMIN", body: `{"email":"x@acme.example","role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
@@ -278,7 +277,7 @@ var refusals = map[string][]refusal{
 
 func pattern(r front.Route) string { return r.Method + " " + r.Path }
 
-// derived are the refusals that a route's line in the table calls for.
+// derived returns the refusals that follow from a route's line in the table.
 func derived(r front.Route) []refusal {
 	var all []refusal
 	add := func(why, who, body string, status int, code doorward.Code) {
@@ -316,7 +315,7 @@ func derived(r front.Route) []refusal {
 	return all
 }
 
-// refusedCallers are the callers that a guard knows and doesn't let in.
+// refusedCallers returns the callers with a credential that a guard refuses.
 func refusedCallers(guard string) []string {
 	if guard == front.OperatorOnly().Name() {
 		return []string{"VIEWER", "USER", "ADMIN", "OWNER"}
@@ -363,8 +362,8 @@ func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
 	}
 }
 
-// withoutKey are the POST routes with a guard that take no Idempotency-Key: to repeat such a
-// request does no harm.
+// withoutKey lists the POST routes with a guard that take no Idempotency-Key, since repeating
+// their requests does no harm.
 var withoutKey = []string{
 	"POST /access/v1/evaluation",
 	"POST /access/v1/evaluations",
@@ -393,8 +392,8 @@ var withoutKey = []string{
 	"POST /api/v2/policy/versions/{version}/restore", // a version that is in force already makes no new one
 }
 
-// keyFaults returns a line for each route that should take an Idempotency-Key and doesn't, and
-// for each that takes one and shouldn't: it is no POST, ignores credentials, or is in
+// keyFaults returns a line for each route that should take an Idempotency-Key and doesn't, or
+// takes one and shouldn't. A route should if it is a POST, requires a credential, and isn't in
 // withoutKey.
 func keyFaults(routes []front.Route) (all []string) {
 	for _, r := range routes {
@@ -500,7 +499,7 @@ func send(t *testing.T, server *doorwardtest.Server, method, path string, r refu
 	return res.StatusCode, text.String()
 }
 
-// The columns of who-may-what.txt.
+// callers are the columns of who-may-what.txt.
 var callers = []struct {
 	name string
 	by   doorward.Caller
@@ -515,10 +514,10 @@ var callers = []struct {
 	{"service", service()},
 }
 
-// service is a service with every permission, in the tenant tnt_own.
+// service returns a service with every permission, in the tenant tnt_own.
 func service() doorward.Caller {
 	key := doorward.ServiceKey{ID: "key_own", May: doorward.ServicePermissions()}
-	return doorward.Caller{Principal: doorward.PrincipalOfService(key).Within(doorward.Tenant{ID: "tnt_own", Status: doorward.TenantActive})}
+	return doorward.Caller{Principal: doorward.PrincipalOfService(key).InTenant(doorward.Tenant{ID: "tnt_own", Status: doorward.TenantActive})}
 }
 
 func member(role doorward.Role, status doorward.UserStatus) doorward.Caller {
@@ -569,7 +568,7 @@ func TestWhoMayWhat(t *testing.T) {
 	goldentest.File(t, "testdata/who-may-what.txt", out.String())
 }
 
-// object returns an object of the kind, as seen by a role, and whether there is one.
+// object returns an object of the kind for a caller with the role, and whether there is one.
 func object(action doorward.Action, kind string, role doorward.Role) (doorward.Object, bool) {
 	on := doorward.Object{TenantID: "tnt_own"}
 	switch above := slices.Index(doorward.Roles, role) + 1; {

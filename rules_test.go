@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// A custom role's rank is the lowest of the four that has all it grants; ActsAs is the
-// highest of the four whose permissions it has all of.
+// A custom role's Rank is the lowest built-in role that has all of its permissions; ActsAs is the
+// highest built-in role whose permissions it includes.
 func TestRanksOfCustomRoles(t *testing.T) {
 	builtIn := doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), nil)
 	viewer, admin := builtIn.Grant(doorward.RoleViewer).Actions, builtIn.Grant(doorward.RoleAdmin).Actions
@@ -56,10 +56,10 @@ func TestRulesListRoles(t *testing.T) {
 	}
 }
 
-// Rules that still have to be read grant nothing.
-func TestRulesToRead(t *testing.T) {
-	u := doorward.User{Role: doorward.RoleOwner, Status: doorward.UserActive, Rules: doorward.RulesToRead(doorward.RulesVersion{Model: 7})}
-	if p := doorward.PrincipalOf(u, doorward.Session{}); p.Permissions != nil || p.Rank != "" {
+// Rules that aren't read yet grant nothing.
+func TestUnloadedRules(t *testing.T) {
+	u := doorward.User{Role: doorward.RoleOwner, Status: doorward.UserActive, Rules: doorward.UnloadedRules(doorward.RulesVersion{Model: 7})}
+	if p := doorward.PrincipalOf(u, doorward.Session{}); p.Permissions != nil || p.ActsAs != "" {
 		t.Errorf("%+v", p)
 	}
 }

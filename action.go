@@ -2,10 +2,9 @@ package doorward
 
 import "slices"
 
-// Action is a verb such as "user.invite". The one list of them in this file
-// serves as permission, policy action, audit event name, webhook event type
-// and metric label, so that a permission and the record of its use can't drift
-// apart.
+// Action is an action such as "user.invite". The list in this file serves as permissions,
+// policy actions, names of audit events, types of webhook events and metric labels, so that
+// a permission and the record of its use can't drift apart.
 type Action string
 
 // The actions that roles grant (the table of permissions).
@@ -31,8 +30,8 @@ const (
 	SSOManage      Action = "sso.manage"
 )
 
-// Actions that are recorded under their own name and allowed by something else: a
-// broader permission, a proof, or being the operator.
+// Actions that are no permissions: a broader permission, a proof, or being the operator
+// allows them. They are recorded under their own names.
 const (
 	SessionOpen      Action = "session.open"
 	SessionRefuse    Action = "session.refuse"
@@ -125,34 +124,33 @@ const (
 	ByOperator
 )
 
-// Verb is one row of the list of actions.
+// Verb has the properties of an action: a row of the list below.
 type Verb struct {
 	Action Action
 	By     Authority
-	// Through is the permission that allows a ByRole action; for the
-	// permissions themselves it is the action.
+	// Through is the permission that allows a ByRole action. A permission has itself here.
 	Through Action
-	// WhileClosing reports whether it is allowed in a closing tenant.
+	// WhileClosing reports whether the action is allowed in a closing tenant.
 	WhileClosing bool
-	// WhilePaused reports whether it is allowed while the operator has paused changes:
-	// what a login needs, and what ends access.
+	// WhilePaused reports whether the action is allowed while the operator has paused changes.
+	// Actions that a login needs, or that end access, are.
 	WhilePaused bool
 	// Counted reports whether its events count in a tenant's quota of events a day; when that
 	// is used up, the action is refused. Actions that open or end access, delete something, or
 	// protect an account aren't counted: a used-up quota must not lock people out or keep them in.
 	Counted bool
-	// NoKeys: API keys can't have the permission.
+	// NoKeys reports whether API keys can't have the permission.
 	NoKeys bool
-	// Platform: it is an action of the platform, not of Doorward.
+	// Platform reports whether it is an action of the platform, not of Doorward.
 	Platform bool
-	About    string // what a model says about its action; empty for others
+	About    string // the description in the platform's model; empty for Doorward's own actions
 	Resource string // the type of the objects that it acts on; empty: the tenant
-	StepUp   bool   // it needs a recent proof of the user's identity
+	StepUp   bool   // whether it needs a recent proof of the user's identity
 	roles    roleSet
-	bit      uint16 // of Through in Permissions
+	bit      uint16 // the position of Through in Permissions
 }
 
-// Roles returns those of the four roles that grant the action, the highest first.
+// Roles returns the built-in roles that grant the action, the highest first.
 func (v Verb) Roles() (all []Role) {
 	for _, r := range slices.Backward(Roles) {
 		if v.roles&r.bit() != 0 {
@@ -268,7 +266,7 @@ var own = []Verb{
 	whilePaused(Verb{Action: AuditLink, By: ByOperator}),
 }
 
-// messaging are the actions of a messaging platform. An applied model replaces them.
+// messaging are the actions of a messaging platform, the default. An applied model replaces them.
 var messaging = []Verb{
 	platform(grants(MessageSend, RoleOwner, RoleAdmin, RoleUser)),
 	platform(grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
@@ -278,6 +276,7 @@ var messaging = []Verb{
 	platform(notForKeys(grants(DataDestroy, RoleOwner))),
 }
 
+// grants returns a permission that the roles grant.
 func grants(a Action, to ...Role) Verb {
 	v := Verb{Action: a, By: ByRole, Through: a}
 	for _, r := range to {
@@ -286,7 +285,7 @@ func grants(a Action, to ...Role) Verb {
 	return v
 }
 
-// through is an action that a broader permission allows.
+// through returns an action that a broader permission allows.
 func through(permission, action Action) Verb {
 	return Verb{Action: action, By: ByRole, Through: permission}
 }

@@ -24,12 +24,12 @@ type APIKey struct {
 	TenantID string
 	Name     string
 	Status   APIKeyStatus // as stored; use StatusAt
-	// Role limits what the key may do: only those of its Permissions that Role and the
-	// owner's role grant.
+	// Role limits what the key may do. A permission has an effect only if Role and the owner's
+	// role grant it.
 	Role        Role
 	Permissions []Action // sorted
 	OwnerID     string
-	OwnerRole   Role   // as it is now; empty without an active membership
+	OwnerRole   Role   // the current one; empty without an active membership
 	CreatedBy   string // id of the user or key
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
@@ -49,15 +49,15 @@ type PreviousSecret struct {
 	LastUsedAt *time.Time
 }
 
-// Admits reports whether the key may be used from the address. Text that is no address
-// is in none of AllowedIPs.
+// Admits reports whether the key may be used from the address. A text that isn't an address
+// matches none of AllowedIPs.
 func (k *APIKey) Admits(ip string) bool {
 	addr, _ := netip.ParseAddr(ip)
 	addr = addr.Unmap().WithZone("")
 	return len(k.AllowedIPs) == 0 || slices.ContainsFunc(k.AllowedIPs, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// AddressText writes one of AllowedIPs: an address, or a network as CIDR.
+// AddressText formats an element of AllowedIPs: an address, or a network in CIDR notation.
 func AddressText(p netip.Prefix) string {
 	if p.IsSingleIP() {
 		return p.Addr().String()
@@ -65,7 +65,7 @@ func AddressText(p netip.Prefix) string {
 	return p.String()
 }
 
-// EndsAt is when the key ends: the earlier of ExpiresAt and RotateBy.
+// EndsAt returns when the key ends: the earlier of ExpiresAt and RotateBy.
 func (k *APIKey) EndsAt() time.Time {
 	if k.RotateBy != nil && k.RotateBy.Before(k.ExpiresAt) {
 		return *k.RotateBy
@@ -73,8 +73,8 @@ func (k *APIKey) EndsAt() time.Time {
 	return k.ExpiresAt
 }
 
-// StatusAt is the status at an instant: a key past its end has expired; no job has to
-// update the row.
+// StatusAt returns the status at an instant. A key past its end has expired, even if the stored
+// status doesn't say so yet.
 func (k *APIKey) StatusAt(now time.Time) APIKeyStatus {
 	if k.Status != APIKeyRevoked && !now.Before(k.EndsAt()) {
 		return APIKeyExpired
@@ -88,8 +88,8 @@ func (k *APIKey) Ended(now time.Time) bool {
 	return s == APIKeyExpired || s == APIKeyRevoked
 }
 
-// PreviousAt is the previous secret if it has not ended at the instant, else nil. It ends
-// with the key at the latest.
+// PreviousAt returns the previous secret, or nil if it has ended at the instant. It ends with
+// the key at the latest.
 func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
 	if k.Previous == nil || !now.Before(k.Previous.EndsAt) || k.Ended(now) {
 		return nil
@@ -101,8 +101,8 @@ func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
 	return &previous
 }
 
-// EffectiveRole is the key's role while its owner has all of it, else the owner's;
-// empty if the owner is no active member.
+// EffectiveRole returns the key's role if the owner's role has all of its permissions, else the
+// owner's role. It is empty if the owner isn't an active member.
 func (k *APIKey) EffectiveRole() Role {
 	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
 	if role != nil && owner != nil && role.Permissions.Within(owner.Permissions) {
@@ -111,19 +111,19 @@ func (k *APIKey) EffectiveRole() Role {
 	return k.OwnerRole
 }
 
-// EffectivePermissions are those of the key's permissions that its role and its
-// owner's role grant now, sorted.
+// EffectivePermissions returns the key's permissions that its role and the owner's role both
+// grant now, sorted.
 func (k *APIKey) EffectivePermissions() []Action {
-	may, actions, model := k.effective(), []Action{}, k.Rules.Model()
+	effective, actions, model := k.effective(), []Action{}, k.Rules.Model()
 	for _, a := range k.Permissions {
-		if model.IsPermission(a) && model.set(a).Within(may) {
+		if model.IsPermission(a) && model.set(a).Within(effective) {
 			actions = append(actions, a)
 		}
 	}
 	return actions
 }
 
-// effective is the set of EffectivePermissions.
+// effective returns EffectivePermissions as a set.
 func (k *APIKey) effective() *Permissions {
 	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
 	if role == nil || owner == nil {
@@ -132,7 +132,7 @@ func (k *APIKey) effective() *Permissions {
 	return k.Rules.Model().set(k.Permissions...).and(role.Permissions).and(owner.Permissions)
 }
 
-// Version changes with everything that can be edited.
+// Version returns a hash of the fields that can be edited, for If-Match.
 func (k *APIKey) Version() string {
 	return version(k.ID, k.Name, k.Status, k.Permissions, k.OwnerID, k.ExpiresAt.UnixMicro(), k.AllowedIPs, k.PerSecond)
 }

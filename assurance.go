@@ -12,7 +12,7 @@ type Assurance struct {
 	AMR      []string  // methods (RFC 8176)
 	ProvedAt time.Time // last proof of any kind
 	FactorAt time.Time // last proof with a second factor; the zero Time for none
-	// Remembered: a remembered browser took the place of the second factor.
+	// Remembered reports whether a remembered browser took the place of the second factor.
 	Remembered bool
 }
 
@@ -58,7 +58,7 @@ func (f SecondFactor) Covers(r Role) bool {
 	return !f.Since.IsZero() && (len(f.Roles) == 0 || slices.Contains(f.Roles, r))
 }
 
-// RoleNames are the Roles, separated by spaces; empty for all.
+// RoleNames returns Roles as a text, separated by spaces; empty for all.
 func (f SecondFactor) RoleNames() string {
 	names := make([]string, len(f.Roles))
 	for i, r := range f.Roles {
@@ -67,16 +67,16 @@ func (f SecondFactor) RoleNames() string {
 	return strings.Join(names, " ")
 }
 
-// Remembers reports whether a browser in which a factor was proved at an instant still
-// needs none.
+// Remembers reports whether a browser in which a factor was proved at an instant can still sign
+// in without one.
 func (f SecondFactor) Remembers(proved, now time.Time) bool {
 	return !proved.IsZero() && now.Before(proved.AddDate(0, 0, f.RememberDays))
 }
 
-// From returns from when on a member with the role needs a second factor, and whether the
-// demand covers the role. The days of grace begin with the demand or the membership, whichever
-// is later.
-func (f SecondFactor) From(r Role, joined time.Time) (time.Time, bool) {
+// DueFrom returns the instant from which a member with the role needs a second factor, and
+// whether the demand covers the role. The days of grace begin with the demand or the
+// membership, whichever is later.
+func (f SecondFactor) DueFrom(r Role, joined time.Time) (time.Time, bool) {
 	if !f.Covers(r) {
 		return time.Time{}, false
 	}

@@ -5,20 +5,20 @@ import (
 	"encoding/hex"
 )
 
-// Brand is the appearance of a tenant or an installation, besides its name. Zero
-// values inherit: from the installation, or the default.
+// Brand is the appearance of a tenant or an installation, besides its name. Zero values mean
+// those of the installation, or the default.
 type Brand struct {
 	Accent string // a colour like "#3b4ccf"
 	Logo   Logo
 }
 
-// Over returns the brand with its zero values filled from the one below.
-func (b Brand) Over(below Brand) Brand {
+// WithDefaults returns the brand with its zero values replaced by those of defaults.
+func (b Brand) WithDefaults(defaults Brand) Brand {
 	if b.Accent == "" {
-		b.Accent = below.Accent
+		b.Accent = defaults.Accent
 	}
 	if b.Logo == (Logo{}) {
-		b.Logo = below.Logo
+		b.Logo = defaults.Logo
 	}
 	return b
 }
@@ -37,11 +37,11 @@ const (
 	MaxLogoSent   = 256 << 10
 	MaxLogoWidth  = 512
 	MaxLogoHeight = 128
-	MaxLogoKept   = 64 << 10
+	MaxLogoStored = 64 << 10
 )
 
-// HashLogo names a logo by its bytes: SHA-256, cut to 160 bits in hexadecimal. That
-// is enough against collisions, and the log redacts longer names as tokens.
+// HashLogo returns the name of a logo: the SHA-256 of its bytes, cut to 160 bits, in
+// hexadecimal. That is enough against collisions, and the log redacts longer names as tokens.
 func HashLogo(png []byte) string {
 	sum := sha256.Sum256(png)
 	return hex.EncodeToString(sum[:20])

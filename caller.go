@@ -22,7 +22,7 @@ type Caller struct {
 	// KeyHash is the hash of the secret by which an API key was authenticated; nil for others.
 	KeyHash []byte
 
-	// ViewOnly: the caller only views a page, and a refusal is not recorded.
+	// ViewOnly reports whether the caller only views a page; then a refusal is not recorded.
 	ViewOnly bool
 
 	// Decided is the action of the route, which was decided before the request was read.
@@ -49,7 +49,7 @@ type IdempotentCall struct {
 	Answer func(made any) ([]byte, error)
 }
 
-// Allowance is the rest of a quota of attempts within a time.
+// Allowance is what remains of a quota of attempts in a time window.
 type Allowance struct {
 	Name      string
 	Quota     int
@@ -58,8 +58,8 @@ type Allowance struct {
 	Reset     time.Duration // until the full quota is available again
 }
 
-// As returns the caller as the user, who has just been authenticated, with the
-// properties of the request unchanged.
+// As returns the caller with the principal of the user, who has just been authenticated. The
+// properties of the request stay unchanged.
 func (c Caller) As(u User) Caller {
 	c.Principal = PrincipalOf(u, Session{})
 	return c
@@ -70,8 +70,8 @@ func OperatorAtTerminal() Caller {
 	return Caller{Principal: Principal{Kind: Operator}, UserAgent: "doorward command line"}
 }
 
-// Network is the address range of one client: an IPv4 address, or the /64 that one
-// IPv6 customer has. Text that is no address is returned unchanged.
+// Network returns the address range of one client: an IPv4 address, or the /64 that one IPv6
+// customer has. It returns a text that isn't an address unchanged.
 func Network(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

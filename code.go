@@ -112,8 +112,7 @@ const (
 	CodeEmailChangeOver     Code = "email_change_over"
 )
 
-// Problem describes a code: it is the title of every such answer and the page
-// behind its type.
+// Problem describes a code, for the title of its answers and for the page at its type.
 type Problem struct {
 	Code  Code
 	Kind  Kind
@@ -205,10 +204,10 @@ var problemOf = func() map[Code]Problem {
 	return m
 }()
 
-// Problems lists the description of every code.
+// Problems returns the descriptions of all codes.
 func Problems() []Problem { return append([]Problem(nil), problems...) }
 
-// Problem describes the code; an unknown one is described as internal_error.
+// Problem returns the description of the code; that of internal_error for an unknown one.
 func (c Code) Problem() Problem {
 	if p, ok := problemOf[c]; ok {
 		return p

@@ -19,7 +19,7 @@ type Error struct {
 	Detail string
 	// Fields are the faults of single values.
 	Fields []FieldError
-	// InvitationID is the pending invitation that prevents another.
+	// InvitationID is the pending invitation, with invitation_pending.
 	InvitationID string
 	// Policy is the policy that refuses, with denied_by_policy; nil otherwise.
 	Policy *PolicyRefusal
@@ -32,9 +32,9 @@ type Error struct {
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
-	// Allowance, unless nil, is what is left of the caller's own quota of attempts.
+	// Allowance, unless nil, is what remains of the caller's own quota of attempts.
 	Allowance *Allowance
-	// Challenge, unless nil, is to be answered with another proof.
+	// Challenge, unless nil, asks for another proof.
 	Challenge *Challenge
 	// Err is the cause, for the log.
 	Err error
@@ -44,10 +44,10 @@ type Error struct {
 type ProofNeeded struct {
 	AAL     int           // 2: by a second factor or a passkey
 	MaxAge  time.Duration // since the proof
-	Methods []string      // by which the user can give it; none: a factor must be set up first
+	Methods []string      // that the user has for it; none: a factor must be set up first
 }
 
-// ACR names the assurance level (RFC 9470).
+// ACR returns the name of the assurance level (RFC 9470).
 func (n ProofNeeded) ACR() string { return "aal" + strconv.Itoa(n.AAL) }
 
 // Challenge asks for another proof.
@@ -61,7 +61,7 @@ type Challenge struct {
 // AnyAge is a MaxAge that no proof exceeds.
 const AnyAge = time.Duration(math.MaxInt64)
 
-// Seconds is MaxAge in whole seconds; nil for AnyAge.
+// Seconds returns MaxAge in whole seconds; nil for AnyAge.
 func (n ProofNeeded) Seconds() *int64 {
 	if n.MaxAge == AnyAge {
 		return nil
@@ -81,7 +81,7 @@ type FieldError struct {
 	Message   string `json:"message" doc:"What to do about it"`
 }
 
-// Kind is the kind of the error's code.
+// Kind returns the kind of the error's code.
 func (e *Error) Kind() Kind { return e.Code.Problem().Kind }
 
 // Error returns all details, for the log; don't show it to the caller.

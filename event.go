@@ -19,9 +19,9 @@ type Object struct {
 	Type     string // such as "user" or "session"
 	ID       string
 	TenantID string // empty when the object is in no tenant
-	Held     Role   // the role that the object, a user, holds; else empty
+	Held     Role   // the current role of the object: a user, a key or a role; else empty
 	Granted  Role   // the role that the action gives; else empty
-	// Grant is what the object, a custom role, is to grant; nil for other objects.
+	// Grant is what a custom role is to grant after the action; nil for other objects.
 	Grant *Grant
 }
 
@@ -48,7 +48,7 @@ type Event struct {
 	Changes    []Change
 }
 
-// EventView is an event as JSON, wherever one is written: by the API, to webhooks, in exports.
+// EventView is an event as JSON: in the API, in webhooks and in exports.
 type EventView struct {
 	ID        string     `json:"id" example:"evt_3mq7m5x3yh4n6rj7wd2c5tpae7"`
 	Seq       *int64     `json:"seq,omitempty" example:"1042" doc:"Its number in the trail of its tenant, from 1 without gaps; only in the answers of GET /api/v2/events"`
@@ -63,14 +63,14 @@ type EventView struct {
 	Changes   []Change   `json:"changes,omitempty" doc:"What was changed; for a refusal its reason, a problem's code"`
 }
 
-// ActorView is who did it.
+// ActorView is the actor of an event.
 type ActorView struct {
 	Type  PrincipalKind `json:"type" enum:"user,key,service,operator,system,anonymous"`
 	ID    string        `json:"id,omitempty" doc:"Of the user or the key"`
 	Email string        `json:"email,omitempty"`
 }
 
-// TargetView is the object it was done to.
+// TargetView is the object of an event.
 type TargetView struct {
 	Type string `json:"type" example:"user"`
 	ID   string `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
@@ -88,14 +88,14 @@ func (e Event) View() EventView {
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 
-// Fields of account.erase. They name what may be blank in the same trail, besides the events
-// by and about the person.
+// Fields of account.erase events. They name other events of the same trail whose personal data
+// was blanked, besides the events by and about the person.
 const (
 	FieldBlankedInvitation = "blankedInvitation" // an invitation, and the events about it
 	FieldBlankedEvent      = "blankedEvent"
 )
 
-// Times is the number of refusals that the event stands for; 1 without FieldCount.
+// Times returns the number of refusals that the event stands for; 1 without FieldCount.
 func (e Event) Times() int {
 	for _, c := range e.Changes {
 		if n, err := strconv.Atoi(c.To); c.Field == FieldCount && err == nil {

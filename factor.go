@@ -24,11 +24,11 @@ type Factor struct {
 	CreatedAt   time.Time
 	ConfirmedAt *time.Time // nil while it is being enrolled
 	LastUsedAt  *time.Time
-	DisabledAt  *time.Time // nil: it can be used
+	DisabledAt  *time.Time // nil unless it was disabled, as a passkey is that seems copied
 	Synced      bool       // a passkey that is synced between devices
 }
 
-// Usable reports whether the factor proves anything.
+// Usable reports whether the factor can be used for a proof.
 func (f Factor) Usable() bool { return f.ConfirmedAt != nil && f.DisabledAt == nil }
 
 // The methods by which a person answers a challenge.

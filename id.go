@@ -24,6 +24,6 @@ const (
 	PrefixPage       = "opg_" // of the operator
 )
 
-// NewID returns a new opaque id with the prefix and 130 random bits, in lower
-// case so that no database or file system can fold two of them together.
+// NewID returns a new opaque id with the prefix and 130 random bits. It is in lower case, so
+// that ids also differ where letter case is ignored.
 func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }

@@ -23,7 +23,7 @@ const (
 	DeliveryFailed Delivery = "failed"
 )
 
-// Invitation is an offer of a membership with a role, to an address.
+// Invitation offers an address a membership with a role.
 type Invitation struct {
 	ID        string
 	TenantID  string
@@ -40,11 +40,11 @@ type Invitation struct {
 	AcceptedAt   *time.Time
 	RevokedAt    *time.Time
 	Delivery     Delivery
-	Days         int // its validity, from the last mail on
+	Days         int // of validity, from the last mail on
 }
 
-// StateAt is the state at an instant: a pending invitation past its time has
-// expired; no job updates the row.
+// StateAt returns the state at an instant. A pending invitation past its time has expired; the
+// stored state doesn't change.
 func (i Invitation) StateAt(now time.Time) InvitationState {
 	if i.State == InvitationPending && !now.Before(i.ExpiresAt) {
 		return InvitationExpired

@@ -12,9 +12,9 @@ const PlatformActionsMax = 500
 // rounded up to a multiple of 64.
 const maxPermissions = 64 + PlatformActionsMax + 12
 
-// Permissions is a set of permissions, a bit each in the order of a model's actions.
-// Sets of different models can't be compared. Principals share sets, so a set must not
-// be changed.
+// Permissions is a set of permissions: one bit for each, in the order of a model's actions.
+// Sets of different models can't be compared. Principals share sets, so a set must not be
+// changed.
 type Permissions [maxPermissions / 64]uint64
 
 // Allow reports whether the set has the permission that allows the action.
@@ -40,7 +40,7 @@ func (p *Permissions) Within(other *Permissions) bool {
 	return true
 }
 
-// and is the set of what is in both.
+// and returns the intersection of two sets.
 func (p *Permissions) and(other *Permissions) *Permissions {
 	both := new(Permissions)
 	if p == nil || other == nil {
@@ -52,17 +52,17 @@ func (p *Permissions) and(other *Permissions) *Permissions {
 	return both
 }
 
-// PlatformAction is an action of the platform, as its model has it.
+// PlatformAction is an action of the platform in its model.
 type PlatformAction struct {
 	Name  Action
 	About string
-	// Lowest is the lowest of the four roles that grants it; those above do, too.
+	// Lowest is the lowest built-in role that grants it; higher ones do, too.
 	Lowest Role
-	// Resource is the type of the objects that it acts on; empty for none.
+	// Resource is the type of the objects that it acts on; empty: the tenant.
 	Resource string
-	// StepUp: it needs a recent proof of the user's identity.
+	// StepUp reports whether it needs a recent proof of the user's identity.
 	StepUp bool
-	// NoKeys: API keys can't have it.
+	// NoKeys reports whether API keys can't have it.
 	NoKeys bool
 }
 
@@ -74,15 +74,15 @@ type Model struct {
 	grants map[Role]*Grant // of the four roles
 }
 
-// builtin has Doorward's own actions, and those of a messaging platform.
+// builtin has the actions of a messaging platform, and Doorward's own.
 var builtin = newModel(slices.Concat(messaging, own))
 
-// BuiltIn is the model of an installation that has applied none.
+// BuiltIn returns the model of an installation that has applied none.
 func BuiltIn() *Model { return builtin }
 
-// NewModel returns the model of Doorward's own actions and those of a platform, 500 at
-// most. The names must be distinct and none of Doorward's own, and Lowest one of the four
-// roles.
+// NewModel returns the model of Doorward's own actions and those of a platform, at most
+// PlatformActionsMax. The names must be distinct and differ from those of Doorward's own
+// actions, and Lowest must be a built-in role.
 func NewModel(platform []PlatformAction) (*Model, error) {
 	if len(platform) > PlatformActionsMax {
 		return nil, fmt.Errorf("doorward: a model has %d actions, more than the limit of %d", len(platform), PlatformActionsMax)
@@ -124,8 +124,8 @@ func newModel(rows []Verb) *Model {
 	return m
 }
 
-// add indexes an action. One that a broader permission allows gets its bit and its roles
-// from that permission, which must have been added before.
+// add adds an action. An action that a broader permission allows gets its bit and its roles from
+// that permission, which must have been added before.
 func (m *Model) add(v Verb) {
 	if v.By == ByRole && !v.IsPermission() {
 		permission, ok := m.named[v.Through]
@@ -147,8 +147,8 @@ func (m *Model) add(v Verb) {
 // Verbs returns the list of all actions.
 func (m *Model) Verbs() []Verb { return slices.Clone(m.verbs) }
 
-// Lookup returns the row of a, which must not be changed, and whether there is one. An
-// unknown action has the zero row.
+// Lookup returns the Verb of an action, which must not be changed, and whether there is one. It
+// returns the zero Verb for an unknown action.
 func (m *Model) Lookup(a Action) (*Verb, bool) {
 	if v := m.named[a]; v != nil {
 		return v, true
@@ -156,21 +156,21 @@ func (m *Model) Lookup(a Action) (*Verb, bool) {
 	return &Verb{}, false
 }
 
-// IsPermission reports whether a is one of the actions that roles grant by that name,
-// the only ones that a check may ask for.
+// IsPermission reports whether roles grant the action by its own name. A check may ask for
+// these actions only.
 func (m *Model) IsPermission(a Action) bool {
 	v, known := m.Lookup(a)
 	return known && v.IsPermission()
 }
 
-// ForKeys reports whether API keys can have the permission. It is true for what is no
-// permission.
+// ForKeys reports whether API keys can have the permission. It is true for actions that are no
+// permissions.
 func (m *Model) ForKeys(a Action) bool {
 	v, _ := m.Lookup(a)
 	return !v.NoKeys
 }
 
-// set is the set of the permissions among the actions; others are left out.
+// set returns the set of the actions. It leaves out those that are no permissions.
 func (m *Model) set(actions ...Action) *Permissions {
 	set := new(Permissions)
 	for _, a := range actions {

@@ -10,18 +10,17 @@ import (
 // MaxNameLength is the longest name of a tenant or person, in code points.
 const MaxNameLength = 100
 
-// NeedName is CheckName for a required name; missing is the message for a name that
-// is empty or invisible.
-func NeedName(pointer, name, missing string) []FieldError {
+// RequireName is like CheckName, but the name must have a visible character; missing is the
+// message if it has none.
+func RequireName(pointer, name, missing string) []FieldError {
 	if !isVisible(name) {
 		return []FieldError{{Pointer: pointer, Code: "required", Message: missing}}
 	}
 	return CheckName(pointer, name)
 }
 
-// CheckName returns the faults of a tenant's or person's name, reported under the
-// pointer, or nothing. The empty name is valid, since lists then show the address; a
-// name of invisible characters isn't.
+// CheckName returns the faults of the name of a tenant or person, with the pointer. The empty
+// name is valid, since lists then show the address; a name of invisible characters isn't.
 func CheckName(pointer, name string) []FieldError {
 	switch {
 	case utf8.RuneCountInString(name) > MaxNameLength:

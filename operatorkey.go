@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Permissions that only operator keys can be limited to; operatorPermissions has the others,
-// which service keys can have as well.
+// Permissions that only operator keys can have. operatorPermissions also has those that service
+// keys can have as well.
 const (
 	OperatorTenantQuota Action = "tenant.quota"
 	OperatorTenantClose Action = "tenant.close" // and restoring a closing tenant
@@ -24,7 +24,7 @@ var operatorPermissions = []Action{
 // OperatorPermissions returns the permissions that an operator key can be limited to.
 func OperatorPermissions() []Action { return slices.Clone(operatorPermissions) }
 
-// operatorPermissionOf has the permission for each action whose permission has another name.
+// operatorPermissionOf has the permission of each action that needs one of another name.
 var operatorPermissionOf = map[Action]Action{
 	TenantFreeze: ServiceTenantStatus, TenantThaw: ServiceTenantStatus, TenantRestore: OperatorTenantClose,
 }

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// Position names a row of a list, by ID and At (a time in Unix microseconds, or a sequence
-// number) or, in a list that is sorted by a text, by ID and Key. The zero Position is the
-// start.
+// Position is the position of a row in a list. It consists of ID and At (a time in Unix
+// microseconds, or a sequence number), or of ID and Key in a list that is sorted by a text. The
+// zero Position is the start.
 type Position struct {
 	At  int64
 	Key string
 	ID  string
 }
 
-// Window is the requested part of a list: the rows after a row, or immediately
-// before one.
+// Window is the requested part of a list: rows that follow a position, or that immediately
+// precede one.
 type Window struct {
 	After  Position
 	Before Position // in place of After, unless it is the zero Position
@@ -26,7 +26,7 @@ type Window struct {
 	Count  bool     // also return Page.Total
 }
 
-// Back reports whether the window lies before a row.
+// Back reports whether the window has the rows before a position.
 func (w Window) Back() bool { return w.Before != Position{} }
 
 // Page is the returned part of a list.
@@ -37,18 +37,18 @@ type Page[T any] struct {
 	Total int       // rows of the whole list, if Window.Count; MaxTotal+1 for more than MaxTotal
 }
 
-// MaxTotal is how far the rows of a list are counted.
+// MaxTotal is the largest number of rows that is counted exactly.
 const MaxTotal = 10_000
 
-// version is a hash of a state's content, so that equal states have equal versions
-// and no column has to count.
+// version returns a hash of the parts, so that equal states have equal versions and the database
+// needs no column for a version.
 func version(parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", parts))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// CheckVersion returns precondition_failed unless the present version is one of those that a
-// change is based on, or none are given (If-Match, RFC 9110, section 13.1.1).
+// CheckVersion returns precondition_failed if versions are given (If-Match, RFC 9110, section
+// 13.1.1) and the present one isn't among them.
 func CheckVersion(present string, versions []string) error {
 	if len(versions) > 0 && !slices.Contains(versions, present) {
 		return Fail(CodePreconditionFailed, "")

@@ -8,82 +8,83 @@ import (
 // Policy is the compiled policies of a tenant, and of the operator in the platform's model.
 // It is immutable.
 type Policy interface {
-	// For evaluates the policies as far as possible without a request; nil: none of them
-	// concerns the principal. It reads who the principal is, not what it may do.
+	// For evaluates the policies for the principal as far as possible without a request. It
+	// returns nil if none of them concerns the principal, whose permissions it doesn't read.
 	For(p *Principal) PolicyOf
-	// ForDeclared is For for a user that the model declares, with what a service states
-	// about it; nil: the model declares no user with the id.
+	// ForDeclared is like For, for a user that the model declares, with the attributes that a
+	// service states for it. It returns nil if the model declares no user with the id.
 	ForDeclared(id string, stated map[string]any) PolicyOf
 	// Declared returns the ids of the entities of a type that the model declares, sorted.
 	Declared(kind string) []string
 }
 
-// PolicyOf is a Policy as it concerns one principal. It is immutable.
+// PolicyOf has the policies that concern one principal. It is immutable.
 type PolicyOf interface {
-	// DependsOnRequest reports whether the answers of Refusal and Permit for the action
-	// may depend on the request.
+	// DependsOnRequest reports whether the results of Refusal and Permit for the action may
+	// depend on the request.
 	DependsOnRequest(action Action) bool
-	// Refusal says which policy refuses the action, nil for none. A policy that reads what
-	// is unknown of the request refuses.
+	// Refusal returns the policy that refuses the action, nil for none. A policy refuses if it
+	// reads a part of the request that is unknown.
 	Refusal(action Action, r *Request) *PolicyRefusal
-	// Permit says which policy of the operator permits an action of the platform, whatever
-	// the role grants; nil for none. A Refusal still refuses.
+	// Permit returns the policy of the operator that permits an action of the platform although
+	// the role doesn't grant it; nil for none. A Refusal takes precedence.
 	Permit(action Action, r *Request) *PolicyPermit
-	// Refusals are the refusals of all policies that refuse the action, in the order of the
-	// text.
+	// Refusals returns all policies that refuse the action, in the order of the text.
 	Refusals(action Action, r *Request) []PolicyRefusal
-	// Observes reports whether there are policies that are only observed: what they would
-	// refuse is recorded and not refused.
+	// Observes reports whether there are policies in mode observe, whose refusals are recorded
+	// and have no effect.
 	Observes() bool
-	// Observed is Refusal for the policies that are only observed.
+	// Observed is Refusal for the policies in mode observe.
 	Observed(action Action, r *Request) *PolicyRefusal
 }
 
-// PolicyPermit names the policy of the operator that permits.
+// PolicyPermit names the policy of the operator that permits an action.
 type PolicyPermit struct {
 	PolicyID string // its @id
-	Line     int    // of the model's policies, where it begins
+	Line     int    // where the policy begins in the text of the model's policies
 }
 
-// PolicyRefusal names the policy that refuses, or would.
+// PolicyRefusal names the policy that refuses an action, or would in mode observe.
 type PolicyRefusal struct {
 	PolicyID string // its @id
 	Reason   string // its @reason; empty without one
-	Line     int    // of the text, where it begins
-	// ByOperator: it is a policy of the platform's model, not of the tenant.
+	Line     int    // where the policy begins in the text
+	// ByOperator reports whether it is a policy of the platform's model, not of the tenant.
 	ByOperator bool
-	Version    int64 // of the tenant's text; 0 of the operator's
-	// Needs is what the policy reads and the request lacks, "resource" or a name of the
-	// context; empty where nothing is lacking.
+	Version    int64 // of the tenant's text; 0 for a policy of the operator
+	// Needs names what the policy reads and the request lacks: "resource" or a member of the
+	// context; empty if nothing is missing.
 	Needs string
 }
 
-// Request is what belongs to a request, for policies. What is unknown has its zero value.
+// Request has the properties of a request that policies can read. Unknown ones have their zero
+// values.
 type Request struct {
-	// At is when the decision is made. It says which version of a policy holds.
+	// At is when the decision is made. It determines which version of a policy is in force.
 	At time.Time
 	// Now is the time that policies see: At, unless a service asks about another time.
 	Now time.Time
 	IP  netip.Addr
 	Stated
 	Resource *Resource
-	// Deferred: a service will ask again, with the resource. Until then a policy that reads it
-	// doesn't refuse, and an operator's policy that might permit with it does permit.
+	// Deferred reports whether the service will ask again with the resource. Until then a
+	// policy that reads the resource doesn't refuse, and a policy of the operator that might
+	// permit the action for some resource permits it.
 	Deferred bool
 	// Properties are nil unless a service states some.
 	Properties *Properties
 }
 
-// Properties are what a service says of who acts, of the action and of the resource. Only
-// the operator's policies read them.
+// Properties are attributes that a service states for the subject, the action and the resource.
+// Only the operator's policies read them.
 type Properties struct{ Subject, Action, Resource map[string]any }
 
-// Stated is what a trusted gateway says of the request that it asks about. What it does not
-// say is empty.
+// Stated has what a trusted gateway states about the request that it asks about. Fields that it
+// doesn't state are empty.
 type Stated struct {
 	Method, Host, Path string
-	// Unreadable are the names, as in the context of policies, of what it says in a way
-	// that can't be read. Policies that read one refuse.
+	// Unreadable names the fields whose statements can't be parsed, as the context of policies
+	// names them. A policy that reads one of them refuses.
 	Unreadable []string
 }
 
@@ -94,13 +95,13 @@ type Resource struct {
 	Attributes map[string]any
 }
 
-// RequestAt is what the caller's request shows, for a decision at an instant.
+// RequestAt returns what is known of the caller's request, for a decision at an instant.
 func (c *Caller) RequestAt(now time.Time) *Request {
 	ip, _ := netip.ParseAddr(c.IP) // invalid for a peer without an address
 	return &Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
 }
 
-// WithPolicy returns the rules with a policy; nil for none.
+// WithPolicy returns the rules with the policy, which may be nil.
 func (r *Rules) WithPolicy(p Policy) *Rules {
 	with := *r
 	with.policy = p
@@ -115,9 +116,9 @@ func (r *Rules) Declared(kind string) []string {
 	return r.policy.Declared(kind)
 }
 
-// PrincipalOfDeclared returns the principal of a user that the model declares, with what a
-// service states of it, and whether there is one. It is in no tenant, has no role, and may
-// do what policies of the operator permit.
+// PrincipalOfDeclared returns the principal of a user that the model declares, with the
+// attributes that a service states for it, and whether there is one. The principal is in no
+// tenant, has no role, and may do only what policies of the operator permit.
 func PrincipalOfDeclared(r *Rules, id string, stated map[string]any) (Principal, bool) {
 	p := Principal{Kind: ByUser, ID: id, Rules: r, Permissions: new(Permissions)}
 	if r == nil || r.policy == nil {
@@ -127,7 +128,7 @@ func PrincipalOfDeclared(r *Rules, id string, stated map[string]any) (Principal,
 	return p, p.Policy != nil
 }
 
-// policyOf is the policy of the rules as it concerns the principal; nil for none.
+// policyOf returns the policies that concern the principal; nil for none.
 func (r *Rules) policyOf(p *Principal) PolicyOf {
 	if r == nil || r.policy == nil {
 		return nil

@@ -16,8 +16,8 @@ const (
 )
 
 // Principal is an authenticated caller. It is loaded once per credential and passed
-// unchanged to every decision (access.Can). What belongs to one request is beside it, in
-// Caller. The zero Principal may do nothing.
+// unchanged to every decision (access.Can). Caller adds the properties of one request. The
+// zero Principal may do nothing.
 type Principal struct {
 	Kind PrincipalKind
 	// ID is the id of the user or the key; empty for anonymous callers, for the operator at the
@@ -28,22 +28,22 @@ type Principal struct {
 	OwnerID string
 	// Service is the key of a service; nil for other callers.
 	Service *ServiceKey
-	// Limits are all that an operator key may do; none: everything.
+	// Limits are the permissions of a limited operator key; none: the key may do everything.
 	Limits []Action
 
 	TenantID     string // empty outside of tenants
 	TenantStatus TenantStatus
 
-	// Rules decide in its tenant; nil: those of the built-in model.
+	// Rules are those of its tenant; nil: those of the built-in model.
 	Rules *Rules
 	Role  Role
-	// Rank is the built-in role with which the principal acts on others: the highest of
-	// which its role has all permissions. Empty if it has not even those of a VIEWER.
-	Rank Role
-	// Permissions are what it may do. Nil for none, as for a suspended member.
+	// ActsAs is the rank with which the principal acts on others: the highest built-in role
+	// whose permissions its role includes. Empty if it lacks a permission of VIEWER.
+	ActsAs Role
+	// Permissions are what it may do; nil: nothing, as for a suspended member.
 	Permissions *Permissions
 
-	// Policy is what policies say of the principal; nil: nothing.
+	// Policy has the policies that concern the principal; nil for none.
 	Policy PolicyOf
 
 	SessionID string    // empty without a session
@@ -51,10 +51,11 @@ type Principal struct {
 	AAL       int       // of the session, see Assurance; 0 without one
 	FactorAt  time.Time // when the user last proved a second factor; the zero Time for never
 	HasFactor bool      // the user has a second factor or a passkey, or had one that was disabled as a copy
-	// HasCode and HasPasskey: the user has an authenticator app, or a passkey, that can be used.
-	// Neither is set if only disabled passkeys are left: then a recovery code is needed.
+	// HasCode and HasPasskey report whether the user has an authenticator app, or a passkey,
+	// that can be used. If only disabled passkeys remain, both are false and a recovery code is
+	// needed.
 	HasCode, HasPasskey bool
-	// DemandsFactor: the tenant demands a second factor of the role.
+	// DemandsFactor reports whether the tenant demands a second factor of the role.
 	DemandsFactor bool
 	MaxProofAge   time.Duration // for sensitive actions
 }
@@ -75,15 +76,15 @@ func PrincipalOf(u User, s Session) Principal {
 	return p
 }
 
-// setGrant gives the principal what a role grants; nothing for nil.
+// setGrant gives the principal what a role grants. It does nothing for nil.
 func (p *Principal) setGrant(g *Grant) {
 	if g != nil {
-		p.Role, p.Rank, p.Permissions = g.Role, g.ActsAs, g.Permissions
+		p.Role, p.ActsAs, p.Permissions = g.Role, g.ActsAs, g.Permissions
 	}
 }
 
-// UserID is the user under whose authority the principal acts: itself, or the owner of an
-// API key; empty for others.
+// UserID returns the user under whose authority the principal acts: the user itself, or the
+// owner of an API key; empty for others.
 func (p *Principal) UserID() string {
 	if p.Kind == ByUser {
 		return p.ID
@@ -91,7 +92,7 @@ func (p *Principal) UserID() string {
 	return p.OwnerID
 }
 
-// Tenant is the principal's tenant as the object of an action.
+// Tenant returns the principal's tenant as the object of an action.
 func (p *Principal) Tenant() Object {
 	return Object{Type: "tenant", ID: p.TenantID, TenantID: p.TenantID}
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Quotas are what the operator allows a tenant to have; nil: no limit.
+// Quotas limit what a tenant may have, as the operator has set them; nil: no limit.
 type Quotas struct {
 	People   *int64 // members, suspended ones too
 	APIKeys  *int64 // that have not ended
 	Webhooks *int64
 
-	EventsPerDay *int64 // events of changes that count, see Verb.Counted, in a day of UTC
+	EventsPerDay *int64 // events of actions with Verb.Counted, in a day of UTC
 }
 
-// NoQuota, as a new value of a quota, removes it.
+// NoQuota is the new value that removes a quota.
 const NoQuota = -1
 
 // Quota names what a quota limits.
@@ -33,13 +33,13 @@ var quotaWords = map[Quota]string{
 	QuotaPeople: "people", QuotaAPIKeys: "API keys", QuotaWebhooks: "webhooks", QuotaEventsPerDay: "events of changes a day",
 }
 
-// Words say what the quota limits.
+// Words returns the name of what the quota limits, for messages.
 func (q Quota) Words() string { return quotaWords[q] }
 
-// QuotaNames are all quotas.
+// QuotaNames lists all quotas.
 var QuotaNames = []Quota{QuotaPeople, QuotaAPIKeys, QuotaWebhooks, QuotaEventsPerDay}
 
-// At returns the field of a quota; nil for an unknown name.
+// At returns a pointer to the field of a quota; nil for an unknown name.
 func (q *Quotas) At(name Quota) **int64 {
 	switch name {
 	case QuotaPeople:
@@ -54,18 +54,18 @@ func (q *Quotas) At(name Quota) **int64 {
 	return nil
 }
 
-// Check returns quota_exceeded if the tenant would have more than its quota. have counts
-// what it would have after the change.
-func (q *Quotas) Check(name Quota, have int64) error {
-	if e := q.exceeded(name, have, name.Words()); e != nil {
+// Check returns quota_exceeded if count, which the tenant would have after a change, is more than
+// its quota.
+func (q *Quotas) Check(name Quota, count int64) error {
+	if e := q.exceeded(name, count, name.Words()); e != nil {
 		return e
 	}
 	return nil
 }
 
-func (q *Quotas) exceeded(name Quota, have int64, words string) *Error {
+func (q *Quotas) exceeded(name Quota, count int64, words string) *Error {
 	limit := *q.At(name)
-	if limit == nil || have <= *limit {
+	if limit == nil || count <= *limit {
 		return nil
 	}
 	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d %s.", *limit, words)
@@ -73,9 +73,9 @@ func (q *Quotas) exceeded(name Quota, have int64, words string) *Error {
 	return e
 }
 
-// CheckEvents is Check for the events of changes in the day of UTC that now is in.
-func (q *Quotas) CheckEvents(have int64, now time.Time) error {
-	e := q.exceeded(QuotaEventsPerDay, have, QuotaEventsPerDay.Words()+" (eventsPerDay)")
+// CheckEvents is Check for the events of changes in the current day of UTC.
+func (q *Quotas) CheckEvents(count int64, now time.Time) error {
+	e := q.exceeded(QuotaEventsPerDay, count, QuotaEventsPerDay.Words()+" (eventsPerDay)")
 	if e == nil {
 		return nil
 	}
@@ -86,10 +86,10 @@ func (q *Quotas) CheckEvents(have int64, now time.Time) error {
 
 const secondsOfDay = 24 * 60 * 60
 
-// DayOf numbers days of UTC, from 1970-01-01.
+// DayOf returns the number of days of UTC since 1970-01-01.
 func DayOf(now time.Time) int64 { return now.Unix() / secondsOfDay }
 
-// QuotaText is a quota as text; empty: none.
+// QuotaText formats a quota; empty for none.
 func QuotaText(limit *int64) string {
 	if limit == nil {
 		return ""

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RulesVersion names the content of a tenant's Rules. Both numbers are random, so that
-// different contents never have the same ones. 0 stands for the built-in model, and for a
-// tenant without rules of its own.
+// RulesVersion identifies the content of a tenant's Rules. Both numbers are random, so that
+// different contents have different numbers. 0 stands for the built-in model, and for a tenant
+// without rules of its own.
 type RulesVersion struct {
 	Model  int64
 	Tenant int64
@@ -20,11 +20,11 @@ type Grant struct {
 	BuiltIn     bool
 	Permissions *Permissions
 	Actions     []Action // the same, by name and sorted
-	// Rank is the lowest of the four roles that has all of the permissions. It bounds
-	// who may give the role, and who may act on those who have it.
+	// Rank is the lowest built-in role that has all of the permissions. It limits who may give
+	// the role, and who may act on those who have it.
 	Rank Role
-	// ActsAs is the highest of the four roles whose permissions the role has all of: the
-	// rank with which its holders act on others. Empty if there is none.
+	// ActsAs is the highest built-in role whose permissions the role includes: the rank with
+	// which its holders act on others. Empty if there is none.
 	ActsAs Role
 }
 
@@ -33,10 +33,10 @@ type CustomRole struct {
 	ID          string
 	Name        Role
 	About       string
-	Permissions []Action // sorted; those that the model does not have are without effect
+	Permissions []Action // sorted; those that the model lacks have no effect
 }
 
-// Version is the content of what can be edited, for If-Match.
+// Version returns a hash of the fields that can be edited, for If-Match.
 func (c CustomRole) Version() string { return version(c.ID, c.Name, c.About, c.Permissions) }
 
 // Limits of custom roles.
@@ -45,9 +45,9 @@ const (
 	RoleAboutMax   = 200 // characters
 )
 
-// Rules are all that decides in one tenant: the model of the installation, and the
-// tenant's own roles. They are immutable and shared by all principals of the tenant.
-// The nil Rules are those of the built-in model.
+// Rules are the rules of one tenant: the model of the installation, the tenant's own roles,
+// and the policies. They are immutable and shared by all principals of the tenant. The nil
+// Rules are those of the built-in model.
 type Rules struct {
 	Version RulesVersion
 	model   *Model
@@ -55,8 +55,8 @@ type Rules struct {
 	policy  Policy // nil: none
 }
 
-// NewRules returns the rules of a tenant. A custom role with the name of one of the four
-// is left out.
+// NewRules returns the rules of a tenant. It leaves out a custom role with the name of a
+// built-in one.
 func NewRules(version RulesVersion, m *Model, roles []CustomRole) *Rules {
 	r := &Rules{Version: version, model: m, grants: make(map[Role]*Grant, len(m.grants)+len(roles))}
 	for _, custom := range roles {
@@ -70,9 +70,9 @@ func NewRules(version RulesVersion, m *Model, roles []CustomRole) *Rules {
 	return r
 }
 
-// RulesToRead returns a placeholder for the rules of a version that have to be read. It
-// grants nothing.
-func RulesToRead(version RulesVersion) *Rules {
+// UnloadedRules returns a placeholder for the rules of a version that aren't read yet. It grants
+// nothing.
+func UnloadedRules(version RulesVersion) *Rules {
 	return &Rules{Version: version, model: builtin}
 }
 
@@ -85,13 +85,13 @@ func (r *Rules) orBuiltin() *Rules {
 	return r
 }
 
-// Model is the model of the installation.
+// Model returns the model of the installation.
 func (r *Rules) Model() *Model { return r.orBuiltin().model }
 
-// Grant is what the role grants; nil if there is no such role.
+// Grant returns what the role grants; nil if there is no such role.
 func (r *Rules) Grant(role Role) *Grant { return r.orBuiltin().grants[role] }
 
-// Rank is that of the role's Grant; empty if there is no such role.
+// Rank returns the rank of the role's Grant; empty if there is no such role.
 func (r *Rules) Rank(role Role) Role {
 	if g := r.Grant(role); g != nil {
 		return g.Rank
@@ -102,8 +102,8 @@ func (r *Rules) Rank(role Role) Role {
 // Has reports whether there is such a role.
 func (r *Rules) Has(role Role) bool { return r.Grant(role) != nil }
 
-// Roles lists the roles, the lowest first: the four by rank, each followed by the custom
-// roles of that rank by name.
+// Roles lists the roles, the lowest first: the built-in ones by rank, each followed by the
+// custom roles of that rank by name.
 func (r *Rules) Roles() []Role {
 	all := make([]Role, 0, len(r.orBuiltin().grants))
 	for role := range r.orBuiltin().grants {
@@ -138,8 +138,8 @@ func (r *Rules) RolesHelp() string {
 	return RolesHelp + " The tenant's own are " + strings.Join(names, ", ") + "."
 }
 
-// GrantOf returns what a role with the permissions would grant, with its ranks and
-// without a name. Actions that are no permissions of the model are left out.
+// GrantOf returns what a role with the permissions would grant: a Grant with Rank and ActsAs,
+// without a name. It leaves out actions that are no permissions of the model.
 func (m *Model) GrantOf(permissions []Action) *Grant {
 	g := &Grant{Permissions: m.set(permissions...), Actions: []Action{}}
 	for _, a := range permissions {

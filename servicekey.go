@@ -10,14 +10,13 @@ import (
 type ServiceKey struct {
 	ID        string
 	Name      string
-	May       []Action // of ServicePermissions, sorted
+	May       []Action // its permissions, from ServicePermissions, sorted
 	Tenants   []string // ids of the tenants it is limited to; none: all
 	CreatedAt time.Time
-	Disabled  bool // since a restore
+	Disabled  bool // by a restore of the database
 }
 
-// What service keys may do across tenants. Inside a tenant they have permissions that roles
-// have, too.
+// Permissions of service keys across tenants. Inside a tenant they have permissions of roles, too.
 const (
 	ServiceIntrospect   Action = "access.introspect"
 	ServiceEvaluate     Action = "access.evaluate"
@@ -40,7 +39,8 @@ func ServicePermissions() []Action { return slices.Clone(servicePermissions) }
 // Has reports whether the key has the permission. A nil key has none.
 func (k *ServiceKey) Has(a Action) bool { return k != nil && slices.Contains(k.May, a) }
 
-// Covers reports whether the key works in the tenant. A nil key, of another caller, covers all.
+// Covers reports whether the key may be used in the tenant. A nil key, which stands for another
+// kind of caller, covers all.
 func (k *ServiceKey) Covers(tenantID string) bool {
 	return k == nil || len(k.Tenants) == 0 || slices.Contains(k.Tenants, tenantID)
 }
@@ -50,9 +50,9 @@ func PrincipalOfService(k ServiceKey) Principal {
 	return Principal{Kind: ByService, ID: k.ID, Service: &k, AuthAt: k.CreatedAt}
 }
 
-// Within returns the principal of a service key inside a tenant: an ADMIN who may do
-// only what the key may.
-func (p Principal) Within(t Tenant) Principal {
+// InTenant returns the principal of a service key inside a tenant: an ADMIN with the permissions
+// of the key only.
+func (p Principal) InTenant(t Tenant) Principal {
 	p.TenantID, p.TenantStatus, p.Rules = t.ID, t.Status, t.Rules
 	p.setGrant(t.Rules.Grant(RoleAdmin))
 	p.Permissions = t.Rules.Model().set(p.Service.May...)

@@ -2,7 +2,7 @@ package doorward
 
 import "time"
 
-// Session is the server-side state of a token in the session cookie. It is in exactly
+// Session is the state on the server for the token in a session cookie. It belongs to exactly
 // one tenant.
 type Session struct {
 	ID         string
@@ -24,24 +24,24 @@ type Session struct {
 type SessionLimits struct {
 	Idle     time.Duration // since the last request
 	Absolute time.Duration // since the login
-	PerUser  int           // beyond it the oldest ends; 0 is no limit
+	PerUser  int           // a further session ends the oldest one; 0: no limit
 }
 
-// ExpiresAt is the absolute limit of the session, under the limits of the
-// installation and of its tenant. Without the second factor that the tenant demands it
-// ends with the days of grace.
+// ExpiresAt returns the absolute limit of the session under the limits of the installation and
+// of its tenant. Without the second factor that the tenant demands, the session ends with the
+// days of grace.
 func (s Session) ExpiresAt(l SessionLimits) time.Time {
 	end := s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
-	if by, demanded := s.Tenant.SecondFactor.From(s.Role, s.JoinedAt); demanded && !s.Satisfies() && by.Before(end) {
-		return by
+	if due, demanded := s.Tenant.SecondFactor.DueFrom(s.Role, s.JoinedAt); demanded && !s.HasSecondFactor() && due.Before(end) {
+		return due
 	}
 	return end
 }
 
-// Satisfies reports whether the session satisfies a demand for a second factor.
-func (a Assurance) Satisfies() bool { return a.AAL > 1 || a.Remembered }
+// HasSecondFactor reports whether the session satisfies a demand for a second factor.
+func (a Assurance) HasSecondFactor() bool { return a.AAL > 1 || a.Remembered }
 
-// AuthAt is when the user was last authenticated.
+// AuthAt returns when the user was last authenticated.
 func (s Session) AuthAt() time.Time {
 	if s.ProvedAt.Before(s.CreatedAt) {
 		return s.CreatedAt
@@ -49,7 +49,7 @@ func (s Session) AuthAt() time.Time {
 	return s.ProvedAt
 }
 
-// IdleExpiresAt is when the session ends unless it is used; never after ExpiresAt.
+// IdleExpiresAt returns when the session ends unless it is used; never after ExpiresAt.
 func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
 	idle, end := s.LastSeenAt.Add(s.Tenant.Tighten(l).Idle), s.ExpiresAt(l)
 	if idle.After(end) {
@@ -62,6 +62,6 @@ func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
 // cookies in browsers (RFC 6265bis, section 5.5).
 const DeviceLife = 400 * 24 * time.Hour
 
-// MaxDevices is how many cookies of known browsers are checked in one request:
-// those of accounts on a shared computer, and any set by neighbouring hosts.
+// MaxDevices is how many cookies of known browsers are checked in one request. A browser has
+// several if accounts share it, or if other hosts of the domain have set some.
 const MaxDevices = 4

@@ -32,7 +32,7 @@ type Tenant struct {
 	Rules     *Rules // nil: those of the built-in model
 }
 
-// Version changes with everything that can be edited.
+// Version returns a hash of the fields that can be edited, for If-Match.
 func (t Tenant) Version() string {
 	parts := []any{t.Name, t.Status, t.Settings, t.Brand}
 	for _, name := range QuotaNames {
@@ -41,8 +41,8 @@ func (t Tenant) Version() string {
 	return version(parts...)
 }
 
-// TenantSettings are the limits that a tenant has tightened. Zero values mean the
-// installation's.
+// TenantSettings are the limits that a tenant has tightened. Zero values mean those of the
+// installation.
 type TenantSettings struct {
 	SessionIdle     time.Duration
 	SessionAbsolute time.Duration
@@ -52,7 +52,7 @@ type TenantSettings struct {
 	StepUp          time.Duration // the longest age of a proof for sensitive actions
 }
 
-// Tighten returns the limits, tightened by the tenant's settings.
+// Tighten returns the limits of sessions, tightened by the tenant's settings.
 func (s TenantSettings) Tighten(l SessionLimits) SessionLimits {
 	if s.SessionIdle > 0 {
 		l.Idle = min(l.Idle, s.SessionIdle)
@@ -63,12 +63,12 @@ func (s TenantSettings) Tighten(l SessionLimits) SessionLimits {
 	return l
 }
 
-// MaxProofAge is the longest age of a proof for sensitive actions.
+// MaxProofAge returns the longest age of a proof for sensitive actions.
 func (s TenantSettings) MaxProofAge() time.Duration {
 	return cmp.Or(s.StepUp, DefaultStepUp)
 }
 
-// MaxInvitationDays is the longest validity of an invitation.
+// MaxInvitationDays returns the longest validity of an invitation.
 func (s TenantSettings) MaxInvitationDays() int {
 	if s.InvitationDays == 0 {
 		return InvitationDaysMax

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Role is the name of what a membership may do: one of the four, or a custom role of the
-// tenant, see Rules.
+// Role is the name of a role: one of the four built-in ones, or a custom role of the tenant, see
+// Rules.
 type Role string
 
-// The four roles, from the least to the most powerful.
+// The built-in roles, from the least to the most powerful.
 const (
 	RoleViewer Role = "VIEWER" // reads
 	RoleUser   Role = "USER"   // sends messages, views reports
@@ -17,20 +17,20 @@ const (
 	RoleOwner  Role = "OWNER"  // everything, including billing and destruction
 )
 
-// Roles lists the four roles by rank, the lowest first.
+// Roles lists the built-in roles by rank, the lowest first.
 var Roles = []Role{RoleViewer, RoleUser, RoleAdmin, RoleOwner}
 
 // RolesHelp is the message for an unknown role.
 const RolesHelp = "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."
 
-// IsBuiltIn reports whether r is one of the four roles.
+// IsBuiltIn reports whether r is a built-in role.
 func (r Role) IsBuiltIn() bool { return r.rank() >= 0 }
 
-// Outranks reports whether r is higher than other. What is none of the four roles is
-// lower than all of them.
+// Outranks reports whether r is higher than other. A role that isn't built in is lower than all
+// built-in ones.
 func (r Role) Outranks(other Role) bool { return r.rank() > other.rank() }
 
-// rank is -1 for what is none of the four roles.
+// rank returns the index of r in Roles, or -1 for a role that isn't built in.
 func (r Role) rank() int {
 	switch r {
 	case RoleViewer:
@@ -59,18 +59,18 @@ const (
 type Account struct {
 	ID    string
 	Email string
-	// PasswordHash is a PHC string, empty without a password; never sent anywhere.
+	// PasswordHash is a PHC string, empty without a password. It is never sent anywhere.
 	PasswordHash string
 	CreatedAt    time.Time
 	Locale       string // of mails to the person (BCP 47); empty: none was chosen
 	// Generation is increased when the credentials are replaced, and when all other sessions
 	// are ended. Browsers known under an earlier generation are no longer known.
 	Generation int64
-	Factors    int // second factors and passkeys that are confirmed, also those that were disabled as copies
+	Factors    int // confirmed second factors and passkeys, including those disabled as copies
 }
 
-// User is an account as a member of one tenant: name, role and status belong
-// to the membership, and so do the two times.
+// User is an account as a member of one tenant. Name, role, status, CreatedAt and LastLoginAt
+// belong to the membership.
 type User struct {
 	ID           string
 	Email        string
@@ -83,10 +83,10 @@ type User struct {
 	Rules        *Rules // of the tenant; nil: those of the built-in model
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
-	Factors      int // of the account: second factors and passkeys that are confirmed, also those that were disabled as copies
-	Passkeys     int // of these factors
+	Factors      int // confirmed second factors and passkeys of the account, including those disabled as copies
+	Passkeys     int // among these factors
 
-	DisabledPasskeys int // of these passkeys: disabled as copies
+	DisabledPasskeys int // among these passkeys: disabled as copies
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are
@@ -98,24 +98,24 @@ func (u User) Permissions() []Action {
 	return nil
 }
 
-// Version changes with everything of the membership that can be edited.
+// Version returns a hash of the fields of the membership that can be edited, for If-Match.
 func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
 
-// Ended counts what an administrative action has ended, or would end, except what
-// had already expired.
+// Ended counts the sessions, API keys and invitations that an administrative action has ended,
+// or would end. It leaves out those that had already expired.
 type Ended struct {
 	Sessions    int64
 	APIKeys     int64
 	Invitations int64
-	// APIKeysTransferred have another owner instead.
+	// APIKeysTransferred counts the keys that got another owner instead of ending.
 	APIKeysTransferred int64
-	// Revocation is the confirmation on all nodes; zero in a preview of what would end.
+	// Revocation is the confirmation on all nodes; zero in a preview.
 	Revocation Revocation
 }
 
-// Revocation says how the end of sessions, or a change of permissions, was
-// confirmed on every node. The zero value means that nothing had to be confirmed.
+// Revocation says how the nodes confirmed the end of sessions, or a change of permissions. The
+// zero value means that nothing had to be confirmed.
 type Revocation struct {
-	Nodes int
-	Took  time.Duration
+	Nodes int           // that confirmed it
+	Took  time.Duration // until all had
 }

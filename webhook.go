@@ -45,24 +45,24 @@ const webhookVersionSeparator = "\x00"
 // DisabledReason is why Doorward has disabled a webhook.
 type DisabledReason string
 
-// The reasons.
+// The reasons for disabling a webhook.
 const (
 	DisabledGone     DisabledReason = "gone"     // the endpoint answered 410
 	DisabledFailing  DisabledReason = "failing"  // for five days without a success
 	DisabledRestored DisabledReason = "restored" // the database came back from a backup
 )
 
-// WebhookHealth is what the last attempt says of an endpoint.
+// WebhookHealth is the state of an endpoint by its last delivery attempt.
 type WebhookHealth string
 
-// The states.
+// The states of an endpoint.
 const (
 	WebhookNew  WebhookHealth = "new"  // there was no attempt
 	WebhookGood WebhookHealth = "good" // it succeeded within a second
 	WebhookBad  WebhookHealth = "bad"  // it failed, or took longer
 )
 
-// Version identifies what can be edited, for If-Match.
+// Version returns a hash of the fields that can be edited, for If-Match.
 func (w Webhook) Version() string {
 	text := strings.Join([]string{w.ID, w.URL, strings.Join(w.Events, " "), w.About, strings.Join(w.Include, " "), fmt.Sprint(w.Enabled)}, webhookVersionSeparator)
 	sum := sha256.Sum256([]byte(text))
@@ -70,7 +70,7 @@ func (w Webhook) Version() string {
 }
 
 // Includes reports whether Include has the value.
-func (w Webhook) Includes(what string) bool { return slices.Contains(w.Include, what) }
+func (w Webhook) Includes(value string) bool { return slices.Contains(w.Include, value) }
 
 // Wants reports whether the webhook gets events of the action.
 func (w Webhook) Wants(a Action) bool { return MatchesEvent(w.Events, a) }
@@ -86,7 +86,7 @@ func MatchesEvent(patterns []string, a Action) bool {
 	return false
 }
 
-// IsEventPattern reports whether the text is "*", an action of Doorward's own, or the first
+// IsEventPattern reports whether the text is "*", one of Doorward's own actions, or the first
 // word of one and ".*".
 func IsEventPattern(text string) bool {
 	group, wild := strings.CutSuffix(text, "*")
@@ -101,7 +101,7 @@ func IsEventPattern(text string) bool {
 	return false
 }
 
-// EventActions returns Doorward's own actions that the patterns match; all without a
+// EventActions returns Doorward's own actions that match one of the patterns; all if there is no
 // pattern.
 func EventActions(patterns []string) (all []Action) {
 	for _, v := range own {
@@ -127,7 +127,7 @@ type WebhookDelivery struct {
 // DeliveryState is the state of a WebhookDelivery.
 type DeliveryState string
 
-// The states.
+// The states of a WebhookDelivery.
 const (
 	DeliveryPending DeliveryState = "pending"
 	DeliveryDone    DeliveryState = "delivered"
@@ -135,10 +135,10 @@ const (
 	DeliveryDropped DeliveryState = "dropped" // the webhook was disabled or deleted, or its tenant frozen or closed
 )
 
-// DeliveryStates are all of them.
+// DeliveryStates lists all states.
 var DeliveryStates = []DeliveryState{DeliveryPending, DeliveryDone, DeliveryGivenUp, DeliveryDropped}
 
-// DeliveryAttempt is one attempt.
+// DeliveryAttempt is one attempt of a WebhookDelivery.
 type DeliveryAttempt struct {
 	At     time.Time `json:"at"`
 	Status int       `json:"status,omitempty"` // 0: no answer

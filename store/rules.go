@@ -105,7 +105,7 @@ func (s revision) Scan(v any) error {
 		version = (*s.to).Version
 	}
 	*s.field(&version) = n.Int64
-	*s.to = doorward.RulesToRead(version)
+	*s.to = doorward.UnloadedRules(version)
 	return nil
 }
 

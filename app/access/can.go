@@ -201,9 +201,9 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 	held := p.Rules.Rank(on.Held)
 	switch verb.Through {
 	case doorward.UserManage: // an OWNER on every rank, others on lower ranks than their own
-		d.Allowed = p.Rank == doorward.RoleOwner || p.Rank.Outranks(held)
+		d.Allowed = p.ActsAs == doorward.RoleOwner || p.ActsAs.Outranks(held)
 	case doorward.APIKeyManage, doorward.RoleManage: // not on higher ranks
-		d.Allowed = !held.Outranks(p.Rank)
+		d.Allowed = !held.Outranks(p.ActsAs)
 	}
 	if !d.Allowed {
 		d.Reason, d.own, d.obstacle, d.of = ReasonRank, p.Role, string(on.Held), verb.Through
@@ -214,7 +214,7 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 // canGive says whether the principal may give a role: one of its rank at most, with
 // nothing that its own role lacks.
 func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
-	if given.Rank.Outranks(p.Rank) {
+	if given.Rank.Outranks(p.ActsAs) {
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(given.Role), given: true}
 	}
 	if own := p.Rules.Grant(p.Role); own == nil || !given.Permissions.Within(own.Permissions) {

@@ -134,7 +134,7 @@ func rereadService(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorw
 		if err != nil {
 			return by, err
 		}
-		now = now.Within(tenant)
+		now = now.InTenant(tenant)
 	}
 	by.Principal = now
 	return by, nil

@@ -92,7 +92,7 @@ func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d 
 
 // CheckName returns validation_failed unless name is valid for a key.
 func CheckName(name string) error {
-	faults := doorward.NeedName("/name", name, "Name the key after what will use it.")
+	faults := doorward.RequireName("/name", name, "Name the key after what will use it.")
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}

@@ -240,7 +240,7 @@ func (k *Keys) InTenant(ctx context.Context, by doorward.Caller, id string) (doo
 		return by, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err == nil {
-		by.Principal = by.Principal.Within(t)
+		by.Principal = by.Principal.InTenant(t)
 	}
 	return by, err
 }

@@ -38,7 +38,7 @@ func styleWith(accent string) style {
 // styleOf returns the style of a tenant, or of the installation for the zero tenant. A
 // logo has one URL for all recipients, so that loading it identifies nobody.
 func (m *Mail) styleOf(t doorward.Tenant) style {
-	brand := t.Brand.Over(*m.brand.Load())
+	brand := t.Brand.WithDefaults(*m.brand.Load())
 	s := styleWith(brand.Accent)
 	if brand.Logo.Hash == "" {
 		return s

@@ -198,7 +198,7 @@ func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark ui
 
 func sharedOf(p doorward.Principal, limits doorward.SessionLimits) shared {
 	return shared{
-		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.Rank, permissions: p.Permissions, policy: p.Policy,
+		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.ActsAs, permissions: p.Permissions, policy: p.Policy,
 		demands: p.DemandsFactor, proofAge: p.MaxProofAge,
 		absolute: limits.Absolute.Microseconds(), idle: limits.Idle.Microseconds(),
 	}
@@ -230,7 +230,7 @@ func (e *Entry) Extra() any { return e.shared.Value().extra }
 func (e *Entry) principal(s *shared) doorward.Principal {
 	p := doorward.Principal{
 		Kind: s.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: s.tenantID, TenantStatus: s.tenantStatus,
-		OwnerID: s.owner, Rules: s.rules, Role: s.role, Rank: s.rank, Permissions: s.permissions, Policy: s.policy, SessionID: e.text[:e.user],
+		OwnerID: s.owner, Rules: s.rules, Role: s.role, ActsAs: s.rank, Permissions: s.permissions, Policy: s.policy, SessionID: e.text[:e.user],
 		AuthAt: micros(e.since + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demands, MaxProofAge: s.proofAge,
 	}
 	if s.proof.factor >= 0 && s.kind == doorward.ByUser {

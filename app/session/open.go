@@ -227,7 +227,7 @@ func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 		}
 		return err
 	}
-	deadline, demanded := o.Session.Tenant.SecondFactor.From(o.User.Role, o.User.CreatedAt)
+	deadline, demanded := o.Session.Tenant.SecondFactor.DueFrom(o.User.Role, o.User.CreatedAt)
 	if demanded && !tx.Now.Before(deadline) {
 		return doorward.Fail(doorward.CodeMFAEnrolmentRequired, "")
 	}

@@ -78,7 +78,7 @@ func MakeLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if len(sent) > doorward.MaxLogoSent {
 		return doorward.Logo{}, nil, doorward.Fail(doorward.CodeBodyTooLarge, "The image of a logo may have 256 KiB at most.")
 	}
-	p, err := picture.Make(sent, picture.Bounds{Width: doorward.MaxLogoWidth, Height: doorward.MaxLogoHeight, Bytes: doorward.MaxLogoKept})
+	p, err := picture.Make(sent, picture.Bounds{Width: doorward.MaxLogoWidth, Height: doorward.MaxLogoHeight, Bytes: doorward.MaxLogoStored})
 	if err != nil {
 		return doorward.Logo{}, nil, refusal(err)
 	}

@@ -182,7 +182,7 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after door
 // check normalizes domains and accent and returns all faults.
 func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
-		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
+		faults = append(faults, doorward.RequireName("/name", *e.Name, "Give the tenant a name.")...)
 	}
 	for _, n := range t.Numbers(e, &doorward.Tenant{}) {
 		if typed := *n.Edit; typed != nil && (*typed < n.Min || *typed > n.Max) {

@@ -73,7 +73,7 @@ func Check(name, ownerEmail string) error {
 }
 
 func check(name, ownerEmail string) (string, []doorward.FieldError) {
-	faults := doorward.NeedName("/name", name, "Give the tenant a name.")
+	faults := doorward.RequireName("/name", name, "Give the tenant a name.")
 	email, err := mailaddr.Parse(ownerEmail)
 	switch {
 	case ownerEmail == "":

@@ -38,7 +38,7 @@ func (f Frame) Header() Header {
 
 // Accent returns the six digits of the page's accent, which name its style sheet, or "".
 func (f Frame) Accent() string {
-	return strings.TrimPrefix(f.Tenant.Brand.Over(f.Brand.Brand).Accent, "#")
+	return strings.TrimPrefix(f.Tenant.Brand.WithDefaults(f.Brand.Brand).Accent, "#")
 }
 
 // AccentSheet returns the style sheet for an accent like "#3b4ccf"; it is empty for an

@@ -30,14 +30,14 @@ func TestDemotedWhileWaiting(t *testing.T) {
 	f.NoError(err)
 	held, _, err := f.Node(0).APIKeys.Create(f.Context(), owner.Caller, apikey.Draft{Name: "held", Permissions: []string{"message.read"}})
 	f.NoError(err)
-	name, disabled, users, keys := "Renamed", "disabled", f.Node(0).Users, f.Node(0).APIKeys
+	newName, disabled, users, keys := "Renamed", "disabled", f.Node(0).Users, f.Node(0).APIKeys
 	actions := map[string]func(by apptest.Person) error{
 		"role": func(by apptest.Person) error {
 			return users.SetRole(f.Context(), by.Caller, bob.User, doorward.RoleUser)
 		},
 		"suspend": func(by apptest.Person) error { _, err := users.Suspend(f.Context(), by.Caller, bob.User); return err },
 		"rename": func(by apptest.Person) error {
-			_, _, err := users.Edit(f.Context(), by.Caller, bob.User, user.Edit{Name: &name})
+			_, _, err := users.Edit(f.Context(), by.Caller, bob.User, user.Edit{Name: &newName})
 			return err
 		},
 		"nothing": func(by apptest.Person) error {
@@ -80,11 +80,11 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			return apptest.ErrorOf(f.Node(0).Sessions.EndOf(f.Context(), by.Caller, bob.User, bob.SessionID))
 		},
 		"settings": func(by apptest.Person) error {
-			_, err := f.Node(0).Tenants.Edit(f.Context(), by.Caller, tenant.Edit{Name: &name})
+			_, err := f.Node(0).Tenants.Edit(f.Context(), by.Caller, tenant.Edit{Name: &newName})
 			return err
 		},
 	}
-	for what, action := range actions {
+	for name, action := range actions {
 		admin := f.Join(owner, doorward.RoleAdmin)
 		var err error
 		done := make(chan struct{})
@@ -97,7 +97,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 		})
 		<-done
 		if apptest.Code(err) != doorward.CodeForbidden {
-			t.Errorf("%s: %v, want forbidden", what, err)
+			t.Errorf("%s: %v, want forbidden", name, err)
 		}
 	}
 	wantUnchanged(f, acme, bob, inv)
@@ -171,16 +171,16 @@ func TestAdministrationIsRecorded(t *testing.T) {
 			f.RecordPending()
 			after, err := storetest.Events(ctx, f.DB.Read(), acme.ID)
 			f.NoError(err)
-			if diff := cmp.Diff(action.want, lines(after[len(before):])); diff != "" {
+			if diff := cmp.Diff(action.want, formatEvents(after[len(before):])); diff != "" {
 				f.Errorf("recorded (-want +got):\n%s", diff)
 			}
 		}
 	})
 }
 
-// lines formats each event as outcome, action, type of the object and changes. They are
-// sorted, since events of one transaction have the same time.
-func lines(events []doorward.Event) (all []string) {
+// formatEvents formats each event as outcome, action, type of the object and changes. It sorts
+// the results, since events of one transaction have the same time.
+func formatEvents(events []doorward.Event) (all []string) {
 	for _, e := range events {
 		line := fmt.Sprint(e.Outcome, " ", e.Action, " ", e.Target.Type)
 		for _, c := range e.Changes {

@@ -70,7 +70,7 @@ type Settings struct {
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
-	// values. ChangeShared starts the node beside others with different values.
+	// values. ChangeShared lets the node start beside nodes with different values.
 	Published    []lease.Setting
 	ChangeShared bool
 
@@ -123,7 +123,7 @@ type App struct {
 	log      *slog.Logger
 
 	futureClamp    futureClamp
-	clockCorrected chan struct{} // gets a value when a wrong clock agrees again
+	clockCorrected chan struct{} // gets a value when a wrong clock is right again
 }
 
 // New builds the features over a database whose schema is up to date.
@@ -177,7 +177,7 @@ func New(db *store.DB, s Settings) *App {
 	}
 }
 
-// newLease returns the lease, and a channel that gets a value when a wrong clock agrees again.
+// newLease returns the lease, and a channel that gets a value when a wrong clock is right again.
 func newLease(db *store.DB, s Settings) (l *lease.Lease, clockCorrected chan struct{}) {
 	l, clockCorrected = lease.New(db, s.Lease), make(chan struct{}, 1)
 	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
@@ -211,8 +211,8 @@ func (s Settings) webhooks() webhook.Settings {
 	return hooks
 }
 
-// reportableKeys returns the kinds of keys that anybody who finds one can report, which
-// revokes it.
+// reportableKeys returns the kinds of keys that anybody can report as leaked. A report revokes
+// the key.
 func reportableKeys(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
@@ -235,6 +235,7 @@ func reportableKeys(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []
 	}
 }
 
+// signal sends a value unless one is waiting already.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -253,8 +254,8 @@ func tracePhase(ctx context.Context, phase string) (end func()) {
 // single server is ignored, see lease.Lost), and its clock agrees with this machine's. Else
 // the error is unavailable with the cause.
 //
-// A lease that has merely run out is no cause: a load balancer would remove an overloaded
-// node, move its load to the others, and overload them in turn.
+// A lease that has only just run out doesn't make the node unready: a load balancer would move
+// the load of an overloaded node to the others, and overload them in turn.
 func (a *App) Ready(ctx context.Context) error {
 	err := a.db.CheckSchema(ctx)
 	switch {
@@ -276,7 +277,7 @@ func unready(err error, detail string) error {
 	return e
 }
 
-// Now is the time by the installation's clock.
+// Now returns the time by the installation's clock.
 func (a *App) Now() time.Time { return a.db.Now() }
 
 // Vitals returns the figures of all nodes for metrics.
@@ -288,8 +289,8 @@ func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 // HashProcesses returns what the processes for password hashes use.
 func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
-// sweepEvery is the time between two sweeps, and so the longest time that the data of a
-// closed tenant outlives its hold.
+// sweepEvery is the time between two sweeps. The data of a closed tenant outlives its hold by
+// this time at most.
 const sweepEvery = time.Minute
 
 // Run does the background work until ctx ends: it renews the lease, writes last uses,
@@ -297,14 +298,14 @@ const sweepEvery = time.Minute
 // the last use is written, other nodes must ask this one before they end a session as idle.
 func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
-	var leased, work sync.WaitGroup
-	leased.Go(func() { a.Lease.Run(leaseCtx) })
+	var leaseRun, work sync.WaitGroup
+	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
 	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
 	endLease()
-	leased.Wait()
+	leaseRun.Wait()
 }
 
 // runSweeps sweeps every sweepEvery until ctx ends. The first sweep is at once, so that a node
@@ -326,8 +327,8 @@ func (a *App) runSweeps(ctx context.Context) {
 }
 
 // Sweep does the periodic work of every feature, such as deleting what has expired, destroying
-// tenants whose hold has ended, and making the next signing key. A failure doesn't stop the
-// others; the error joins all. Sweep does nothing while the clock is wrong.
+// tenants whose hold has ended, and making the next signing key. If a feature fails, the others
+// follow, and the result joins all errors. Sweep does nothing while the clock is wrong.
 func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
@@ -344,7 +345,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Model is the list of actions that the installation has now. Errors: unavailable.
+// Model returns the current list of actions of the installation. Errors: unavailable.
 func (a *App) Model(ctx context.Context) (*doorward.Model, error) {
 	rules, err := a.db.Read().Rules(ctx, "")
 	return rules.Model(), err

@@ -7,18 +7,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// InBatches begins another transaction as long as the last one has used up its limit.
+// InBatches begins another transaction as long as the last one changed as many rows as its limit.
 func TestInBatches(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		left, ran := int64(1200), map[*store.Tx]int64{}
+		remaining, transactions := int64(1200), map[*store.Tx]bool{}
 		f.NoError(f.Node(0).Access.InBatches(f.Context(), func(tx *store.Tx, limit int) (int64, error) {
-			n := min(left, int64(limit))
-			left -= n
-			ran[tx] = n
+			n := min(remaining, int64(limit))
+			remaining -= n
+			transactions[tx] = true
 			return n, nil
 		}))
-		if left != 0 || len(ran) != 3 {
-			t.Errorf("%d rows are left after %d transactions, want none after 3", left, len(ran))
+		if remaining != 0 || len(transactions) != 3 {
+			t.Errorf("%d rows remain after %d transactions, want none after 3", remaining, len(transactions))
 		}
 	})
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// prover is a member of two tenants with a second factor. They have begun to sign in to the
-// second tenant and to set up another factor, and a browser of theirs stands in for the factor.
-type prover struct {
+// factorHolder is a member of two tenants with a second factor, a challenge of a login to the
+// second tenant, an enrolment of another factor, and a remembered browser.
+type factorHolder struct {
 	holder
 	id        string // of the factor
 	challenge factor.NewChallenge
 }
 
-func newProver(f *apptest.Fixture) prover {
+func newFactorHolder(f *apptest.Fixture) factorHolder {
 	f.Helper()
-	p := prover{holder: newHolder(f, true)}
+	p := factorHolder{holder: newHolder(f, true)}
 	p.id = f.Enrol(p.ann).ID
 	other := p.ann
 	other.User = p.elsewhere.User
@@ -34,68 +34,68 @@ func newProver(f *apptest.Fixture) prover {
 	return p
 }
 
-// remaining asks node i whether the challenge, the enrolment and the browser remain, and
-// returns the three answers, such as "true false true".
-func (p prover) remaining(f *apptest.Fixture, i int) string {
+// remaining returns whether the challenge, the enrolment and the remembered browser are still
+// valid on node i, such as "true false true".
+func (p factorHolder) remaining(f *apptest.Fixture, i int) string {
 	f.Helper()
 	_, err := f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(1), p.challenge.Token.Reveal(), factor.Answer{Code: "000000"}, false)
 	return fmt.Sprint(apptest.Code(err) == doorward.CodeInvalidCode, f.Int(`SELECT count(*) FROM factors WHERE confirmed_at IS NULL`) == 1, f.Int(`SELECT count(*) FROM devices WHERE second_at <> 0`) == 1)
 }
 
 // TestKillSwitchOfSecondFactors: the end of a membership or of all other sessions, a change or
-// reset of the factors, and a new password end challenges and browsers that stand in for a
-// factor, on all nodes. Enrolments end too, unless the person acts in a session and stays a
-// member. Forgetting browsers ends them only.
+// reset of the factors, and a new password end challenges and remembered browsers on all nodes.
+// Enrolments end too, unless the person acts in a session and stays a member. Forgetting
+// browsers ends nothing else.
 func TestKillSwitchOfSecondFactors(t *testing.T) {
 	const endsNothing, endsAll = "true true true", "false false false"
 	const endsAllButEnrolment, endsBrowser = "false true false", "true true false"
 	for name, c := range map[string]struct {
-		do   func(*apptest.Fixture, prover) error
+		do   func(*apptest.Fixture, factorHolder) error
 		want string
 	}{
-		"nothing":   {func(*apptest.Fixture, prover) error { return nil }, endsNothing},
-		"suspended": {func(f *apptest.Fixture, p prover) error { return edit(byOwner, suspended)(f, p.holder) }, endsAll},
-		"demoted":   {func(f *apptest.Fixture, p prover) error { return edit(byOwner, demoted)(f, p.holder) }, endsNothing},
-		"removed": {func(f *apptest.Fixture, p prover) error {
+		"nothing":   {func(*apptest.Fixture, factorHolder) error { return nil }, endsNothing},
+		"suspended": {func(f *apptest.Fixture, p factorHolder) error { return edit(byOwner, suspended)(f, p.holder) }, endsAll},
+		"demoted":   {func(f *apptest.Fixture, p factorHolder) error { return edit(byOwner, demoted)(f, p.holder) }, endsNothing},
+		"removed": {func(f *apptest.Fixture, p factorHolder) error {
 			_, err := f.Node(0).Users.Remove(f.Context(), p.owner.Caller, p.ann.User, user.Handover{}, nil)
 			return err
 		}, endsAll},
-		"left": {func(f *apptest.Fixture, p prover) error {
+		"left": {func(f *apptest.Fixture, p factorHolder) error {
 			_, err := f.Node(0).Users.Leave(f.Context(), p.ann.Caller, p.ann.User.TenantID)
 			return err
 		}, endsAll},
-		"factors reset by an OWNER": {func(f *apptest.Fixture, p prover) error {
+		"factors reset by an OWNER": {func(f *apptest.Fixture, p factorHolder) error {
 			_, err := f.Node(0).Factors.Reset(f.Context(), p.owner.Caller, p.ann.User)
 			return err
 		}, endsAll},
-		"factors reset by the operator": {func(f *apptest.Fixture, p prover) error {
+		"factors reset by the operator": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, p.ann.User.Email))
 		}, endsAll},
-		"a factor removed": {func(f *apptest.Fixture, p prover) error {
+		"a factor removed": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), p.ann.Caller, p.id))
 		}, endsAllButEnrolment},
-		"browsers forgotten": {func(f *apptest.Fixture, p prover) error {
+		"browsers forgotten": {func(f *apptest.Fixture, p factorHolder) error {
 			return f.Node(0).Factors.Forget(f.Context(), p.ann.Caller, "")
 		}, endsBrowser},
-		"new recovery codes": {func(f *apptest.Fixture, p prover) error {
+		"new recovery codes": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))
 		}, endsAllButEnrolment},
-		"a factor renamed": {func(f *apptest.Fixture, p prover) error {
+		"a factor renamed": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Rename(f.Context(), p.ann.Caller, p.id, "Phone"))
 		}, endsAllButEnrolment},
-		"another password": {func(f *apptest.Fixture, p prover) error {
+		"another password": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.ann.Caller, apptest.FirstPassword, apptest.Password(5), apptest.Password(5)))
 		}, endsAllButEnrolment},
-		"a password reset by mail": {func(f *apptest.Fixture, p prover) error {
+		"a password reset by mail": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), p.reset, apptest.Password(5), apptest.Password(5)))
 		}, endsAll},
-		"signed out elsewhere": {func(f *apptest.Fixture, p prover) error {
+		"signed out elsewhere": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), p.ann.Caller))
 		}, endsAllButEnrolment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			apptest.OnEach(t, func(f *apptest.Fixture) {
-				p := newProver(f)
+				p := newFactorHolder(f)
 				f.NoError(c.do(f, p))
 				if got := p.remaining(f, 1); got != c.want {
 					f.Errorf("challenge, enrolment and browser remain: %s, want %s", got, c.want)

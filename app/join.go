@@ -17,8 +17,8 @@ func (a *App) Join(ctx context.Context) error {
 	if err == nil {
 		err = a.Lease.Join(ctx)
 	}
-	if moved := a.db.Clock().InstallationOffset(); err == nil && moved != 0 {
-		a.log.Warn("--clock-offset moves this installation's clock, for tests", "moved", moved.String())
+	if offset := a.db.Clock().InstallationOffset(); err == nil && offset != 0 {
+		a.log.Warn("--clock-offset moves this installation's clock, for tests", "moved", offset.String())
 	}
 	if err == nil && !a.db.Clock().Wrong() {
 		err = a.clampFuture(ctx)
@@ -36,7 +36,7 @@ func (a *App) Join(ctx context.Context) error {
 	return err
 }
 
-// CountDiffering counts the nodes that have another value of the setting.
+// CountDiffering returns how many nodes have another value of the setting.
 func (a *App) CountDiffering(name string) (n float64) {
 	for _, d := range a.Lease.Differences() {
 		if d.Setting.Name == name {
@@ -46,9 +46,9 @@ func (a *App) CountDiffering(name string) (n float64) {
 	return n
 }
 
-// futureEvery is how often to look for times in the future although no clock was corrected:
-// nodes of the previous version use clocks of their own.
-const futureEvery = time.Hour
+// clampFutureEvery is the time between two runs of clampFuture if no clock is corrected: nodes of
+// the previous version use their own clocks, and may store times in the future.
+const clampFutureEvery = time.Hour
 
 // futureClamp is the state of clampFuture.
 type futureClamp struct {
@@ -57,14 +57,13 @@ type futureClamp struct {
 	corrections int64     // of store.Clock at that time
 }
 
-// clampFuture corrects stored times that are in the future. It reads entire tables,
-// so it runs only at the start, after a correction of the clock, and once in
-// futureEvery.
+// clampFuture corrects stored times that are in the future. It reads entire tables, so it does
+// so only at the start, after a correction of the clock, and once in clampFutureEvery.
 func (a *App) clampFuture(ctx context.Context) error {
 	f, corrections := &a.futureClamp, a.db.Clock().Corrections()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.at.IsZero() && corrections == f.corrections && time.Since(f.at) < futureEvery {
+	if !f.at.IsZero() && corrections == f.corrections && time.Since(f.at) < clampFutureEvery {
 		return nil
 	}
 	n, err := a.Sessions.ClampFuture(ctx)

@@ -14,20 +14,21 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// The kill switch: a table of every change of a person's status or membership, and
-// whether each session, invitation, link and browser ends or stays valid. Once the call
-// has returned, what has ended is refused on both nodes.
+// These tests are about the kill switch. A table has each change of a person's status or
+// membership, and says whether sessions, invitations, links and browsers end or stay valid. Once
+// the call has returned, both nodes refuse what has ended.
 
-// holder is an ADMIN who has one of each: sessions, invitations, a reset, a browser.
+// holder is an ADMIN, ann, with a session, an invitation that ann sent, a reset of the password
+// and a known browser.
 type holder struct {
-	owner, ann, other apptest.Person  // other is another member's session
-	elsewhere         *apptest.Person // the person's session in another tenant, if in one
+	owner, ann, other apptest.Person  // owner and other are members of the same tenant
+	elsewhere         *apptest.Person // ann's session in another tenant; nil: ann is in one tenant
 	byAnn, byOwner    sentInvitation  // invitations of new people
 	reset             string
 	device            []byte
 }
 
-// inBrowser is the person as a caller in the known browser.
+// inBrowser returns ann as a caller in the known browser.
 func (h holder) inBrowser() doorward.Caller {
 	by := h.ann.Caller
 	by.Devices = [][]byte{h.device}
@@ -43,15 +44,15 @@ func sendInvitation(f *apptest.Fixture, by apptest.Person, who string) sentInvit
 	return sentInvitation{inv.ID, token}
 }
 
-// newHolder returns a holder, who with inTwo is also in another tenant.
+// newHolder returns a holder who is also in another tenant if inTwo is set.
 func newHolder(f *apptest.Fixture, inTwo bool) holder {
 	f.Helper()
 	var c holder
 	_, c.owner = f.Tenant()
 	c.ann, c.other = f.Join(c.owner, doorward.RoleAdmin), f.Join(c.owner, doorward.RoleUser)
 	if inTwo {
-		_, boss := f.Tenant()
-		_, token := f.Invite(boss, c.ann.User.Email, doorward.RoleUser)
+		_, otherOwner := f.Tenant()
+		_, token := f.Invite(otherOwner, c.ann.User.Email, doorward.RoleUser)
 		joined, err := f.Node(0).Invitations.Accept(f.Context(), c.ann.Caller, token, "")
 		f.NoError(err)
 		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, joined.TenantID))
@@ -70,8 +71,8 @@ func newHolder(f *apptest.Fixture, inTwo bool) holder {
 	return c
 }
 
-// outcomes returns the result of using each thing, in the columns of the table below:
-// "lives", with the new role of a session whose role has changed, or why it is refused.
+// outcomes returns what happens when each credential of the holder is used, in the order of the
+// results below: "valid", followed by the role if that has changed, or the reason of the refusal.
 func outcomes(f *apptest.Fixture, c holder) string {
 	f.Helper()
 	var results []string
@@ -93,14 +94,14 @@ func outcomeOfSession(f *apptest.Fixture, i int, p *apptest.Person) string {
 	}
 	id, err := f.Node(i).Sessions.Check(f.Context(), p.Token)
 	if err == nil && id.Role != p.User.Role {
-		return "lives:" + string(id.Role)
+		return "valid:" + string(id.Role)
 	}
 	return outcome(err)
 }
 
 // outcomeOfInvitation distinguishes a revoked invitation from one whose sender may not invite
-// at present. It sends a password that is too short, so that the token is checked and stays
-// usable; so does outcomeOfReset.
+// at present. Like outcomeOfReset it sends a password that is too short: the token is checked and
+// stays usable.
 func outcomeOfInvitation(f *apptest.Fixture, i int, o sentInvitation) string {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), o.id)
@@ -120,17 +121,18 @@ func outcomeOfDevice(f *apptest.Fixture, c holder) string {
 	f.Helper()
 	known, err := f.DB.Read().KnownDevices(f.Context(), c.ann.User.Email, [][]byte{c.device}, time.Time{})
 	f.NoError(err)
-	return map[bool]string{true: "lives", false: unknownBrowser}[len(known) == 1]
+	return map[bool]string{true: "valid", false: unknownBrowser}[len(known) == 1]
 }
 
 func outcome(err error) string {
 	if err == nil || apptest.Code(err) == doorward.CodeValidationFailed {
-		return "lives"
+		return "valid"
 	}
 	return string(apptest.Code(err))
 }
 
-// operatorByKey is the operator who calls the API with a key; operatorAtTerminal uses the terminal.
+// operatorByKey returns the operator as a caller with a key, operatorAtTerminal as one at the
+// terminal.
 func operatorByKey(f *apptest.Fixture) doorward.Caller {
 	text, err := f.Node(0).Keys.CreateOperator(f.Context(), apptest.Operator, "billing")
 	f.NoError(err)
@@ -172,8 +174,8 @@ func promoted() user.Edit {
 	return user.Edit{Role: &to}
 }
 
-// rejoin makes the person a member again, with the password, or with a new one
-// if the end of the last membership deleted it.
+// rejoin makes the person a member again. The person proves the password, or sets a new one if
+// the end of the last membership deleted it.
 func rejoin(f *apptest.Fixture, c holder) error {
 	_, token := f.Invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
 	var err error
@@ -201,17 +203,17 @@ func freeze(by func(*apptest.Fixture) doorward.Caller) func(*apptest.Fixture, ho
 	}
 }
 
-// The results, in this order: the person's session in the tenant; the one in
-// another tenant, "-" for a person in one tenant only; another member's session;
-// an invitation that the person sent; one that the OWNER sent; the person's reset
-// link; the known browser.
+// The table below has the results in this order: the person's session in the tenant; the one
+// in another tenant, "-" for a person in one tenant only; another member's session; an
+// invitation that the person sent; one that the OWNER sent; the person's reset link; the known
+// browser.
 const (
 	signedOut       = "unauthenticated"
 	revoked         = "REVOKED"
 	senderDemoted   = "invitation_revoked" // its sender may not invite at present
 	resetExpired    = "reset_expired"
 	unknownBrowser  = "unknown"
-	endOfMembership = signedOut + " %s lives " + revoked + " lives %s %s"
+	endOfMembership = signedOut + " %s valid " + revoked + " valid %s %s"
 )
 
 var killSwitch = []struct {
@@ -220,76 +222,77 @@ var killSwitch = []struct {
 	alone, elsewhere string                               // results for a person in one tenant, and in two
 	undo             func(*apptest.Fixture, holder) error // nil: nothing to undo
 }{
-	{"suspended by an OWNER", edit(byOwner, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "lives"), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), edit(byOwner, resumed)},
-	{"suspended at the terminal", edit(atTerminal, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "lives"), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), edit(atTerminal, resumed)},
+	{"suspended by an OWNER", edit(byOwner, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "valid"), fmt.Sprintf(endOfMembership, "valid", "valid", "valid"), edit(byOwner, resumed)},
+	{"suspended at the terminal", edit(atTerminal, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "valid"), fmt.Sprintf(endOfMembership, "valid", "valid", "valid"), edit(atTerminal, resumed)},
 	{"removed", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.Remove(f.Context(), c.owner.Caller, c.ann.User, user.Handover{}, nil)
 		return err
-	}, fmt.Sprintf(endOfMembership, "-", resetExpired, unknownBrowser), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), rejoin},
+	}, fmt.Sprintf(endOfMembership, "-", resetExpired, unknownBrowser), fmt.Sprintf(endOfMembership, "valid", "valid", "valid"), rejoin},
 	{"left", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.Leave(f.Context(), c.ann.Caller, c.ann.User.TenantID)
 		return err
-	}, fmt.Sprintf(endOfMembership, "-", resetExpired, unknownBrowser), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), rejoin},
+	}, fmt.Sprintf(endOfMembership, "-", resetExpired, unknownBrowser), fmt.Sprintf(endOfMembership, "valid", "valid", "valid"), rejoin},
 
 	// The tenant's invitations can be accepted once it is active again.
 	{
 		"frozen by key", freeze(operatorByKey),
-		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
-		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thaw,
+		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " valid",
+		signedOut + " valid " + signedOut + " tenant_frozen tenant_frozen valid valid", thaw,
 	},
 	{
 		"frozen at the terminal", freeze(operatorAtTerminal),
-		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
-		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thaw,
+		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " valid",
+		signedOut + " valid " + signedOut + " tenant_frozen tenant_frozen valid valid", thaw,
 	},
 	{
 		"closed", func(f *apptest.Fixture, c holder) error {
 			_, _, err := f.Node(0).Tenants.Close(f.Context(), c.owner.Caller, c.owner.User.TenantName)
 			return err
 		},
-		signedOut + " - " + signedOut + " tenant_closing tenant_closing " + resetExpired + " lives",
-		signedOut + " lives " + signedOut + " tenant_closing tenant_closing lives lives", restore,
+		signedOut + " - " + signedOut + " tenant_closing tenant_closing " + resetExpired + " valid",
+		signedOut + " valid " + signedOut + " tenant_closing tenant_closing valid valid", restore,
 	},
 
 	// No session ends. Invitations by the demoted person can't be accepted.
-	{"demoted by an OWNER", edit(byOwner, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edit(byOwner, promoted)},
-	{"demoted at the terminal", edit(atTerminal, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edit(atTerminal, promoted)},
+	{"demoted by an OWNER", edit(byOwner, demoted), "valid:VIEWER - valid " + senderDemoted + " valid valid valid", "valid:VIEWER valid valid " + senderDemoted + " valid valid valid", edit(byOwner, promoted)},
+	{"demoted at the terminal", edit(atTerminal, demoted), "valid:VIEWER - valid " + senderDemoted + " valid valid valid", "valid:VIEWER valid valid " + senderDemoted + " valid valid valid", edit(atTerminal, promoted)},
 
 	// Only sessions end.
 	{"signed out by an OWNER", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.SignOut(f.Context(), c.owner.Caller, c.ann.User)
 		return err
-	}, signedOut + " - lives lives lives lives lives", signedOut + " lives lives lives lives lives lives", nil},
+	}, signedOut + " - valid valid valid valid valid", signedOut + " valid valid valid valid valid valid", nil},
 	{"signed out", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
-	}, signedOut + " - lives lives lives lives lives", signedOut + " lives lives lives lives lives lives", nil},
+	}, signedOut + " - valid valid valid valid valid", signedOut + " valid valid valid valid valid valid", nil},
 	{"stricter settings", func(f *apptest.Fixture, c holder) error {
 		days, domains := int64(1), []string{"example.com"} // the domain of the invited addresses
 		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 		return err
-	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
+	}, "valid - valid valid valid valid valid", "valid valid valid valid valid valid valid", nil},
 
 	{"signed out elsewhere", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), c.ann.Caller))
-	}, "lives - lives lives lives lives " + unknownBrowser, "lives " + signedOut + " lives lives lives lives " + unknownBrowser, nil},
+	}, "valid - valid valid valid valid " + unknownBrowser, "valid " + signedOut + " valid valid valid valid " + unknownBrowser, nil},
 	{"signed out elsewhere, in the known browser", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), c.inBrowser()))
-	}, "lives - lives lives lives lives lives", "lives " + signedOut + " lives lives lives lives lives", nil},
+	}, "valid - valid valid valid valid valid", "valid " + signedOut + " valid valid valid valid valid", nil},
 
-	// The password: the person's sessions, links and browsers, in every tenant.
+	// A new password ends the person's sessions, links and browsers in every tenant.
 	{"a new password", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), c.ann.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
-	}, "lives - lives lives lives " + resetExpired + " " + unknownBrowser, "lives " + signedOut + " lives lives lives " + resetExpired + " " + unknownBrowser, nil},
+	}, "valid - valid valid valid " + resetExpired + " " + unknownBrowser, "valid " + signedOut + " valid valid valid " + resetExpired + " " + unknownBrowser, nil},
 	{"a new password, in the known browser", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), c.inBrowser(), apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
-	}, "lives - lives lives lives " + resetExpired + " lives", "lives " + signedOut + " lives lives lives " + resetExpired + " lives", nil},
+	}, "valid - valid valid valid " + resetExpired + " valid", "valid " + signedOut + " valid valid valid " + resetExpired + " valid", nil},
 	{"a reset", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), c.reset, apptest.Password(1), apptest.Password(1)))
-	}, signedOut + " - lives lives lives reset_used " + unknownBrowser, signedOut + " " + signedOut + " lives lives lives reset_used " + unknownBrowser, nil},
+	}, signedOut + " - valid valid valid reset_used " + unknownBrowser, signedOut + " " + signedOut + " valid valid valid reset_used " + unknownBrowser, nil},
 }
 
-// afterwards maps each outcome to the one after the undo: what has ended stays ended.
-var afterwards = strings.NewReplacer("tenant_frozen", "lives", "tenant_closing", "lives", senderDemoted, "lives", "lives:VIEWER", "lives")
+// afterUndo maps each outcome to the one after the undo. What has ended stays ended, so all other
+// outcomes are unchanged.
+var afterUndo = strings.NewReplacer("tenant_frozen", "valid", "tenant_closing", "valid", senderDemoted, "valid", "valid:VIEWER", "valid")
 
 func TestKillSwitch(t *testing.T) {
 	for _, e := range apptest.Engines {
@@ -300,7 +303,7 @@ func TestKillSwitch(t *testing.T) {
 			for _, k := range killSwitch {
 				for elsewhere, want := range map[bool]string{false: k.alone, true: k.elsewhere} {
 					c := newHolder(f, elsewhere)
-					if got := outcomes(f, c); strings.Count(got, "lives") < 6 {
+					if got := outcomes(f, c); strings.Count(got, "valid") < 6 {
 						t.Fatalf("%s: before it the results are %q", k.name, got)
 					}
 					f.NoError(k.do(f, c))
@@ -311,8 +314,8 @@ func TestKillSwitch(t *testing.T) {
 						continue
 					}
 					f.NoError(k.undo(f, c))
-					if got := outcomes(f, c); got != afterwards.Replace(want) {
-						t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, afterwards.Replace(want))
+					if got := outcomes(f, c); got != afterUndo.Replace(want) {
+						t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, afterUndo.Replace(want))
 					}
 				}
 			}

@@ -13,8 +13,8 @@ import (
 // in its file. All nodes should have the same one.
 const MasterKeySetting = "master-key-file"
 
-// loadMasterKey reads the key before this process registers as a node, so that no process
-// with a wrong key does.
+// loadMasterKey reads the key before this process registers as a node: a process with a wrong
+// key must not register.
 func (a *App) loadMasterKey(ctx context.Context) error {
 	err := a.MasterKey.Load(ctx)
 	if err != nil && !doorward.HasCode(err, doorward.CodeUnavailable) {
@@ -29,9 +29,9 @@ func (a *App) loadMasterKey(ctx context.Context) error {
 	return errors.Join(err, a.Lease.Update(ctx, MasterKeySetting, a.MasterKey.FileID()))
 }
 
-// sweepMasterKey follows a replacement of the master key: it reads the file that the
-// operator has put in the place of the old one, publishes its id to the other nodes, and
-// forgets the old key when all have the new one.
+// sweepMasterKey handles a replacement of the master key. It reads the operator's new key file,
+// publishes the id of the key to the other nodes, and forgets the old key when all nodes have the
+// new one.
 func (a *App) sweepMasterKey(ctx context.Context) error {
 	replaced, err := a.MasterKey.Refresh(ctx)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A newer version runs beside this one and has set a status that this one doesn't
-// know. Access is refused, since the status may mean anything. No data is lost,
-// and a known status restores access.
+// A newer version that runs beside this one may set a status that this one doesn't know. This
+// version then refuses access, since the status may mean anything. It loses no data, and a known
+// status restores access.
 func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()

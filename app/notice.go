@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// noticeLog logs the notices of the lease. A kind that repeats about one node is logged at
-// most once in noticeQuiet; its end is logged if its beginning was. A condition whose beginning
-// was left out is logged after noticeQuiet, if it persists.
+// noticeLog logs the notices of the lease. Of notices of one kind about one node, it logs one in
+// noticeQuiet. It logs the end of a condition only if it logged the beginning. A condition whose
+// beginning was left out is logged after noticeQuiet if it persists.
 type noticeLog struct {
 	log   *slog.Logger
 	limit lograte.Limiter
@@ -28,7 +28,8 @@ func newNoticeLog(log *slog.Logger) *noticeLog {
 	return &noticeLog{log: log, limit: lograte.Limiter{Quiet: noticeQuiet}, open: map[lease.NoticeKind]bool{}}
 }
 
-// levels: a warning needs attention; an error means that the node can't work.
+// levels has the levels of notices, INFO for all others. A warning needs attention; an error means
+// that the node can't work.
 var levels = map[lease.NoticeKind]slog.Level{
 	lease.DatabaseLost: slog.LevelError, lease.LeaseLost: slog.LevelWarn, lease.NodeGone: slog.LevelWarn,
 	lease.ClockWrong: slog.LevelError, lease.ClockOff: slog.LevelWarn, lease.SettingDiffers: slog.LevelWarn,
@@ -97,9 +98,9 @@ func (l *noticeLog) admit(n lease.Notice) (leftOut int, ok bool) {
 	case lease.ClockOff, lease.ClockWrong, lease.ClockRight, lease.SettingDiffers, lease.SettingAgrees:
 		return 0, true
 	}
-	if began, isEnd := beginningOf[n.Kind]; isEnd {
-		ok = l.open[began]
-		delete(l.open, began)
+	if beginning, isEnd := beginningOf[n.Kind]; isEnd {
+		ok = l.open[beginning]
+		delete(l.open, beginning)
 		return 0, ok
 	}
 	leftOut, ok = l.limit.Line(string(n.Kind)+" "+n.Node, time.Now())

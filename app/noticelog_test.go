@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// TestNoticesThatComeAndGo: repeated notices have one line for the first and one for
-// the end, and the last line shows the current state.
-func TestNoticesThatComeAndGo(t *testing.T) {
+// TestRepeatedNotices: repeated notices have one line for the first beginning and one for its
+// end. The last line shows the current state.
+func TestRepeatedNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal logtest.Journal
 		l := newNoticeLog(slog.New(slog.NewTextHandler(&journal, nil)))

@@ -40,14 +40,14 @@ type Writer struct {
 	lease *lease.Lease
 	inbox *Inbox
 
-	pauses    *pauses
+	pauses    *pauseCache
 	decisions *Decisions
 }
 
-// New returns a Writer to db. A method that ends something, such as a session, returns once
-// that has ended on every node, by way of the lease.
+// New returns a Writer to db. A method that ends something, such as a session, waits by the lease
+// until it has ended on every node.
 func New(db *store.DB, l *lease.Lease) *Writer {
-	w := &Writer{db: db, lease: l, pauses: &pauses{db: db, lease: l}}
+	w := &Writer{db: db, lease: l, pauses: &pauseCache{db: db, lease: l}}
 	l.Follow(w.pauses.apply, w.pauses.forget)
 	w.inbox, w.decisions = newInbox(w), newDecisions(w)
 	return w
@@ -58,13 +58,13 @@ type Tx struct {
 	*store.Tx
 	// By is the caller, with the role read again.
 	By doorward.Caller
-	// event is what will be recorded, unless noChange.
+	// event will be recorded, unless noChange is set.
 	event     doorward.Event
 	noChange  bool
-	isCounted bool // in the quota of events a day
+	isCounted bool // whether event counts in the quota of events a day
 }
 
-// Changed adds a field's values before and after to the event. Never pass a secret.
+// Changed adds a field to the event, with its values before and after. Never pass a secret.
 func (tx *Tx) Changed(field, from, to string) {
 	tx.event.Changes = append(tx.event.Changes, doorward.Change{Field: field, From: from, To: to})
 }
@@ -77,7 +77,7 @@ func (tx *Tx) RecordEnded(e doorward.Ended) {
 	tx.event.Changes = append(tx.event.Changes, EndedChanges(e)...)
 }
 
-// EndedChanges are the changes that RecordEnded adds.
+// EndedChanges returns the changes that RecordEnded adds.
 func EndedChanges(e doorward.Ended) (changes []doorward.Change) {
 	for _, n := range []struct {
 		field string
@@ -122,8 +122,8 @@ func (tx *Tx) SetTenant(tenantID string) {
 	tx.MailShare = share(tx.event)
 }
 
-// share is the unit of fair mail dispatch: the tenant of the event, or that it is about; else
-// the caller, by id or by address.
+// share returns the id under which mails are dispatched fairly: of the event's tenant, or of the
+// tenant that is its target; else the caller's id or IP address.
 func share(e doorward.Event) string {
 	switch {
 	case e.Target.TenantID != "":
@@ -136,11 +136,11 @@ func share(e doorward.Event) string {
 	return e.IP
 }
 
-// OmitPersonal leaves the caller's e-mail and IP address out of the events, for an action
-// after which nothing may say who the caller was.
+// OmitPersonal leaves the caller's e-mail and IP address out of the events, for an action such as
+// the erasure of an account.
 func (tx *Tx) OmitPersonal() { tx.event.ActorEmail, tx.event.IP = "", "" }
 
-// SkipEvent says that the action changes nothing, so no event is recorded.
+// SkipEvent marks the action as one that changed nothing, so no event is recorded.
 func (tx *Tx) SkipEvent() { tx.noChange = true }
 
 // Notify queues a notice of the action to a canonical address. It says what the
@@ -161,35 +161,35 @@ func (tx *Tx) RecordUserAgent() {
 // FieldUserAgent is the field of events that RecordUserAgent fills.
 const FieldUserAgent = "userAgent"
 
-// RecordAlso records what the action did to another object: an action on many
-// objects has an event for each, so that the trail of each object is complete.
-func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
-	return tx.InsertEvent(ctx, tx.alsoEvent(done, on, changes))
+// RecordAlso records an event about another object. An action on many objects has an event for
+// each, so that the trail of each object is complete.
+func (tx *Tx) RecordAlso(ctx context.Context, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	return tx.InsertEvent(ctx, tx.alsoEvent(action, on, changes))
 }
 
 // NotifyAlso is RecordAlso with a notice of that event to a canonical address.
-func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
-	also := tx.alsoEvent(done, on, changes)
+func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	also := tx.alsoEvent(action, on, changes)
 	if err := tx.InsertEvent(ctx, also); err != nil {
 		return err
 	}
 	return tx.QueueMail(ctx, kind, to, also.ID)
 }
 
-func (tx *Tx) alsoEvent(done doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {
+func (tx *Tx) alsoEvent(action doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {
 	also := tx.event
-	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
+	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), action, on
 	also.Changes = append([]doorward.Change{}, changes...)
 	return also
 }
 
-// RecordAlsoBy is RecordAlso for an action of by in place of the caller. by must have proved
-// their identity with a credential of their own.
-func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, done doorward.Action, on doorward.Object) error {
-	return tx.InsertEvent(ctx, event(by, done, on, doorward.Done))
+// RecordAlsoBy is RecordAlso for an action of another caller, who must have proved their identity
+// with a credential of their own.
+func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
+	return tx.InsertEvent(ctx, event(by, action, on, doorward.Done))
 }
 
-// Operation is an action on an object, and what it writes.
+// Operation is an action on an object, and the function that writes its rows.
 type Operation struct {
 	Action doorward.Action
 	On     doorward.Object
@@ -199,23 +199,23 @@ type Operation struct {
 	Write      func(*Tx) error
 }
 
-// Do decides, runs fn in a transaction, records, and commits. It returns the
-// decision's or fn's error unchanged; then nothing is written but the record of a
-// refusal. fn may run more than once.
+// Do decides, runs fn in a transaction, records the event, and commits. It returns an error of
+// the decision or of fn unchanged; then it writes nothing but the record of a refusal. fn may run
+// more than once.
 //
-// The result says how the end of sessions was confirmed on every node, also with the
-// error not_found, when another call has ended them. If the confirmation times out,
-// the error is unavailable although the transaction is committed: the caller retries.
+// The Revocation says how the nodes confirmed the end of sessions. It is also set with the error
+// not_found, if another call has ended them. If the confirmation times out, the error is
+// unavailable although the transaction is committed: the caller retries.
 func (w *Writer) Do(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
 	return w.DoAll(ctx, by, Operation{Action: action, On: on, Write: fn})
 }
 
-// DoAll is Do for several operations at once: all of them, each with its own
-// decision and record, or none. All are decided before any is performed, so that a
-// caller who gives up a role can use it in another operation of the same call.
+// DoAll is Do for several operations in one transaction, each with its own decision and event.
+// All are decided before any is performed, so that a caller who gives up a role can use it in
+// another operation of the same call.
 //
-// While the clock is wrong nothing is written: the error is unavailable. While the
-// operator has paused changes it is maintenance, but for what RefuseIfPaused exempts.
+// While the clock is wrong, the error is unavailable. While the operator has paused changes, it
+// is maintenance, except for the actions that RefuseIfPaused exempts.
 func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
@@ -226,9 +226,9 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		err = w.refuseIfPaused(ctx, by, operations)
 	}
 	var revocation doorward.Revocation
-	noChange, ended := false, false
+	noChange, announced := false, false
 	if err == nil {
-		revocation, ended, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
+		revocation, announced, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
 			if at, noChange, err = performAll(ctx, tx, by, operations); noChange {
 				tx.ForceDurable()
 			}
@@ -239,9 +239,9 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		})
 	}
 	// If nothing had to be changed, the call that made the change may still be waiting for the
-	// nodes. This answer, too, must hold on every node.
+	// nodes. The answer to this call must also be true on every node.
 	switch {
-	case err == nil && noChange && !ended:
+	case err == nil && noChange && !announced:
 		_, err = w.waitForNodes(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		revocation, err = w.confirmNotFound(ctx, by, operations, err)
@@ -249,8 +249,8 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	return revocation, w.RecordIfRefusal(ctx, by, at.Action, at.On, err)
 }
 
-// confirmNotFound returns notFound once what the operations didn't find is gone on every
-// node, or unavailable.
+// confirmNotFound waits until the objects that the operations didn't find are gone on every node,
+// and returns notFound; or unavailable if that isn't confirmed.
 func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operations []Operation, notFound error) (doorward.Revocation, error) {
 	revocation, err := w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 		_, _, err := performAll(ctx, tx, by, operations)
@@ -259,7 +259,8 @@ func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operat
 	return revocation, cmp.Or(err, notFound)
 }
 
-// authorizeAll returns the first operation that is refused, and why; else the last one.
+// authorizeAll decides on the operations. It returns the first one that is refused and the error,
+// else the last one.
 func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
 		if err = w.decide(by, at.Action, at.On).Err(); err != nil {
@@ -269,8 +270,8 @@ func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Op
 	return at, nil
 }
 
-// performAll returns the operation that failed and why, and whether one of them changed
-// nothing.
+// performAll decides again on the operations and performs them. It returns the one that failed and
+// its error, else the last one; and whether one of them changed nothing.
 func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (at Operation, noChange bool, err error) {
 	callers := make([]doorward.Caller, len(operations))
 	for i, op := range operations {
@@ -288,9 +289,9 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 	return at, noChange, nil
 }
 
-// ConfirmGone is for an answer that something is gone, which must hold on every node like the
-// answer of the call that ended it. It calls absent in a transaction, and waits until that
-// state is durable and every node has applied all changes so far. Errors: unavailable.
+// ConfirmGone is called before an answer that an object is gone, which must be true on every
+// node. It calls absent in a transaction, and waits until that state is durable and every node
+// has applied all changes so far. Errors: unavailable.
 func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, error)) (doorward.Revocation, error) {
 	if err := w.db.ConfirmAbsent(ctx, absent); err != nil {
 		return doorward.Revocation{}, err
@@ -310,19 +311,18 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 	return false, tx.InsertEvent(ctx, opTx.event)
 }
 
-// Require decides and writes nothing but a refusal: for reads and for route
-// guards.
+// Require decides on a read, or for the guard of a route. It writes nothing but a refusal.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
 	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on).Err())
 }
 
-// decide decides on an action of the caller, and records the decision if it is due, except
-// for the view of a page (ViewOnly), which is no attempt.
+// decide decides on an action of the caller, and records the decision if that is due. It doesn't
+// record the view of a page (ViewOnly), which isn't an attempt.
 func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object) Decision {
 	r := requestOf(&by, w.db.Now())
 	d := can(&by.Principal, action, &on, r)
 	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
-		if r == nil { // no policy in force reads the request, but one that is tried by a replay may
+		if r == nil { // no policy in force reads the request, but a policy that is later tried by a replay may
 			r = by.RequestAt(w.db.Now())
 		}
 		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
@@ -339,13 +339,13 @@ func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorwar
 	return d
 }
 
-// Refuse records that the action was refused for a reason that only the feature
-// knows, and returns the reason.
+// Refuse records that the feature refused the action for a reason of its own, and returns the
+// reason.
 func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	return w.record(ctx, by, action, on, reason)
 }
 
-// RecordIfRefusal records err if it means forbidden, or is last_owner, and returns it. It
+// RecordIfRefusal records err if it is of KindForbidden, or is last_owner, and returns it. It
 // doesn't record conflicts, absent objects, or requests for another proof, which are normal.
 func (w *Writer) RecordIfRefusal(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
@@ -368,9 +368,9 @@ func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 // it only briefly: SQLite has one writer.
 const batchSize = 500
 
-// InBatches is Upkeep for what may concern many rows. It calls batch, each time in a
-// transaction of its own, until that changes fewer rows than its limit. batch returns how many
-// it has changed.
+// InBatches is Upkeep for a change of many rows. It calls batch repeatedly, each time in a
+// transaction of its own, until batch changes fewer rows than its limit. batch returns how many
+// rows it has changed.
 func (w *Writer) InBatches(ctx context.Context, batch func(tx *store.Tx, limit int) (int64, error)) error {
 	for n := int64(batchSize); n == batchSize; {
 		err := w.Upkeep(ctx, func(tx *store.Tx) (err error) {
@@ -384,9 +384,9 @@ func (w *Writer) InBatches(ctx context.Context, batch func(tx *store.Tx, limit i
 	return nil
 }
 
-// write commits. If that ends or changes something that nodes hold in memory (ended), it
-// returns once no node answers from an older state of anything.
-func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) (revocation doorward.Revocation, ended bool, err error) {
+// write commits a transaction. If it announces changes to the nodes, write waits until no node
+// answers from memory of an older state, and reports announced.
+func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) (revocation doorward.Revocation, announced bool, err error) {
 	changes, err := w.commit(ctx, action, fn)
 	if err != nil || len(changes) == 0 {
 		return revocation, false, err
@@ -395,7 +395,7 @@ func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*sto
 	return revocation, true, err
 }
 
-// commit writes, in a trace span that names the action and includes the wait for
+// commit commits a transaction in a trace span, which names the action and includes the wait for
 // the database.
 func (w *Writer) commit(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) ([]store.Change, error) {
 	ctx, span := trace.Transaction(ctx, systems[w.db.Engine()], string(action))
@@ -405,7 +405,7 @@ func (w *Writer) commit(ctx context.Context, action doorward.Action, fn func(*st
 	return changes, err
 }
 
-// systems are OpenTelemetry's names of databases.
+// systems has OpenTelemetry's names of the engines.
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
 // waitForNodes calls wait in a trace span, and returns its result as a Revocation.

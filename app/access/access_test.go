@@ -80,13 +80,13 @@ func (h *fixture) join(name string, role doorward.Role) doorward.Caller {
 	return doorward.Caller{IP: "192.0.2.1", RequestID: "req_test", Principal: doorward.PrincipalOf(user, session)}
 }
 
-// remembered is the caller's principal with a role that is out of date.
-func remembered(by doorward.Caller, role doorward.Role) doorward.Principal {
+// staleRole returns the caller's principal with a role that is out of date.
+func staleRole(by doorward.Caller, role doorward.Role) doorward.Principal {
 	u := doorward.User{ID: by.ID, Email: by.Email, TenantID: by.TenantID, TenantStatus: by.TenantStatus, Role: role, Status: doorward.UserActive}
 	return doorward.PrincipalOf(u, doorward.Session{ID: by.SessionID})
 }
 
-// do is Do where only the error matters.
+// do calls Do and returns only the error.
 func (h *fixture) do(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, fn func(*Tx) error) error {
 	_, err := h.Do(ctx, by, action, on, fn)
 	return err
@@ -225,7 +225,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 func TestDecidedAgainInTheTransaction(t *testing.T) {
 	h := newFixture(t)
 	stale := h.join("viewer", doorward.RoleViewer)
-	stale.Principal = remembered(stale, doorward.RoleOwner)
+	stale.Principal = staleRole(stale, doorward.RoleOwner)
 	write := func(tx *Tx) error { return h.mark(tx, 1) }
 	wantCode(t, h.do(t.Context(), stale, doorward.SettingsManage, home, write), doorward.CodeForbidden)
 
@@ -240,11 +240,11 @@ func TestDecidedAgainInTheTransaction(t *testing.T) {
 	}
 }
 
-// fn sees the role that the membership has now.
+// In the transaction the caller has the current role of the membership.
 func TestTheCallerInTheTransaction(t *testing.T) {
 	h := newFixture(t)
 	stale := h.owner
-	stale.Principal = remembered(stale, doorward.RoleAdmin)
+	stale.Principal = staleRole(stale, doorward.RoleAdmin)
 	_, err := h.Do(t.Context(), stale, doorward.SettingsManage, home, func(tx *Tx) error {
 		if tx.By.Role != doorward.RoleOwner {
 			t.Errorf("the caller is %s in the transaction, want OWNER", tx.By.Role)
@@ -256,8 +256,8 @@ func TestTheCallerInTheTransaction(t *testing.T) {
 	}
 }
 
-// A notice names the event of its action. An action that fails leaves neither. One that
-// changes nothing queues a notice without an event, which is never sent.
+// A notice names the event of its action. An action that fails leaves no notice and no event. One
+// that changes nothing queues a notice without an event, which is never sent.
 func TestNotify(t *testing.T) {
 	h := newFixture(t)
 	notify := func(end func(*Tx) error) error {

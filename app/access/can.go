@@ -8,25 +8,25 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Can says whether the principal may perform the action on the object. It and the variants
+// Can decides whether the principal may perform the action on the object. Can and its variants
 // below make every decision, for gateways, guards, writes and pages. Can doesn't allocate.
 //
-// It trusts the principal as passed in. Do decides again inside the transaction,
-// with the principal read again; only that second decision permits a write.
+// It trusts the principal as passed in. Do reads the principal and decides again inside the
+// transaction; only that second decision permits a write.
 //
-// It knows nothing of a request, so a policy that reads something of it refuses. Where
-// there is a request, ask CanAt.
+// It has no request, so a policy that reads a part of the request refuses. If there is a request,
+// call CanAt.
 func Can(p *doorward.Principal, action doorward.Action, on doorward.Object) Decision {
 	return can(p, action, &on, nil)
 }
 
-// CanAt is Can for a request of the caller, at an instant.
+// CanAt is Can with a request of the caller, at an instant.
 func CanAt(by *doorward.Caller, now time.Time, action doorward.Action, on doorward.Object) Decision {
 	return can(&by.Principal, action, &on, requestOf(by, now))
 }
 
-// CanInTenantAt is CanAt for the caller's own tenant and no object in it. Pages ask it to
-// show or hide a link.
+// CanInTenantAt is CanAt for the caller's own tenant and no object in it. Pages call it to show or
+// hide a link.
 func CanInTenantAt(by *doorward.Caller, now time.Time, action doorward.Action) Decision {
 	return can(&by.Principal, action, &ownTenant, requestOf(by, now))
 }
@@ -39,14 +39,14 @@ func requestOf(by *doorward.Caller, now time.Time) *doorward.Request {
 	return by.RequestAt(now)
 }
 
-// CanCheck decides whether the principal may perform the action in its tenant, when a
-// service asks without a request. A service can ask about permissions only, which is why
-// other actions are ReasonUnknown.
+// CanCheck decides whether the principal may perform the action in its tenant, for a service that
+// asks without a request. A service can ask about permissions only, so the reason for other
+// actions is ReasonUnknown.
 func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
 	return CanCheckAt(p, action, nil)
 }
 
-// CanCheckAt is CanCheck for the request that a service asks about. r may be nil where
+// CanCheckAt is CanCheck with the request that a service asks about. r may be nil if
 // DependsOnRequest is false.
 func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	verb, known := p.Rules.Model().Lookup(action)
@@ -58,13 +58,13 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return d
 }
 
-// CanExplain is CanCheckAt for the explanation of a decision. It takes all actions that roles
+// CanExplain is CanCheckAt for the explanation of a decision. It accepts all actions that roles
 // grant, not only permissions.
 func CanExplain(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	return can(p, action, &ownTenant, r)
 }
 
-// Grants reports whether the principal's role grants the action, whatever else refuses it.
+// Grants reports whether the principal's role grants the action, even if something else refuses it.
 func Grants(p *doorward.Principal, action doorward.Action) bool {
 	verb, known := p.Rules.Model().Lookup(action)
 	g := p.Rules.Grant(p.Role)
@@ -74,8 +74,8 @@ func Grants(p *doorward.Principal, action doorward.Action) bool {
 // RoleDecision is what a role alone says about an action of its tenant, before any policy.
 type RoleDecision struct{ Granted, Exempt bool }
 
-// CanRole says whether a role grants an action, and whether no policy can refuse it to
-// users with the role.
+// CanRole returns whether a role grants an action, and whether policies can't refuse it to users
+// with the role (Exempt).
 func CanRole(rules *doorward.Rules, role doorward.Role, action doorward.Action) RoleDecision {
 	p := doorward.Principal{Kind: doorward.ByUser, Rules: rules, Role: role, TenantStatus: doorward.TenantActive}
 	verb, known := rules.Model().Lookup(action)
@@ -103,7 +103,7 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
 		return canServiceInTenant(p, verb, on)
 	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
-		return canServiceOnTenant(p, action, on)
+		return canServiceAsOperator(p, action, on)
 	case p.Kind == doorward.Operator:
 		return canOperator(p, action)
 	case p.Kind == doorward.System:
@@ -135,9 +135,9 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 	return yes(ReasonRole)
 }
 
-// canByPermit decides where the role does not grant the action. Policies of the operator can
-// permit actions of the platform to members, and to users that the model declares, but never
-// to keys or suspended members.
+// canByPermit decides if the role does not grant the action. Policies of the operator can permit
+// actions of the platform to members, and to users that the model declares, but never to keys or
+// suspended members.
 func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
 	if p.Policy == nil || !verb.Platform || p.Kind != doorward.ByUser || p.Permissions == nil {
 		return refuseMissing(p, verb)
@@ -155,7 +155,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	return Decision{Allowed: true, Reason: ReasonPolicy, permit: permit}
 }
 
-// noRequest stands for a request that is not known.
+// noRequest stands for an unknown request.
 var noRequest = &doorward.Request{}
 
 // underPolicy asks the policies about the action and about the permission that allows it.
@@ -171,8 +171,9 @@ func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	return yes(ReasonRole)
 }
 
-// isExempt reports whether no policy can refuse the action: an OWNER's reading and changing of
-// the policies, restoring a tenant, ending sessions, and what a closing tenant still allows.
+// isExempt reports whether policies can't refuse the action: an OWNER may always read and change
+// the policies. Restoring a tenant, ending sessions, and the actions that a closing tenant still
+// allows are exempt, too.
 func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
 	switch verb.Through {
 	case doorward.PolicyRead, doorward.PolicyManage:
@@ -182,7 +183,7 @@ func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
 		verb.WhileClosing && p.TenantStatus == doorward.TenantClosing
 }
 
-// canActOn compares the principal's role with the one that the action gives, and with the one
+// canActOn compares the principal's role with the role that the action gives, and with the role
 // that the object has.
 func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
 	given := on.Grant
@@ -198,12 +199,12 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 	if on.Held == "" {
 		return d
 	}
-	held := p.Rules.Rank(on.Held)
+	rank := p.Rules.Rank(on.Held)
 	switch verb.Through {
 	case doorward.UserManage: // an OWNER on every rank, others on lower ranks than their own
-		d.Allowed = p.ActsAs == doorward.RoleOwner || p.ActsAs.Outranks(held)
+		d.Allowed = p.ActsAs == doorward.RoleOwner || p.ActsAs.Outranks(rank)
 	case doorward.APIKeyManage, doorward.RoleManage: // not on higher ranks
-		d.Allowed = !held.Outranks(p.ActsAs)
+		d.Allowed = !rank.Outranks(p.ActsAs)
 	}
 	if !d.Allowed {
 		d.Reason, d.own, d.obstacle, d.of = ReasonRank, p.Role, string(on.Held), verb.Through
@@ -211,8 +212,8 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 	return d
 }
 
-// canGive says whether the principal may give a role: one of its rank at most, with
-// nothing that its own role lacks.
+// canGive decides whether the principal may give a role. The role's rank must not be higher than
+// the principal's, and the principal's own role must have all of its permissions.
 func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
 	if given.Rank.Outranks(p.ActsAs) {
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(given.Role), given: true}
@@ -237,8 +238,8 @@ func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward
 	return canMember(p, verb, on, nil) // policies are about users and API keys
 }
 
-// canOnInstallation decides for a service outside of tenants, on what belongs to the
-// installation. A key that is limited to some tenants may do nothing there.
+// canOnInstallation decides for a service on objects of the installation. A key that is limited
+// to some tenants may do nothing there.
 func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	if verb.Through != doorward.WebhookManage || !p.Service.Has(verb.Through) || !p.Service.Covers("") {
 		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
@@ -246,17 +247,17 @@ func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return yes(ReasonService)
 }
 
-// neededByService has the operator's actions that services may do, and the permission that
-// each needs.
+// neededByService maps the operator's actions that services may do to the permissions that they
+// need.
 var neededByService = map[doorward.Action]doorward.Action{
 	doorward.TenantCreate: doorward.ServiceTenantCreate,
 	doorward.TenantFreeze: doorward.ServiceTenantStatus,
 	doorward.TenantThaw:   doorward.ServiceTenantStatus,
 }
 
-// canServiceOnTenant decides for a service about an action of the operator on a tenant. A key
-// that is limited to some tenants can't create one.
-func canServiceOnTenant(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
+// canServiceAsOperator decides for a service on one of the operator's actions on tenants. A key
+// that is limited to some tenants can't create a tenant.
+func canServiceAsOperator(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
 	need := neededByService[action]
 	switch {
 	case need == "":
@@ -269,8 +270,8 @@ func canServiceOnTenant(p *doorward.Principal, action doorward.Action, on *doorw
 	return yes(ReasonService)
 }
 
-// CanServe says whether the principal may use what is open to the operator and to services
-// with the permission; an empty permission means the operator only.
+// CanServe decides whether the principal may use a route for the operator and for services with
+// the permission. An empty permission means that the route is for the operator only.
 func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 	switch {
 	case p.Kind != doorward.ByService || need == "":
@@ -281,7 +282,7 @@ func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 	return yes(ReasonService)
 }
 
-// refuseMissing refuses because the role lacks the permission, or only the API key does.
+// refuseMissing refuses because the role lacks the permission, or because only the API key does.
 func refuseMissing(p *doorward.Principal, verb *doorward.Verb) Decision {
 	d := Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
 	if g := p.Rules.Grant(p.Role); p.Kind == doorward.ByKey && g != nil && g.Permissions.Allow(verb) {
@@ -290,8 +291,8 @@ func refuseMissing(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return d
 }
 
-// isTenantUnusable reports whether the state of the tenant refuses the principal. A frozen
-// tenant has no sessions; its keys stay, and are refused.
+// isTenantUnusable reports whether the status of the tenant refuses the principal. A frozen tenant
+// has no sessions, so only its keys have to be refused.
 func isTenantUnusable(p *doorward.Principal, openWhileClosing bool) bool {
 	if p.Kind != doorward.ByUser {
 		return p.TenantStatus != doorward.TenantActive
@@ -299,7 +300,7 @@ func isTenantUnusable(p *doorward.Principal, openWhileClosing bool) bool {
 	return p.TenantStatus == doorward.TenantClosing && !openWhileClosing
 }
 
-// CanEnterInPerson is CanEnter for what only a person with a session may use.
+// CanEnterInPerson is CanEnter for a route that only a person with a session may use.
 func CanEnterInPerson(p *doorward.Principal, openWhileClosing bool) Decision {
 	if p.Kind == doorward.ByKey || p.Kind == doorward.ByService {
 		return no(ReasonPerson)
@@ -307,7 +308,7 @@ func CanEnterInPerson(p *doorward.Principal, openWhileClosing bool) Decision {
 	return CanEnter(p, openWhileClosing)
 }
 
-// CanEnterByKey is CanEnter for what only an API key may use.
+// CanEnterByKey is CanEnter for a route that only an API key may use.
 func CanEnterByKey(p *doorward.Principal) Decision {
 	d := CanEnter(p, false)
 	if d.Allowed && p.Kind != doorward.ByKey {
@@ -316,7 +317,7 @@ func CanEnterByKey(p *doorward.Principal) Decision {
 	return d
 }
 
-// KeyCause is why an API key is not valid, for the trail; callers don't see it.
+// KeyCause is why an API key is not valid. It is recorded in the trail; callers don't see it.
 type KeyCause string
 
 // The causes.
@@ -329,7 +330,7 @@ const (
 	KeyOwner    KeyCause = "owner" // the owner is not an active member
 )
 
-// KeyRefusal says why a secret of an API key is not valid at now; empty: it is valid.
+// KeyRefusal returns why a secret of an API key is not valid at now; empty if it is valid.
 // secretEndsAt is nil for the key's current secret.
 func KeyRefusal(k *doorward.APIKey, secretEndsAt *time.Time, now time.Time) KeyCause {
 	switch status := k.StatusAt(now); {
@@ -347,8 +348,8 @@ func KeyRefusal(k *doorward.APIKey, secretEndsAt *time.Time, now time.Time) KeyC
 	return ""
 }
 
-// CanEnter says whether the principal may use what is open to members of a tenant.
-// In a closing tenant that is limited to what has openWhileClosing.
+// CanEnter decides whether the principal may use a route for members of a tenant. In a closing
+// tenant only routes with openWhileClosing may be used.
 func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 	switch {
 	case p.Kind == doorward.Anonymous:
@@ -370,8 +371,8 @@ func canOperator(p *doorward.Principal, action doorward.Action) Decision {
 	return yes(ReasonOperator)
 }
 
-// CanOperateWith is CanOperate for a route that operator keys with any of the permissions may
-// use. Without permissions a limited key may not use it.
+// CanOperateWith is CanOperate for a route that a limited operator key may use if it has one of
+// the permissions.
 func CanOperateWith(p *doorward.Principal, permissions ...doorward.Action) Decision {
 	d := CanOperate(p)
 	if !d.Allowed || !p.IsLimited() {
@@ -386,7 +387,7 @@ func CanOperateWith(p *doorward.Principal, permissions ...doorward.Action) Decis
 	return d
 }
 
-// CanOperate says whether the principal may use what is open to the operator.
+// CanOperate decides whether the principal may use a route for the operator.
 func CanOperate(p *doorward.Principal) Decision {
 	switch p.Kind {
 	case doorward.Operator:
@@ -397,8 +398,8 @@ func CanOperate(p *doorward.Principal) Decision {
 	return no(ReasonOperator)
 }
 
-// CanSignIn says whether a session may be opened, or continue, in the membership.
-// In a closing tenant only an OWNER may, to restore it.
+// CanSignIn decides whether the membership allows a session to be opened or to continue. In a
+// closing tenant only an OWNER may sign in, to restore it.
 func CanSignIn(u doorward.User) Decision {
 	switch {
 	case u.Status != doorward.UserActive:

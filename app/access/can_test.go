@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// callers has callers without a tenant; two of them are of no known kind.
+// callers are principals without a tenant; "zero" and "unknown" have no known kind.
 var callers = map[string]doorward.Principal{
 	"anonymous": {Kind: doorward.Anonymous}, "zero": {}, "unknown": {Kind: "robot"},
 	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
@@ -51,21 +51,21 @@ func TestHigherRolesMayMore(t *testing.T) {
 	for _, verb := range doorward.Verbs() {
 		for _, held := range append([]doorward.Role{""}, doorward.Roles...) {
 			for _, given := range append([]doorward.Role{""}, doorward.Roles...) {
-				on, could := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
+				on, lowerCould := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
 				for _, role := range doorward.Roles {
 					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
 					can := Can(&by, verb.Action, on).Allowed
-					if could && !can {
+					if lowerCould && !can {
 						t.Errorf("%s may not %s to %v, but a lower role may", role, verb.Action, on)
 					}
-					could = can
+					lowerCould = can
 				}
 			}
 		}
 	}
 }
 
-// An object of another tenant is answered exactly like one that doesn't exist.
+// The answer for an object of another tenant is the same as for one that doesn't exist.
 func TestOtherTenantsAreNotThere(t *testing.T) {
 	for _, role := range doorward.Roles {
 		by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
@@ -155,7 +155,7 @@ func TestCanAllocatesNothing(t *testing.T) {
 	}
 }
 
-// canInTenant decides as CanInTenantAt does where no policy could read the request.
+// canInTenant decides as CanInTenantAt does where no policy lowerCould read the request.
 func canInTenant(p *doorward.Principal, action doorward.Action) Decision {
 	return can(p, action, &ownTenant, nil)
 }

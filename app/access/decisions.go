@@ -17,22 +17,22 @@ const (
 	observedBatch = 200    // counts written in one transaction
 )
 
-// Decisions records decisions without delaying the answer: it counts what policies in
-// mode observe would have refused, and keeps refusals and a sample of the permits. Callers
-// never wait for the database. Run calls Flush every second: a process that is killed loses
-// what was not yet flushed, normally the last second.
+// Decisions records decisions without delaying the answer. It counts what policies in mode
+// observe would have refused, and keeps refusals and a sample of the permits. Callers never wait
+// for the database: Run calls Flush every second. So a process that is killed normally loses the
+// last second.
 type Decisions struct {
 	writer *Writer
 	now    doorward.Clock
 
 	mu       sync.Mutex
-	observed map[store.ObservedPolicy]int64 // not yet written
+	observed map[store.ObservedPolicy]int64 // counts that are not yet written
 
 	flushing chan struct{} // holds a value during a flush
 
-	keeper keeper
+	queue decisionQueue
 
-	refused, wouldRefuse, keptTotal, dropped atomic.Uint64
+	refused, wouldRefuse, kept, dropped atomic.Uint64
 }
 
 func newDecisions(w *Writer) *Decisions {
@@ -42,48 +42,48 @@ func newDecisions(w *Writer) *Decisions {
 // Decisions returns the recorder of this node's decisions.
 func (w *Writer) Decisions() *Decisions { return w.decisions }
 
-// Refused counts the decisions that policies of tenants have refused.
+// Refused returns how many decisions policies have refused.
 func (d *Decisions) Refused() uint64 { return d.refused.Load() }
 
-// WouldRefuse counts the decisions that policies in mode observe would have refused.
+// WouldRefuse returns how many decisions policies in mode observe would have refused.
 func (d *Decisions) WouldRefuse() uint64 { return d.wouldRefuse.Load() }
 
-// Kept counts the decisions that were written, to be replayed.
-func (d *Decisions) Kept() uint64 { return d.keptTotal.Load() }
+// Kept returns how many decisions were written for replays.
+func (d *Decisions) Kept() uint64 { return d.kept.Load() }
 
-// Dropped counts what was not recorded: too much was waiting to be written, the decision was
-// too large, or the database refused a value in it.
+// Dropped returns how many decisions were not recorded because too many were waiting to be
+// written, they were too large, or the database refused a value in them.
 func (d *Decisions) Dropped() uint64 { return d.dropped.Load() }
 
-// Due is what there is to record of a decision.
+// Due says what has to be recorded of a decision.
 type Due struct{ count, observe, keep bool }
 
 // Any reports whether Record has to be called.
 func (d Due) Any() bool { return d.count || d.observe || d.keep }
 
-// Due returns what there is to record of a decision: mostly nothing. It doesn't allocate, and
-// spares the caller parsing the request, which costs more.
+// Due returns what has to be recorded of a decision, which is mostly nothing. It doesn't allocate.
+// Callers parse the request, which costs more, only if something is due.
 func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
-	due := Due{keep: d.keeper.wants(p, decision) && !d.keeper.isFull(d.now())}
+	due := Due{keep: d.queue.shouldKeep(p, decision) && !d.queue.isFull(d.now())}
 	if p.Policy != nil {
-		due.count, due.observe = decision.policy != nil, p.Policy.Observes() && isPoliced(decision)
+		due.count, due.observe = decision.policy != nil, p.Policy.Observes() && concernsPolicy(decision)
 	}
 	return due
 }
 
-// isPoliced reports whether a policy could refuse what the role allows, or has refused it. What
-// a policy of the operator permits is not counted.
-func isPoliced(d Decision) bool {
+// concernsPolicy reports whether the role allows the action, so that a policy could refuse it, or
+// a policy has refused it. It is false for an action that only a policy of the operator permits.
+func concernsPolicy(d Decision) bool {
 	return d.Allowed && d.Reason == ReasonRole || d.policy != nil
 }
 
-// Record records a decision on what the request asks for.
+// Record records a decision on an action, with its request.
 func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
 	d.record(due, p, action, "", r, decision)
 }
 
-// record is Record for a request whose policies were evaluated before, for the action
-// evaluated (empty: for none). What they would have refused then isn't counted again.
+// record is Record for a request for which policies were evaluated before, for another action
+// (evaluated; empty if for none). It doesn't count again what they would have refused then.
 func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request, decision Decision) {
 	if due.count {
 		d.refused.Add(1)
@@ -97,11 +97,11 @@ func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doo
 }
 
 func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
-	one := kept{at: d.now(), principal: *p, action: action, decision: decision}
+	one := queuedDecision{at: d.now(), principal: *p, action: action, decision: decision}
 	if r != nil {
 		one.request = *r
 	}
-	if !one.fits() || !d.keeper.keep(one) {
+	if !one.fits() || !d.queue.add(one) {
 		d.dropped.Add(1)
 	}
 }
@@ -116,43 +116,44 @@ func (d *Decisions) observe(p *doorward.Principal, action, evaluated doorward.Ac
 	if r == nil {
 		r = &doorward.Request{}
 	}
-	var would *doorward.PolicyRefusal
+	var refusal *doorward.PolicyRefusal
 	if verb.Through != evaluated {
-		would = p.Policy.Observed(verb.Through, r)
+		refusal = p.Policy.Observed(verb.Through, r)
 	}
-	if would == nil && verb.Action != verb.Through {
-		would = p.Policy.Observed(verb.Action, r)
+	if refusal == nil && verb.Action != verb.Through {
+		refusal = p.Policy.Observed(verb.Action, r)
 	}
-	if would != nil {
+	if refusal != nil {
 		d.wouldRefuse.Add(1)
-		d.add(store.ObservedPolicy{TenantID: p.TenantID, Version: would.Version, PolicyID: would.PolicyID}, 1)
+		d.add(store.ObservedPolicy{TenantID: p.TenantID, Version: refusal.Version, PolicyID: refusal.PolicyID}, 1)
 	}
 }
 
-func (d *Decisions) add(of store.ObservedPolicy, n int64) {
+// add adds n to the count of a policy.
+func (d *Decisions) add(policy store.ObservedPolicy, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.observed[of]; !known && len(d.observed) >= maxObserved {
+	if _, known := d.observed[policy]; !known && len(d.observed) >= maxObserved {
 		d.dropped.Add(uint64(n))
 		return
 	}
-	d.observed[of] += n
+	d.observed[policy] += n
 }
 
 const (
-	flushDecisionsEvery = time.Second
-	flushDecisionsEnd   = 5 * time.Second // bounds the last flush, at shutdown
+	flushInterval    = time.Second
+	lastFlushTimeout = 5 * time.Second // bounds the last flush, at shutdown
 )
 
-// Run calls Flush every second until ctx ends, then once more. What can't be written is tried
-// again a second later; after the last flush it is lost.
+// Run calls Flush every second until ctx ends, then once more. Decisions that can't be written
+// are tried again a second later; after the last flush they are lost.
 func (d *Decisions) Run(ctx context.Context) {
-	tick := time.NewTicker(flushDecisionsEvery)
+	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushDecisionsEnd)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
 			defer cancel()
 			_ = d.Flush(last)
 			return
@@ -163,8 +164,8 @@ func (d *Decisions) Run(ctx context.Context) {
 }
 
 // Flush writes what is in memory. When it returns nil, everything recorded before the call is
-// in the database, except what Dropped counts. Errors: unavailable; what could not be written
-// is kept as far as there is space.
+// in the database, except what Dropped counts. Errors: unavailable; then what could not be
+// written stays in memory, as far as there is space.
 func (d *Decisions) Flush(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -172,7 +173,7 @@ func (d *Decisions) Flush(ctx context.Context) error {
 	case d.flushing <- struct{}{}:
 	}
 	defer func() { <-d.flushing }()
-	return errors.Join(d.flushObserved(ctx), d.flushKept(ctx))
+	return errors.Join(d.flushObserved(ctx), d.flushQueue(ctx))
 }
 
 func (d *Decisions) flushObserved(ctx context.Context) error {
@@ -192,8 +193,8 @@ func (d *Decisions) takeObserved() []store.ObservedCount {
 		return nil
 	}
 	counts := make([]store.ObservedCount, 0, len(d.observed))
-	for of, n := range d.observed {
-		counts = append(counts, store.ObservedCount{ObservedPolicy: of, Refused: n})
+	for policy, n := range d.observed {
+		counts = append(counts, store.ObservedCount{ObservedPolicy: policy, Refused: n})
 	}
 	d.observed = map[store.ObservedPolicy]int64{} // a Go map never shrinks
 	store.SortObserved(counts)

@@ -8,16 +8,16 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// reserve is the end of a request's time, in which EachAlone begins nothing more.
+// reserve is the end of the time for a request, in which RunSeparately begins no further call.
 const reserve = 700 * time.Millisecond
 
-var errNoTimeLeft = errors.New("access: no time is left for this one")
+var errNoTimeLeft = errors.New("access: no time is left for this id")
 
-// EachAlone runs do for each id, one after the other: each is decided, written and recorded
-// by itself. It returns their errors. When the request's time is nearly over, the rest get
-// unavailable. An error that concerns all of them, such as a missing proof, is returned as
-// err, as long as none has succeeded.
-func EachAlone(ctx context.Context, ids []string, do func(i int, id string) error) (errs []error, err error) {
+// RunSeparately calls do for one id after the other, so that each has its own decision,
+// transaction and event. It returns the errors of the calls. When the time for the request is
+// nearly over, the remaining ids get unavailable. If an error concerns all ids, such as a missing
+// proof, and no call has succeeded, RunSeparately stops and returns it as err.
+func RunSeparately(ctx context.Context, ids []string, do func(i int, id string) error) (errs []error, err error) {
 	errs = make([]error, len(ids))
 	hasSuccess := false
 	for i, id := range ids {

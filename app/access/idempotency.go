@@ -10,14 +10,14 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A call with an Idempotency-Key has a mark in the database from BeginCall on. The
-// feature keeps its answer by Tx.KeepAnswer, in the transaction that makes something, and
-// only while the attempt has the mark. So of all attempts, on all nodes and through
-// crashes, one commits, and with it the answer that the others get.
+// BeginCall marks a call with an Idempotency-Key in the database. The feature stores the answer
+// with Tx.KeepAnswer in the transaction that makes the object. That fails unless the attempt still
+// has the mark. So only one attempt commits, on all nodes and after crashes, and the others get
+// its answer.
 
-// BeginCall marks the call as under way. If an earlier attempt has succeeded, it returns
-// that attempt's sealed answer instead, after every node has applied the revocations that
-// it caused. Errors: idempotency_key_reused when the body was another one,
+// BeginCall marks the call as being in progress. If an earlier attempt has succeeded, it returns
+// the sealed answer of that attempt instead, once every node has applied the revocations that the
+// attempt caused. Errors: idempotency_key_reused if that attempt had another body,
 // idempotency_in_progress, unavailable.
 func (w *Writer) BeginCall(ctx context.Context, call *doorward.IdempotentCall) (answer []byte, err error) {
 	if err := w.db.Clock().Err(); err != nil {
@@ -60,9 +60,9 @@ func inProgress() error {
 // unmarkWithin bounds the work after a failed attempt.
 const unmarkWithin = 250 * time.Millisecond
 
-// AbandonCall lets the next attempt begin at once, after this one has failed. It does
-// nothing if the attempt's answer is kept: the transaction may be committed although the
-// caller got an error. If the write fails, the mark expires by itself.
+// AbandonCall removes the mark of a failed attempt, so that the next one can begin at once. It
+// does nothing if the answer of the attempt is stored: the transaction may be committed although
+// the caller got an error. If the write fails, the mark expires by itself.
 func (w *Writer) AbandonCall(ctx context.Context, call *doorward.IdempotentCall) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return // no time is left before the answer
@@ -72,16 +72,16 @@ func (w *Writer) AbandonCall(ctx context.Context, call *doorward.IdempotentCall)
 	_ = w.Upkeep(ctx, func(tx *store.Tx) error { return tx.UnmarkCall(ctx, *call) })
 }
 
-// KeepAnswer keeps the answer to the caller's request, if it has an Idempotency-Key, in this
-// transaction. The feature calls it once, last, with what it will return. Errors:
-// idempotency_in_progress if the attempt has lost its mark, after which nothing may
-// be committed.
+// KeepAnswer stores the answer in this transaction if the caller's request has an
+// Idempotency-Key. The feature calls it once, at the end, with the value that it will return.
+// Errors: idempotency_in_progress if the attempt has lost its mark; then the transaction must be
+// rolled back.
 func (tx *Tx) KeepAnswer(ctx context.Context, result any) error {
 	return keepAnswer(ctx, tx.Tx, tx.By, result)
 }
 
-// KeepAnswerAlone is Tx.KeepAnswer in a transaction of its own. It is for a call that succeeds
-// and changes nothing, such as several invitations of which each is refused.
+// KeepAnswerAlone is Tx.KeepAnswer in a transaction of its own, for a call that succeeds and
+// changes nothing, such as one with several invitations that are all refused.
 func (w *Writer) KeepAnswerAlone(ctx context.Context, by doorward.Caller, result any) error {
 	if by.Idempotent == nil {
 		return nil
@@ -97,8 +97,8 @@ func keepAnswer(ctx context.Context, tx *store.Tx, by doorward.Caller, result an
 	if err != nil {
 		return err
 	}
-	kept, err := tx.KeepAnswer(ctx, *by.Idempotent, answer)
-	if err == nil && !kept {
+	stored, err := tx.KeepAnswer(ctx, *by.Idempotent, answer)
+	if err == nil && !stored {
 		err = inProgress()
 	}
 	return err

@@ -16,19 +16,19 @@ import (
 
 // Limits of a node's memory and of the table.
 const (
-	inboxKeys     = 10_000  // in memory; each further refusal is written at once
-	inboxSubjects = 30      // of one source in a minute; further ones are counted together
-	inboxRows     = 100_000 // in the database; beyond it refusals are only counted
+	inboxKeys     = 10_000  // kinds of refusals in memory; each further refusal is written at once
+	inboxSubjects = 30      // subjects of one source in a minute; further ones are counted together
+	inboxRows     = 100_000 // rows in the database; beyond them refusals are only counted
 	inboxBatch    = 200     // rows written in one transaction
 )
 
 // inboxOthers is the subject for a source's refusals beyond inboxSubjects.
 const inboxOthers = "others"
 
-// Inbox takes refusals, so that none waits for the lock on an event chain or makes
-// others wait for it. The first of its kind in a minute is in the database before
-// the caller is answered. Repetitions in that minute are counted in memory and
-// written by Flush: a process that is killed loses their number.
+// Inbox takes refusals, so that a refusal neither waits for the lock on an event chain nor makes
+// other requests wait. The first refusal of a kind in a minute is written to the database before
+// the answer. Repetitions in that minute are counted in memory and written by Flush. A process
+// that is killed loses their number.
 type Inbox struct {
 	db    *store.DB
 	write func(context.Context, doorward.Action, func(*store.Tx) error) error
@@ -37,9 +37,9 @@ type Inbox struct {
 	minute   time.Time
 	counted  map[inboxKey]*store.InboxRow // Hits counts what is not yet written
 	subjects map[string]int               // the number of keys in counted, by source
-	late     []store.InboxRow             // to be written; no longer in counted
+	late     []store.InboxRow             // rows of earlier minutes, to be written
 
-	rows    atomic.Int64 // in the database: the last count plus what was added since
+	rows    atomic.Int64 // number of rows in the database: the last count, and the rows added since
 	dropped atomic.Uint64
 }
 
@@ -64,14 +64,14 @@ func newInbox(w *Writer) *Inbox {
 // IsFull reports whether the inbox takes no more rows.
 func (i *Inbox) IsFull() bool { return i.rows.Load() >= inboxRows }
 
-// Dropped counts the refusals not recorded since the start because the inbox was
+// Dropped returns how many refusals were not recorded since the start because the inbox was
 // full, or the database refused a value in them.
 func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 
-// CountFiled counts a row that a feature wrote by itself, with store.Tx.FileInbox.
+// CountFiled counts a row that a feature wrote itself, with store.Tx.FileInbox.
 func (i *Inbox) CountFiled() { i.rows.Add(1) }
 
-// Count reads how full the inbox is. Errors: unavailable.
+// Count reads how many rows the inbox has. Errors: unavailable.
 func (i *Inbox) Count(ctx context.Context) error {
 	n, err := i.db.Read().CountInbox(ctx, inboxRows)
 	if err == nil {
@@ -80,18 +80,17 @@ func (i *Inbox) Count(ctx context.Context) error {
 	return err
 }
 
-// Record writes a refusal in a transaction. It is nil if nothing has to be
+// Record is a function that writes a refusal in a transaction. It is nil if nothing has to be
 // written.
 type Record func(context.Context, *store.Tx) error
 
-// add counts the refusal and lets write store it, in a transaction that may do
-// other things as well. It fills in the row's minute and hits. On an error of
-// write the row counts as not written.
+// add counts the refusal, and calls write to store it in a transaction that may also write other
+// rows. It sets the minute and hits of the row. If write fails, the row counts as not written.
 func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	row.Minute, row.Hits = row.Event.At.Truncate(store.InboxMinute), 1
-	row, again := i.remember(row)
+	row, isRepetition := i.remember(row)
 	switch {
-	case again:
+	case isRepetition:
 		return write(nil)
 	case i.IsFull():
 		i.dropped.Add(1)
@@ -114,9 +113,9 @@ func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	return err
 }
 
-// fileFirst writes the row and reports true. If another node has already recorded the same
-// refusal, it reports false, and the caller counts a repetition in memory: counting it in the
-// row would wait for the worker that has claimed the row, and so for the event chain.
+// fileFirst writes the row and reports true. If another node has already written a row for the same
+// refusal, it reports false, and the caller counts a repetition in memory: an update of that row
+// would wait for the worker that has locked it, and so for the event chain.
 func (i *Inbox) fileFirst(ctx context.Context, tx *store.Tx, row store.InboxRow) (bool, error) {
 	if i.remembers(row) {
 		if filed, err := tx.HasInbox(ctx, row); filed || err != nil {
@@ -141,17 +140,17 @@ func (i *Inbox) countRepetition(row store.InboxRow) {
 		known.Hits++
 		return
 	}
-	i.late = append(i.late, row) // its minute ended during the write
+	i.late = append(i.late, row) // the minute ended during the write
 }
 
-// remember counts the row in memory and reports whether it repeats an earlier one.
-// It returns the row to be written.
+// remember counts the row in memory, and reports whether it repeats an earlier one. It returns the
+// row to write: the one for further subjects if the source has too many.
 func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.startMinute(row.Minute)
 	if i.counted[keyOf(row)] == nil && i.subjects[row.Source] >= inboxSubjects {
-		row = others(row)
+		row = otherSubjects(row)
 	}
 	if known := i.counted[keyOf(row)]; known != nil {
 		known.Hits++
@@ -166,15 +165,15 @@ func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 	return row, false
 }
 
-// others returns the row that counts a source's refusals beyond inboxSubjects.
-func others(row store.InboxRow) store.InboxRow {
+// otherSubjects returns the row that counts a source's refusals beyond inboxSubjects.
+func otherSubjects(row store.InboxRow) store.InboxRow {
 	row.Subject, row.Email = inboxOthers, ""
 	row.Event.Target.ID = ""
 	row.Event.Changes = row.Event.Changes[:1:1] // the reason
 	return row
 }
 
-// startMinute begins a new minute: earlier counts are written by the next Flush.
+// startMinute begins a new minute. The next Flush writes the counts of earlier ones.
 func (i *Inbox) startMinute(minute time.Time) {
 	if minute.Equal(i.minute) {
 		return
@@ -189,8 +188,8 @@ func (i *Inbox) startMinute(minute time.Time) {
 	clear(i.subjects)
 }
 
-// forget drops the row from memory after a failed write, so that the next refusal
-// like it is written.
+// forget removes the row from memory after a failed write, so that the next refusal of the same
+// kind is written.
 func (i *Inbox) forget(row store.InboxRow) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -214,7 +213,7 @@ func (i *Inbox) Flush(ctx context.Context) error {
 	return err
 }
 
-// take removes the rows to be written from memory, in the order in which rows are
+// take removes the rows to write from memory and returns them, in the order in which rows are
 // locked.
 func (i *Inbox) take() []store.InboxRow {
 	i.mu.Lock()
@@ -227,15 +226,15 @@ func (i *Inbox) take() []store.InboxRow {
 			r.Hits = 0
 		}
 	}
-	for n := range rows { // a new id each: the event of the first row may already be in the trail
+	for n := range rows { // a new id for each row, since the event of the first one may already be in the trail
 		rows[n].Event.ID = doorward.NewID(doorward.PrefixEvent)
 	}
 	SortInbox(rows)
 	return rows
 }
 
-// SortInbox puts rows into the order in which they are written, so that no two
-// transactions wait for each other.
+// SortInbox sorts rows in the order in which they are written, so that transactions can't
+// deadlock.
 func SortInbox(rows []store.InboxRow) {
 	slices.SortFunc(rows, func(a, b store.InboxRow) int {
 		return cmp.Or(
@@ -265,7 +264,8 @@ func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
 	return err
 }
 
-// giveBack keeps rows that could not be written, up to inboxKeys, and drops the others.
+// giveBack puts rows that could not be written back into memory, up to inboxKeys, and drops the
+// others.
 func (i *Inbox) giveBack(rows []store.InboxRow) {
 	i.mu.Lock()
 	free := min(max(0, inboxKeys-len(i.late)), len(rows))
@@ -283,13 +283,13 @@ func (i *Inbox) drop(rows []store.InboxRow) {
 // Inbox returns the inbox of refusals.
 func (w *Writer) Inbox() *Inbox { return w.inbox }
 
-// record puts the refusal into the inbox. If that fails, so does the request: a
-// refusal must not go unrecorded.
+// record puts the refusal into the inbox. If that fails, the request fails: each refusal must be
+// recorded.
 func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	return w.fileRefusal(by, refusal(by, action, on, reason), reason, w.inOwnTransaction(ctx, action))
 }
 
-// inOwnTransaction writes a refusal in a transaction of its own.
+// inOwnTransaction returns a function that writes a refusal in a transaction of its own.
 func (w *Writer) inOwnTransaction(ctx context.Context, action doorward.Action) func(Record) error {
 	return func(record Record) error {
 		if record == nil {
@@ -308,17 +308,16 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
-// RefuseWith is Refuse in a transaction that write opens. write may do other writes in it, so
-// that a refused caller waits for one commit less. If write fails, nothing is recorded and its
-// error is returned.
+// RefuseWith is Refuse in a transaction that write opens. write may also write other rows in it, so
+// that a refused caller waits for one commit only. If write fails, nothing is recorded, and
+// RefuseWith returns the error.
 func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
 	return w.fileRefusal(by, refusal(by, action, on, reason), reason, write)
 }
 
-// RefuseAccount is Refuse for a request that must not reveal whether the address
-// has an account: the worker looks the canonical address up later, so the request
-// does the same work for every address. counter, unless empty, groups refusals of
-// several callers; else they are grouped by caller.
+// RefuseAccount is Refuse for a request that must not reveal whether the address has an account.
+// The worker looks the canonical address up later, so the request does the same work for every
+// address. Refusals are grouped by counter; by caller if counter is empty.
 func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action doorward.Action, email, counter string, reason *doorward.Error) error {
 	row := addressRefusal(by, action, email, reason)
 	if counter != "" {
@@ -327,7 +326,7 @@ func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action d
 	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, action))
 }
 
-// RefuseAccountWith is RefuseAccount without counter, with the write of
+// RefuseAccountWith is RefuseAccount without a counter, in a transaction that write opens, as in
 // RefuseWith.
 func (w *Writer) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
 	return w.fileRefusal(by, addressRefusal(by, action, email, reason), reason, write)
@@ -355,8 +354,8 @@ func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doo
 	return reason
 }
 
-// maxRole is how many bytes of a role are recorded: a caller may ask for any text, and a key of
-// PostgreSQL's indexes has 2,704 bytes at most. Names of roles have 32.
+// maxRole is how many bytes of a role are recorded. A caller may ask for any text, and a key of an
+// index of PostgreSQL has 2,704 bytes at most. Names of existing roles have up to 32.
 const maxRole = 64
 
 func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
@@ -376,8 +375,8 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }
 
-// SourceOf is the key under which refusals are counted: the client's network of an
-// anonymous caller, else the caller's id, or the kind of one without an id.
+// SourceOf returns the key under which the refusals of a caller are counted: for an anonymous
+// caller the client network, else the caller's id, or the kind if there is no id.
 func SourceOf(by doorward.Caller) string {
 	if by.Kind == doorward.Anonymous {
 		return doorward.Network(by.IP)
@@ -385,5 +384,5 @@ func SourceOf(by doorward.Caller) string {
 	return cmp.Or(by.ID, string(by.Kind))
 }
 
-// ErrInboxFull says that nothing can be recorded now.
+// ErrInboxFull is the error if refusals can't be recorded at present.
 var ErrInboxFull = errors.New("access: the inbox is full: too many unrecorded refusals")

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	keptPerSecond = 100  // decisions of one node
-	keptWaiting   = 300  // in memory; beyond it they are dropped
-	keptOneIn     = 1024 // permits
-	keptBatch     = 100  // written in one transaction
+	maxKeptPerSecond = 100  // decisions of one node
+	maxQueued        = 300  // decisions in memory; further ones are dropped
+	permitsPerSample = 1024 // one of this many permits is kept
+	decisionBatch    = 100  // decisions written in one transaction
 )
 
-// keeper holds the decisions of the last second until they are written.
-type keeper struct {
-	full atomic.Int64 // the second, in Unix time, that takes no more
+// decisionQueue has the decisions that wait to be written.
+type decisionQueue struct {
+	full atomic.Int64 // the second, in Unix time, that takes no more decisions
 
-	mu     sync.Mutex
-	second int64
-	taken  int // in this second
-	life   time.Duration
-	kept   []kept
+	mu      sync.Mutex
+	second  int64
+	taken   int           // decisions in this second
+	life    time.Duration // for which decisions are kept in the database; 0: none are
+	waiting []queuedDecision
 }
 
-// kept is a decision as it was made. It is encoded when it is written.
-type kept struct {
+// queuedDecision is a decision that waits to be written. It is encoded only then.
+type queuedDecision struct {
 	at        time.Time
 	principal doorward.Principal
 	action    doorward.Action
@@ -38,21 +38,21 @@ type kept struct {
 	decision  Decision
 }
 
-// KeepFor sets how long decisions are kept; 0: none are. It must be called before the
-// first decision.
+// KeepFor sets how long decisions are kept in the database; 0: none are. It must be called before
+// the first decision.
 func (d *Decisions) KeepFor(life time.Duration) {
-	d.keeper.life = life
-	d.keeper.kept = make([]kept, 0, keptWaiting)
+	d.queue.life = life
+	d.queue.waiting = make([]queuedDecision, 0, maxQueued)
 }
 
-// wants reports whether to keep the decision: a refusal that a role or a policy could change,
-// or one of keptOneIn permits.
-func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
-	if k.life == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
+// shouldKeep reports whether to keep the decision. It keeps refusals that another role or policy
+// could change, and one of permitsPerSample permits.
+func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
+	if q.life == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
 		return false
 	}
 	if d.Allowed {
-		return (d.Reason == ReasonRole || d.Reason == ReasonPolicy) && rand.Uint32()%keptOneIn == 0
+		return (d.Reason == ReasonRole || d.Reason == ReasonPolicy) && rand.Uint32()%permitsPerSample == 0
 	}
 	switch d.Reason {
 	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
@@ -61,60 +61,61 @@ func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	return false // no role or policy could change it, as for an object of another tenant
 }
 
-// isFull reports whether a decision of this second was turned away because keptPerSecond were
-// taken.
-func (k *keeper) isFull(now time.Time) bool { return k.full.Load() == now.Unix() }
+// isFull reports whether maxKeptPerSecond decisions of this second were taken and a further one
+// was turned away.
+func (q *decisionQueue) isFull(now time.Time) bool { return q.full.Load() == now.Unix() }
 
-// keep adds the decision, unless keptPerSecond of its second were taken. It reports false if
-// too many wait, so that the decision is dropped. It doesn't allocate.
-func (k *keeper) keep(one kept) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if second := one.at.Unix(); second != k.second {
-		k.second, k.taken = second, 0
+// add adds the decision, unless maxKeptPerSecond of its second were taken. It reports false if
+// the queue is full, so that the decision is dropped. It doesn't allocate.
+func (q *decisionQueue) add(one queuedDecision) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if second := one.at.Unix(); second != q.second {
+		q.second, q.taken = second, 0
 	}
-	if k.taken == keptPerSecond {
-		k.full.Store(k.second)
-		return true // not dropped: no more of this second are to be kept
+	if q.taken == maxKeptPerSecond {
+		q.full.Store(q.second)
+		return true // not dropped: no more decisions of this second should be kept
 	}
-	k.taken++
-	if len(k.kept) == keptWaiting {
+	q.taken++
+	if len(q.waiting) == maxQueued {
 		return false
 	}
-	k.kept = append(k.kept, one)
+	q.waiting = append(q.waiting, one)
 	return true
 }
 
-func (k *keeper) take() []kept {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.kept) == 0 {
+func (q *decisionQueue) take() []queuedDecision {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
 		return nil
 	}
-	all := k.kept
-	k.kept = make([]kept, 0, keptWaiting)
+	all := q.waiting
+	q.waiting = make([]queuedDecision, 0, maxQueued)
 	return all
 }
 
-// giveBack keeps what could not be written, as far as there is space, and returns how many
-// it dropped.
-func (k *keeper) giveBack(all []kept) (dropped int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	space := min(len(all), keptWaiting-len(k.kept))
-	k.kept = append(k.kept, all[:space]...)
+// giveBack puts decisions that could not be written back into the queue, as far as there is space,
+// and returns how many it dropped.
+func (q *decisionQueue) giveBack(all []queuedDecision) (dropped int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	space := min(len(all), maxQueued-len(q.waiting))
+	q.waiting = append(q.waiting, all[:space]...)
 	return len(all) - space
 }
 
-func (d *Decisions) flushKept(ctx context.Context) error {
-	rest, err := writeRows(d.keeper.take(), keptBatch, func(all []kept) error { return d.writeKept(ctx, all) },
-		func(kept) { d.dropped.Add(1) })
-	d.dropped.Add(uint64(d.keeper.giveBack(rest)))
+// flushQueue writes the decisions in the queue.
+func (d *Decisions) flushQueue(ctx context.Context) error {
+	rest, err := writeRows(d.queue.take(), decisionBatch, func(all []queuedDecision) error { return d.writeDecisions(ctx, all) },
+		func(queuedDecision) { d.dropped.Add(1) })
+	d.dropped.Add(uint64(d.queue.giveBack(rest)))
 	return err
 }
 
-// writeKept writes decisions in one transaction, without those that are too large.
-func (d *Decisions) writeKept(ctx context.Context, all []kept) error {
+// writeDecisions writes decisions in one transaction, without those that are too large.
+func (d *Decisions) writeDecisions(ctx context.Context, all []queuedDecision) error {
 	tooLarge := 0
 	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		tooLarge = 0
@@ -131,12 +132,12 @@ func (d *Decisions) writeKept(ctx context.Context, all []kept) error {
 	})
 	if err == nil {
 		d.dropped.Add(uint64(tooLarge))
-		d.keptTotal.Add(uint64(len(all) - tooLarge))
+		d.kept.Add(uint64(len(all) - tooLarge))
 	}
 	return err
 }
 
-func (k *kept) row() store.KeptDecision {
+func (k *queuedDecision) row() store.KeptDecision {
 	row := store.KeptDecision{
 		ID: doorward.NewID(doorward.PrefixDecision), TenantID: k.principal.TenantID, At: k.at,
 		Kind: k.principal.Kind, ActorID: k.principal.ID, Email: k.principal.Email, OwnerID: k.principal.OwnerID,
@@ -149,15 +150,15 @@ func (k *kept) row() store.KeptDecision {
 	return row
 }
 
-// grants reports whether role, rank and key allow the action, whatever policies say.
-func (k *kept) grants() bool {
+// grants reports whether role, rank and key allow the action, regardless of policies.
+func (k *queuedDecision) grants() bool {
 	verb, known := k.principal.Rules.Model().Lookup(k.action)
 	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
 
-// fits reports whether the decision is small enough to wait in memory. Only a resource or
-// properties sent by a service can make it too large, so others aren't encoded.
-func (k *kept) fits() bool {
+// fits reports whether the decision is small enough to be kept. Only a resource or properties from
+// a service can make it too large, so it encodes only a decision with one of these.
+func (k *queuedDecision) fits() bool {
 	if k.request.Resource == nil && k.request.Properties == nil {
 		return true
 	}
@@ -165,16 +166,16 @@ func (k *kept) fits() bool {
 	return row.Fits()
 }
 
-// Sweep deletes decisions older than KeepFor allows, and those from the future, made while
-// the clock was ahead.
+// Sweep deletes decisions that are older than KeepFor allows, and those with a time in the future,
+// which were made while the clock was ahead.
 func (d *Decisions) Sweep(ctx context.Context) error {
 	return d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return tx.DropDecisions(ctx, tx.Now.Add(-d.keeper.life), limit)
+		return tx.DropDecisions(ctx, tx.Now.Add(-d.queue.life), limit)
 	})
 }
 
-// Replay decides a kept decision again under the given rules and policy (nil: no policy). With
-// the original rules and policy it gives the same Allowed, but perhaps another Reason.
+// Replay makes a kept decision again under the given rules and policy (nil: no policy). With the
+// original rules and policy, Allowed is the same, but Reason may differ.
 func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,

@@ -49,14 +49,14 @@ func (h *fixture) keptIDs() (ids []string) {
 func TestKeptDecisionsAreBounded(t *testing.T) {
 	h, now := newKeepingFixture(t)
 	h.record(1000, no(ReasonRole))
-	if n := len(h.keptIDs()); n != keptPerSecond {
-		t.Errorf("%d decisions of one second are kept, want %d", n, keptPerSecond)
+	if n := len(h.keptIDs()); n != maxKeptPerSecond {
+		t.Errorf("%d decisions of one second are kept, want %d", n, maxKeptPerSecond)
 	}
 	for range 5 {
 		*now = now.Add(time.Second)
 		h.record(1000, no(ReasonRole))
 	}
-	if n, dropped := len(h.keptIDs()), h.decisions.Dropped(); n != keptPerSecond+keptWaiting || dropped != 200 {
+	if n, dropped := len(h.keptIDs()), h.decisions.Dropped(); n != maxKeptPerSecond+maxQueued || dropped != 200 {
 		t.Errorf("%d decisions are kept, and %d were dropped", n, dropped)
 	}
 }
@@ -94,7 +94,7 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 		d := no(ReasonRole)
 		h.decisions.Record(h.decisions.Due(&h.owner.Principal, d), &h.owner.Principal, doorward.UserRead, r, d)
 	}
-	if waiting := len(h.decisions.keeper.kept); waiting != 1 || h.decisions.Dropped() != 1 {
+	if waiting := len(h.decisions.queue.waiting); waiting != 1 || h.decisions.Dropped() != 1 {
 		t.Errorf("%d wait, and %d were dropped", waiting, h.decisions.Dropped())
 	}
 }
@@ -104,8 +104,8 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 func TestKeptDecisionsAreRetriedAndSwept(t *testing.T) {
 	h, _ := newKeepingFixture(t)
 	h.record(3, no(ReasonRole))
-	all := h.decisions.keeper.take()
-	if dropped := h.decisions.keeper.giveBack(all); dropped != 0 {
+	all := h.decisions.queue.take()
+	if dropped := h.decisions.queue.giveBack(all); dropped != 0 {
 		t.Errorf("%d were dropped", dropped)
 	}
 	kept := h.keptIDs()

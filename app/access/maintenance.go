@@ -13,20 +13,20 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// pauses caches whether the operator has paused writes. The lease keeps it current: once the
-// command that pauses returns, every node refuses writes, except those that are exempt.
-type pauses struct {
+// pauseCache caches whether the operator has paused changes. The lease keeps it current: once the
+// command that pauses returns, every node refuses changes, except those that are exempt.
+type pauseCache struct {
 	db    *store.DB
 	lease *lease.Lease
 
 	mu         sync.Mutex
-	generation int // how often known was invalidated; a read that began before the last time isn't kept
+	generation int // increased when known is invalidated, so that an earlier read isn't cached
 	known      atomic.Pointer[store.Maintenance]
 }
 
-// apply is for lease.Follow. It reads the new state at once, because pages show only what is
-// in memory.
-func (p *pauses) apply(ctx context.Context, changes []store.Change) error {
+// apply is called by the lease. It reads the new state at once, because pages show only what is in
+// memory.
+func (p *pauseCache) apply(ctx context.Context, changes []store.Change) error {
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Kind == store.ChangeMaintenance || c.Kind == store.ChangeAll }) {
 		p.forget()
 		_, _ = p.read(ctx) // on an error the next call of state reads it
@@ -34,28 +34,28 @@ func (p *pauses) apply(ctx context.Context, changes []store.Change) error {
 	return nil
 }
 
-func (p *pauses) forget() {
+func (p *pauseCache) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.generation++
 	p.known.Store(nil)
 }
 
-func (p *pauses) currentGeneration() int {
+func (p *pauseCache) currentGeneration() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.generation
 }
 
-// state asks the database unless memory is valid.
-func (p *pauses) state(ctx context.Context) (store.Maintenance, error) {
+// state returns the cached state while the lease is valid, else that of the database.
+func (p *pauseCache) state(ctx context.Context) (store.Maintenance, error) {
 	if known := p.known.Load(); known != nil && p.lease.Valid() {
 		return *known, nil
 	}
 	return p.read(ctx)
 }
 
-func (p *pauses) read(ctx context.Context) (store.Maintenance, error) {
+func (p *pauseCache) read(ctx context.Context) (store.Maintenance, error) {
 	before := p.currentGeneration()
 	now, err := p.db.Read().Maintenance(ctx)
 	if err != nil {
@@ -72,13 +72,13 @@ func (p *pauses) read(ctx context.Context) (store.Maintenance, error) {
 // pauseRetry is the Retry-After while changes are paused. The end of the pause is unknown.
 const pauseRetry = time.Minute
 
-// Maintenance says whether the operator has paused changes. Errors: unavailable.
+// Maintenance returns whether the operator has paused changes. Errors: unavailable.
 func (w *Writer) Maintenance(ctx context.Context) (store.Maintenance, error) {
 	return w.pauses.state(ctx)
 }
 
-// KnownMaintenance is Maintenance from memory alone, for pages: no I/O. It may be outdated
-// while the lease is lost, and says not paused while nothing is known.
+// KnownMaintenance is Maintenance from memory alone, for pages: it does no I/O. The result may be
+// outdated while the lease is lost, and isn't paused while nothing is known.
 func (w *Writer) KnownMaintenance() (m store.Maintenance) {
 	if known := w.pauses.known.Load(); known != nil {
 		m = *known
@@ -100,8 +100,8 @@ func (w *Writer) refuseIfPaused(ctx context.Context, by doorward.Caller, operati
 	return refusalOf(w.pauses.state(ctx))
 }
 
-// refuseIfPausedSince checks again before the commit, in the transaction: no operation that
-// began before the pause may commit long after the command that pauses has returned.
+// refuseIfPausedSince checks again in the transaction, before the commit: an operation that began
+// before the pause must not commit long after the command that pauses has returned.
 func (w *Writer) refuseIfPausedSince(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) error {
 	if areExempt(by, operations) {
 		return nil
@@ -109,6 +109,7 @@ func (w *Writer) refuseIfPausedSince(ctx context.Context, tx *store.Tx, by doorw
 	return refusalOf(tx.Maintenance(ctx))
 }
 
+// refusalOf returns the error maintenance if changes are paused, or err.
 func refusalOf(m store.Maintenance, err error) error {
 	if err != nil || !m.On {
 		return err
@@ -118,9 +119,9 @@ func refusalOf(m store.Maintenance, err error) error {
 	return e
 }
 
-// areExempt reports whether the operations are allowed during a pause: Doorward's own work,
-// which carries out earlier decisions; an operator at the terminal (no key), for whose work
-// others are paused; and actions with WhilePaused.
+// areExempt reports whether the operations are allowed during a pause: those of Doorward itself,
+// which carry out earlier decisions; those of the operator at the terminal, who has no id; and
+// actions with WhilePaused.
 func areExempt(by doorward.Caller, operations []Operation) bool {
 	if by.Kind == doorward.System || by.Kind == doorward.Operator && by.ID == "" {
 		return true
@@ -131,8 +132,8 @@ func areExempt(by doorward.Caller, operations []Operation) bool {
 	})
 }
 
-// CheckReason returns validation_failed unless the reason can be shown. It has the limits
-// of a name: pages show it in one line.
+// CheckReason returns validation_failed unless the reason of a pause has the form of a name: pages
+// show it in one line.
 func CheckReason(reason string) error {
 	if faults := doorward.CheckName("/reason", reason); len(faults) > 0 {
 		return doorward.Invalid("/reason", faults[0].Code, strings.Replace(faults[0].Message, "A name", "A reason", 1))

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// decideAgain decides with the role that the membership has now, or with what the key may
-// do now, and the object as it is now.
+// decideAgain reads the caller's membership or key, and the object, in the transaction and decides
+// again. It returns the caller as it is now.
 func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
 	// The key of an operator, or of a service that acts on no tenant, is read again before
 	// any tenant is locked.
@@ -23,8 +23,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
-	// Not decided again: actions on no tenant, and actions that the request itself proves and
-	// that need no recent proof of identity.
+	// Two kinds of actions are decided only once: those on no tenant, and ByProof actions that
+	// need no recent proof of identity.
 	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
 		return by, nil
 	}
@@ -44,9 +44,9 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	return by, requireProofByRule(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
-// rereadCaller returns the caller with its session or key, and its membership, as they are
-// now. Errors: unauthenticated if the session or key has ended, not_found if a service's
-// tenant is gone, unavailable.
+// rereadCaller reads the caller's session or key, and its membership, again. Errors:
+// unauthenticated if the session or key has ended, not_found if a service's tenant is gone,
+// unavailable.
 func rereadCaller(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	switch by.Kind {
 	case doorward.ByUser:
@@ -80,9 +80,9 @@ func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doo
 	return account, err
 }
 
-// NeedProofNow is NeedProof with the session read again: it refuses if that has ended since,
-// or its proof of identity is now too old. It is for sensitive actions on no tenant, which
-// are decided once.
+// NeedProofNow is NeedProof with the session read again. It refuses if the session has since
+// ended, or if its proof of identity is now too old. It is for sensitive actions on no tenant,
+// which are decided only once.
 func (tx *Tx) NeedProofNow(ctx context.Context) error {
 	by, err := rereadCaller(ctx, tx.Tx, tx.By)
 	if err != nil {
@@ -103,8 +103,8 @@ func rereadKey(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.
 	return by, err
 }
 
-// rereadOperator locks the key, so that once its revocation is answered it can write nothing
-// more. The operator at the terminal has no key.
+// rereadOperator locks the key, so that a revoked key can't write anything after the answer to the
+// revocation. The operator at the terminal has no key.
 func rereadOperator(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	if by.ID == "" {
 		return by, nil

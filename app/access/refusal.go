@@ -26,7 +26,7 @@ const (
 	ReasonCredential Reason = "credential"
 	// ReasonKind: this kind of credential is not accepted here.
 	ReasonKind Reason = "kind"
-	// ReasonKey: the API key lacks what its role would grant.
+	// ReasonKey: the role grants it, but the API key doesn't have the permission.
 	ReasonKey Reason = "key"
 	// ReasonPerson: only the session of a person is accepted here.
 	ReasonPerson Reason = "person"
@@ -43,7 +43,7 @@ const (
 	ReasonPolicy Reason = "policy"
 	// ReasonStepUp: the user's identity was not proved recently, or not by a second factor.
 	ReasonStepUp Reason = "step-up"
-	// ReasonUnknown: there is no such permission to ask for.
+	// ReasonUnknown: the action doesn't exist, or is no permission that a service can ask for.
 	ReasonUnknown Reason = "unknown"
 )
 
@@ -57,25 +57,25 @@ type Decision struct {
 	obstacle string          // a permission, a role that is too high, or a tenant's status, by Reason
 	given    bool            // ReasonRank: obstacle is the role to be given, not the object's role
 	lacked   bool            // ReasonRank: obstacle has a permission that the principal's role lacks
-	of       doorward.Action // ReasonRank: the permission that was asked for
+	of       doorward.Action // ReasonRank: the permission that the action needs
 	policy   *doorward.PolicyRefusal
 	permit   *doorward.PolicyPermit
 	proof    *doorward.ProofNeeded
 	stepUp   bool // the model demands a recent proof for the action
 }
 
-// Policy is the policy that refuses; nil for other reasons.
+// Policy returns the policy that refuses; nil for other reasons.
 func (d Decision) Policy() *doorward.PolicyRefusal { return d.policy }
 
-// Permit is the policy of the operator that permits what the role does not grant; nil for
-// other reasons.
+// Permit returns the policy of the operator that permits an action that the role doesn't grant;
+// nil for other reasons.
 func (d Decision) Permit() *doorward.PolicyPermit { return d.permit }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
 
 func no(r Reason) Decision { return Decision{Reason: r} }
 
-// Err returns nil for yes, else Refusal.
+// Err returns nil if the decision is yes, else Refusal.
 func (d Decision) Err() error {
 	if d.Allowed {
 		return nil
@@ -96,8 +96,8 @@ func (d Decision) Why() string {
 	return cmp.Or(e.Detail, e.Code.Problem().Help)
 }
 
-// Refusal is the error for the caller: not_found for an object of another tenant,
-// so that nothing shows that it exists.
+// Refusal returns the error for the caller. For an object of another tenant it is not_found, so that
+// the caller doesn't learn that the object exists.
 func (d Decision) Refusal() *doorward.Error {
 	switch d.Reason {
 	case ReasonRole:

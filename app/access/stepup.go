@@ -6,20 +6,21 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// proofRule says from whom an action demands a recent proof of identity.
+// proofRule says of whom an action demands a recent proof of identity.
 type proofRule uint8
 
 const (
 	proofNever proofRule = iota
-	// proofAlways: from everybody.
+	// proofAlways: of everybody.
 	proofAlways
-	// proofIfDemanded: from those who have a second factor, or whose tenant demands one.
+	// proofIfDemanded: of users who have a second factor, or whose tenant demands one.
 	proofIfDemanded
-	// proofIfFactor: from those who have a second factor. Others prove themselves in the request.
+	// proofIfFactor: of users who have a second factor. Others send the password in the request.
 	proofIfFactor
 )
 
-// proofRules has the sensitive actions. ruleOf adds those that give a role of at least ADMIN.
+// proofRules has the rules of sensitive actions. ruleOf also covers actions that give the role ADMIN
+// or a higher one.
 var proofRules = map[doorward.Action]proofRule{
 	doorward.APIKeyCreate:  proofAlways,
 	doorward.PolicyUpdate:  proofAlways,
@@ -50,8 +51,8 @@ func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) 
 	return proofRules[action]
 }
 
-// requireProofByRule returns d, or the refusal of a sensitive action whose caller has not
-// proved their identity recently. Keys, services and operators are never asked.
+// requireProofByRule returns d, or a refusal if the action is sensitive and the user has not
+// proved their identity recently. Keys, services and operators need no proof.
 func requireProofByRule(p *doorward.Principal, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
 	if !d.Allowed || p.Kind != doorward.ByUser || p.SessionID == "" {
 		return d
@@ -74,9 +75,9 @@ func (r proofRule) appliesTo(p *doorward.Principal) bool {
 	return true
 }
 
-// RequireProof returns d, or a refusal if the user's proof of identity is older than maxAge
-// or of a lower assurance level. A user with a second factor always needs a proof by it: a
-// remembered browser proves nothing.
+// RequireProof returns d, or a refusal if the user's proof of identity is older than maxAge or has
+// a lower assurance level. A user with a second factor must prove that factor: a remembered
+// browser is not enough.
 func RequireProof(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time, d Decision) Decision {
 	at := p.AuthAt
 	if p.HasFactor {
@@ -91,8 +92,8 @@ func RequireProof(p *doorward.Principal, aal int, maxAge time.Duration, now time
 	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: aal, MaxAge: maxAge, Methods: methodsOf(p, aal)}}
 }
 
-// RequireProofFor returns the answer for a service: d, the answer of CanCheckAt, or a
-// refusal if the model demands a recent proof for the action.
+// RequireProofFor returns d, a decision of CanCheckAt for a service. If the model demands a recent
+// proof for the action and there is none, it returns a refusal.
 func RequireProofFor(p *doorward.Principal, now func() time.Time, d Decision) Decision {
 	if !d.stepUp {
 		return d
@@ -100,8 +101,8 @@ func RequireProofFor(p *doorward.Principal, now func() time.Time, d Decision) De
 	return RequireProof(p, 1, p.MaxProofAge, now(), d)
 }
 
-// NeedProof demands a recent proof for a part of an action that isn't sensitive as a whole,
-// such as an edit of an API key that gives it more permissions. Errors: step_up_required.
+// NeedProof demands a recent proof for one case of an action that isn't always sensitive, such as
+// an edit of an API key that adds permissions. Errors: step_up_required.
 func (tx *Tx) NeedProof() error {
 	p := &tx.By.Principal
 	if p.SessionID == "" {
@@ -130,7 +131,7 @@ func methodsOf(p *doorward.Principal, aal int) []string {
 	if p.HasPasskey {
 		methods = append(methods, doorward.ByPasskey)
 	}
-	if p.HasFactor && len(methods) == 0 { // the only one was a passkey, disabled because it seemed copied
+	if p.HasFactor && len(methods) == 0 { // all factors are passkeys that were disabled as copies
 		methods = append(methods, doorward.ByRecovery)
 	}
 	return methods

@@ -9,15 +9,15 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Limit on unknown keys of any kind from one client network. It affects neither valid keys
-// nor logins.
+// Limit on unknown keys of any kind from one client network. It doesn't affect valid keys or
+// logins.
 const (
 	unknownKeys   = 30
 	unknownWindow = 10 * time.Minute
 )
 
-// CountUnknownKey counts a well-formed key that is unknown, over all nodes. Beyond the
-// limit it only reads. Errors: too_many_attempts, unavailable.
+// CountUnknownKey counts a well-formed key that is unknown, for all nodes together. Beyond the
+// limit it only reads the count. Errors: too_many_attempts, unavailable.
 func (w *Writer) CountUnknownKey(ctx context.Context, by doorward.Caller) error {
 	bucket := "unknown-keys:" + doorward.Network(by.IP)
 	t, err := w.db.Read().Throttle(ctx, bucket)
@@ -32,7 +32,7 @@ func (w *Writer) CountUnknownKey(ctx context.Context, by doorward.Caller) error 
 		if err != nil {
 			return err
 		}
-		t.Hits-- // this one
+		t.Hits-- // the limit applies to the keys before this one
 	}
 	if w.tooManyUnknown(t) {
 		return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(time.Second, t.Since.Add(unknownWindow).Sub(w.db.Now()))}

@@ -85,7 +85,7 @@ type Outcome struct {
 }
 
 // ResendAll is Resend for several invitations, each in its own transaction, see
-// access.EachAlone. Errors: unavailable or unauthenticated, if nothing was done.
+// access.RunSeparately. Errors: unavailable or unauthenticated, if nothing was done.
 func (i *Invitations) ResendAll(ctx context.Context, by doorward.Caller, ids []string) ([]Outcome, error) {
 	return outcomes(ctx, ids, func(id string) error {
 		_, err := i.Resend(ctx, by, id)
@@ -99,7 +99,7 @@ func (i *Invitations) RevokeAll(ctx context.Context, by doorward.Caller, ids []s
 }
 
 func outcomes(ctx context.Context, ids []string, do func(id string) error) ([]Outcome, error) {
-	errs, err := access.EachAlone(ctx, ids, func(_ int, id string) error { return do(id) })
+	errs, err := access.RunSeparately(ctx, ids, func(_ int, id string) error { return do(id) })
 	if err != nil {
 		return nil, err
 	}

@@ -41,14 +41,14 @@ func (b Bulk) faults(rules *doorward.Rules) []doorward.FieldError {
 }
 
 // ChangeAll changes several members of the caller's tenant, each in its own transaction,
-// see access.EachAlone. Errors: validation_failed; step_up_required and unavailable if
+// see access.RunSeparately. Errors: validation_failed; step_up_required and unavailable if
 // nothing was done.
 func (u *Users) ChangeAll(ctx context.Context, by doorward.Caller, ids []string, b Bulk) ([]Outcome, error) {
 	if faults := b.faults(by.Rules); len(faults) > 0 {
 		return nil, doorward.InvalidFields(faults...)
 	}
 	outcomes := make([]Outcome, len(ids))
-	errs, err := access.EachAlone(ctx, ids, func(i int, id string) (err error) {
+	errs, err := access.RunSeparately(ctx, ids, func(i int, id string) (err error) {
 		outcomes[i], err = u.changeOne(ctx, by, id, b)
 		return err
 	})

@@ -1,5 +1,5 @@
-// Package account lets people change the address of their account and read what is held
-// about them.
+// Package account lets people change the address of their account and export the data that
+// Doorward has about them.
 //
 // Anybody who reads mail to the address can reset the password. So a change must be
 // confirmed from the new mailbox, and can be undone from the old one for a week: see
@@ -22,8 +22,7 @@ type Accounts struct {
 	sessions store.SessionLifetime
 }
 
-// New returns the feature. sessions decides which sessions have expired and are not
-// counted.
+// New returns the feature. sessions determines which sessions have expired and are not counted.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, sessions store.SessionLifetime) *Accounts {
 	return &Accounts{writer, db, verifier, sessions}
 }

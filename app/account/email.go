@@ -17,10 +17,11 @@ import (
 // undoFor is how long the old address can undo a change.
 const undoFor = 7 * 24 * time.Hour
 
-// ChangeEmail mails the new address a code that confirms it, and the present one a code
-// that undoes it. Work and answer are the same for every address: only ConfirmEmail, called
-// by somebody who reads mail there, shows whether it is free. Errors: validation_failed,
-// step_up_required, too_many_attempts, unauthenticated, unavailable.
+// ChangeEmail requests a change of the address. It mails a code that confirms the change to the
+// new address, and a code that undoes it to the present one. Work and answer don't depend on
+// whether the new address is free: only ConfirmEmail shows that, to somebody who reads mail
+// there. Errors: validation_failed, step_up_required, too_many_attempts, unauthenticated,
+// unavailable.
 func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
 	email, fault := newAddress(address)
 	if fault != nil {
@@ -92,12 +93,11 @@ func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doo
 	return tx.Account(ctx, by.ID)
 }
 
-// ConfirmEmail gives the account the new address, with the code that was mailed there. The
-// sessions stay; resets that were mailed to the old address become invalid. Errors:
-// validation_failed, email_change_not_found, email_change_over, account_exists, forbidden,
-// unavailable.
+// ConfirmEmail gives the account the new address, by the code that was mailed there. Sessions stay
+// valid; resets that were mailed to the old address become invalid. Errors: validation_failed,
+// email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
-	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
+	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
 		err = checkConfirmable(change, a.db.Now())
 	}
@@ -111,7 +111,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		if err := a.checkDomains(ctx, tx, memberships, change.New); err != nil {
 			return err
 		}
-		if err := record(ctx, tx, memberships, change.Old, change.New); err != nil {
+		if err := recordChange(ctx, tx, memberships, change.Old, change.New); err != nil {
 			return err
 		}
 		if err := tx.ExpireResets(ctx, change.UserID); err != nil {
@@ -125,8 +125,8 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	return revocation, asAccountExists(err, "Another account has this address.")
 }
 
-// withLocks runs write, which confirms or undoes the change, in a transaction that has the
-// locks on the account and on the tenants of its memberships.
+// withLocks calls write, which confirms or undoes the change, in a transaction that has locked the
+// account and the tenants of its memberships.
 func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
 	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
 	return a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
@@ -138,9 +138,9 @@ func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change sto
 	})
 }
 
-// changeOf returns the change that a mailed code belongs to. Errors: validation_failed
-// without a code, email_change_not_found.
-func (a *Accounts) changeOf(ctx context.Context, token string, find func(context.Context, []byte) (store.EmailChange, error)) (store.EmailChange, error) {
+// findChange returns the change that a mailed code belongs to. Errors: validation_failed without
+// a code, email_change_not_found.
+func (a *Accounts) findChange(ctx context.Context, token string, find func(context.Context, []byte) (store.EmailChange, error)) (store.EmailChange, error) {
 	if token == "" {
 		return store.EmailChange{}, doorward.Invalid("/token", "required", "Send the code of the mail.")
 	}
@@ -156,24 +156,24 @@ func (a *Accounts) changeOf(ctx context.Context, token string, find func(context
 	return change, err
 }
 
-func overError() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
+func changeOver() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
 
 func checkConfirmable(c store.EmailChange, now time.Time) error {
 	if c.ConfirmedAt != nil || c.ReplacedAt != nil || c.UndoneAt != nil || !now.Before(c.ConfirmUntil) {
-		return overError()
+		return changeOver()
 	}
 	return nil
 }
 
 func checkUndoable(c store.EmailChange, now time.Time) error {
 	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
-		return overError()
+		return changeOver()
 	}
 	return nil
 }
 
-// lockTenants locks the tenants of the user in order of their ids, and then the account.
-// Other changes of people use the same order, so that they can't deadlock.
+// lockTenants locks the tenants of the user in the order of their ids, and then the account. All
+// changes of people use this order, so that they can't deadlock.
 func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.User, error) {
 	memberships, err := tx.Memberships(ctx, userID)
 	if err != nil {
@@ -191,7 +191,7 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	}
 	locked, err := tx.LockAccount(ctx, userID)
 	if err == nil && !locked {
-		err = overError()
+		err = changeOver()
 	}
 	if err != nil {
 		return nil, err
@@ -204,23 +204,22 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 func markConfirmed(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
 	account, err := tx.Account(ctx, change.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
-		err = overError()
+		err = changeOver()
 	}
 	if err != nil {
 		return err
 	}
 	if account.Generation != change.Generation || account.Email != change.Old {
-		return overError()
+		return changeOver()
 	}
 	confirmed, err := tx.ConfirmEmailChange(ctx, change.ID, tx.Now.Add(undoFor))
 	if err == nil && !confirmed {
-		err = overError()
+		err = changeOver()
 	}
 	return err
 }
 
-// checkDomains refuses an address outside of the domains that a tenant of the person
-// allows.
+// checkDomains refuses an address whose domain a tenant of the person doesn't allow.
 func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
 	for _, m := range memberships {
 		tenant, err := tx.Tenant(ctx, m.TenantID)
@@ -235,9 +234,9 @@ func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships 
 	return nil
 }
 
-// record adds the change to the trail of each tenant of the account: all of them show the
-// address in their lists.
-func record(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
+// recordChange records the change of the address in the trail of each tenant of the account, since
+// all of them show the address in their lists.
+func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
 	tx.Changed("email", from, to)
 	tx.RecordUserAgent()
 	userID := tx.By.ID
@@ -265,12 +264,12 @@ func asAccountExists(err error, detail string) error {
 	return err
 }
 
-// UndoEmail restores the address that got the code, ends all sessions and the trust in
-// browsers, and mails a link for a new password. A change that isn't confirmed yet is
-// cancelled; later changes can no longer be confirmed or undone. Errors: validation_failed,
+// UndoEmail restores the address to which the code was mailed, ends all sessions, forgets all known
+// browsers, and mails a link for a new password. A change that isn't confirmed yet is cancelled;
+// later changes can no longer be confirmed or undone. Errors: validation_failed,
 // email_change_not_found, email_change_over, account_exists, unavailable.
 func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
-	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
+	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByUndo)
 	if err == nil {
 		err = checkUndoable(change, a.db.Now())
 	}
@@ -280,7 +279,7 @@ func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token stri
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
-			err = overError()
+			err = changeOver()
 		}
 		if err != nil {
 			return err
@@ -295,7 +294,7 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	if err != nil {
 		return err
 	}
-	if err := record(ctx, tx, memberships, account.Email, change.Old); err != nil {
+	if err := recordChange(ctx, tx, memberships, account.Email, change.Old); err != nil {
 		return err
 	}
 	if err := a.endEverything(ctx, tx, account); err != nil {
@@ -312,8 +311,8 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	return tx.QueueReset(ctx, change.Old, "")
 }
 
-// endEverything ends the sessions of the account, the trust in all browsers, factors whose
-// setup isn't complete, and open resets.
+// endEverything ends the sessions and open resets of the account, forgets its known browsers, and
+// deletes factors that aren't confirmed.
 func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	n, err := tx.DeleteUserSessions(ctx, a.sessions, account.ID, "")
 	if err != nil {
@@ -337,7 +336,7 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 // ShowConfirm returns the address that the token confirms. It changes nothing. Errors:
 // validation_failed, email_change_not_found, email_change_over, unavailable.
 func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error) {
-	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
+	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
 		err = checkConfirmable(change, a.db.Now())
 	}
@@ -347,7 +346,7 @@ func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error
 // ShowUndo returns the address that the token restores. It changes nothing. Errors:
 // validation_failed, email_change_not_found, email_change_over, unavailable.
 func (a *Accounts) ShowUndo(ctx context.Context, token string) (string, error) {
-	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
+	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByUndo)
 	if err == nil {
 		err = checkUndoable(change, a.db.Now())
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// requestChange requests that the person's address becomes to, and returns the codes that
-// confirm and undo this.
+// requestChange requests a change of the person's address to to, and returns the codes that confirm
+// and undo it.
 func requestChange(f *apptest.Fixture, p apptest.Person, to string) (confirm, undo string) {
 	f.Helper()
-	at := f.Account(p).Email
+	current := f.Account(p).Email
 	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
-	return f.MailToken(to), f.MailToken(at)
+	return f.MailToken(to), f.MailToken(current)
 }
 
 func confirm(f *apptest.Fixture, i int, code string) error {
@@ -57,8 +57,8 @@ func TestOneConfirmation(t *testing.T) {
 	})
 }
 
-// TestTwoWantOneAddress: of two people who confirm one address at once, one gets it.
-func TestTwoWantOneAddress(t *testing.T) {
+// TestTwoConfirmOneAddress: if two people confirm the same address at once, one gets it.
+func TestTwoConfirmOneAddress(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		for range apptest.Rounds(3, 10) {
@@ -89,12 +89,12 @@ func TestConfirmAgainstUndo(t *testing.T) {
 		_, owner := f.Tenant()
 		for range apptest.Rounds(5, 20) {
 			ann := f.Join(owner, doorward.RoleUser)
-			confirming, undoing := requestChange(f, ann, f.NewEmail("new"))
+			confirmCode, undoCode := requestChange(f, ann, f.NewEmail("new"))
 			errs := apptest.Concurrently(2, func(i int) error {
 				if i == 0 {
-					return confirm(f, i, confirming)
+					return confirm(f, i, confirmCode)
 				}
-				return undo(f, i, undoing)
+				return undo(f, i, undoCode)
 			})
 			f.NoError(errs[1])
 			f.WantOnly(errs, "", doorward.CodeEmailChangeOver)
@@ -128,11 +128,11 @@ func TestUndoBeatsAThief(t *testing.T) {
 		if got := f.Account(ann).Email; got != ann.User.Email {
 			f.Fatalf("the address is %s", got)
 		}
-		for what, err := range map[string]error{
+		for name, err := range map[string]error{
 			"the same undo": undo(f, 0, undoFirst), "an undo by the thief": undo(f, 0, undoSecond), "a confirmation": confirm(f, 0, third),
 		} {
 			if got := apptest.Code(err); got != doorward.CodeEmailChangeOver {
-				f.Errorf("%s answers %q after the undo", what, got)
+				f.Errorf("%s answers %q after the undo", name, got)
 			}
 		}
 		if f.IsValid(ann.Token) {
@@ -144,13 +144,14 @@ func TestUndoBeatsAThief(t *testing.T) {
 	})
 }
 
-// TestWhatVoidsAChange: a requested change ends when the password is changed or reset, when
-// all other sessions are ended, when a newer change is requested, and after 30 minutes. A
-// confirmed one voids the resets mailed to the old address, and can't be undone after a week.
-func TestWhatVoidsAChange(t *testing.T) {
+// TestInvalidChanges: a requested change becomes invalid when the password is changed or reset,
+// when all other sessions are ended, when a newer change is requested, and after 30 minutes. A
+// confirmed change makes resets mailed to the old address invalid, and can't be undone after a
+// week.
+func TestInvalidChanges(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
-		for what, do := range map[string]func(p apptest.Person){
+		for event, do := range map[string]func(p apptest.Person){
 			"a new password": func(p apptest.Person) {
 				f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
 			},
@@ -167,18 +168,18 @@ func TestWhatVoidsAChange(t *testing.T) {
 			code, _ := requestChange(f, ann, f.NewEmail("new"))
 			do(ann)
 			if got := apptest.Code(confirm(f, 0, code)); got != doorward.CodeEmailChangeOver {
-				f.Errorf("after %s a confirmation answers %q", what, got)
+				f.Errorf("after %s a confirmation answers %q", event, got)
 			}
 		}
 		ann := f.Join(owner, doorward.RoleUser)
 		reset := f.ResetToken(ann)
-		code, undoing := requestChange(f, ann, f.NewEmail("new"))
+		code, undoCode := requestChange(f, ann, f.NewEmail("new"))
 		f.NoError(confirm(f, 0, code))
 		if _, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), reset, apptest.Password(1), apptest.Password(1)); apptest.Code(err) != doorward.CodeResetExpired {
 			f.Errorf("a reset mailed to the old address: %v", err)
 		}
 		clock.Move(7 * 24 * time.Hour)
-		if got := apptest.Code(undo(f, 0, undoing)); got != doorward.CodeEmailChangeOver {
+		if got := apptest.Code(undo(f, 0, undoCode)); got != doorward.CodeEmailChangeOver {
 			f.Errorf("an undo after a week: %q", got)
 		}
 		f.NoError(f.Node(0).Sweep(f.Context()))

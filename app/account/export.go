@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Held is what is held about a person. It has no secret: no password, no token, and no
-// hash of one. Members that the API has too have the same names.
+// Held is the export of the data about a person. It has no secret: no password, no token, and no
+// hash of one. Members that also occur in other answers of the API have the same names.
 type Held struct {
 	ExportedAt    time.Time         `json:"exportedAt"`
 	Account       HeldAccount       `json:"account"`
@@ -86,7 +86,7 @@ type HeldFactor struct {
 	Synced      bool       `json:"synced" doc:"A passkey that is kept by a service that synchronises it"`
 }
 
-// HeldChallenge is a challenge for a factor that is not yet answered.
+// HeldChallenge is a challenge that is not yet answered.
 type HeldChallenge struct {
 	Purpose   string    `json:"purpose" example:"login"`
 	TenantID  string    `json:"tenantId,omitempty"`
@@ -94,7 +94,7 @@ type HeldChallenge struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// HeldEmailChange is a change of the address that was asked for, or done, a short time ago.
+// HeldEmailChange is a recent change of the address, requested or confirmed.
 type HeldEmailChange struct {
 	From        string     `json:"from"`
 	To          string     `json:"to"`
@@ -103,14 +103,14 @@ type HeldEmailChange struct {
 	UndoneAt    *time.Time `json:"undoneAt,omitempty"`
 }
 
-// HeldReset is a reset of the password that was asked for a short time ago.
+// HeldReset is a reset of the password that was requested recently.
 type HeldReset struct {
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt time.Time  `json:"expiresAt"`
 	UsedAt    *time.Time `json:"usedAt,omitempty"`
 }
 
-// HeldDecision is a decision about a request of the person's.
+// HeldDecision is a decision on a request of the person.
 type HeldDecision struct {
 	At       time.Time `json:"at"`
 	TenantID string    `json:"tenantId"`
@@ -119,8 +119,8 @@ type HeldDecision struct {
 	IP       string    `json:"ip,omitempty" example:"192.0.2.7"`
 }
 
-// heldDecisions bounds what is in memory: a program can make thousands of decisions.
-const heldDecisions = 1000
+// maxDecisions limits the decisions, which are in memory: a program can cause thousands.
+const maxDecisions = 1000
 
 // HeldAPIKey is an API key that the person owns.
 type HeldAPIKey struct {
@@ -145,8 +145,7 @@ type HeldInvitation struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// HeldMail is a mail to the person's address, or about a change of it, that is queued or
-// kept. It holds no text.
+// HeldMail is a stored mail to the person's address, or about a change of it. It has no text.
 type HeldMail struct {
 	ID        string    `json:"id" example:"msg_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Kind      string    `json:"kind" example:"reset"`
@@ -154,8 +153,8 @@ type HeldMail struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// HeldEvent is an audit event by the person, or about the person by others, of whom only
-// the kind and the id are named.
+// HeldEvent is an audit event by or about the person. Of other actors it has only the type and the
+// id.
 type HeldEvent struct {
 	ID       string       `json:"id" example:"evt_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	At       time.Time    `json:"at"`
@@ -180,13 +179,13 @@ type HeldParty struct {
 // eventBatch is how many events are in memory at once.
 const eventBatch = 500
 
-// Export calls begin and then writes what is held about the caller to w, as a Held in
-// JSON. Audit events, of which there may be many, are read while they are written. Errors:
-// unauthenticated if the account has been erased since the request began; unavailable, also
-// after begin, and then the document is incomplete; those of w.
+// Export calls begin and then writes the data about the caller to w, as a Held in JSON. It reads
+// audit events, of which there may be many, while it writes. Errors: unauthenticated if the
+// account has been erased since the request began; unavailable, also after begin, and then the
+// document is incomplete; those of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	return a.db.Snapshot(ctx, func(read store.Reader) error {
-		held, err := a.held(ctx, read, by)
+		held, err := a.readAll(ctx, read, by)
 		if err != nil {
 			return err
 		}
@@ -254,8 +253,8 @@ func heldEvent(e doorward.Event, userID string) HeldEvent {
 	return out
 }
 
-// held returns everything but the events.
-func (a *Accounts) held(ctx context.Context, read store.Reader, by doorward.Caller) (Held, error) {
+// readAll returns everything but the events.
+func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.Caller) (Held, error) {
 	now := a.db.Now()
 	h := Held{
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
@@ -287,7 +286,7 @@ func addMemberships(ctx context.Context, read store.Reader, h *Held, _ time.Time
 	return err
 }
 
-// addAccess adds what lets the person in: sessions, known browsers, factors.
+// addAccess adds sessions, known browsers and factors.
 func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
 	sessions, err := read.UserSessions(ctx, h.Account.ID)
 	if err != nil {
@@ -321,7 +320,7 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 	return err
 }
 
-// addPending adds what the person has begun: proofs, and changes of the address.
+// addPending adds challenges and changes of the address.
 func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
 	challenges, err := read.ChallengesOf(ctx, h.Account.ID, now)
 	if err != nil {
@@ -346,7 +345,7 @@ func addResets(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 }
 
 func addDecisions(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
-	decisions, err := read.DecisionsBy(ctx, h.Account.ID, heldDecisions)
+	decisions, err := read.DecisionsBy(ctx, h.Account.ID, maxDecisions)
 	for _, d := range decisions {
 		one := HeldDecision{At: d.At, TenantID: d.TenantID, Action: string(d.Action), Allowed: d.Allowed}
 		if d.Request.IP.IsValid() {

@@ -9,25 +9,25 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// Recent is an event of an account, shown to its owner, who should recognise it.
+// Recent is an event of an account that is shown to the person, to notice what others have done.
 type Recent struct {
 	At     time.Time
 	Action doorward.Action
-	// What is the kind of the factor, or one of the constants below; empty if the action
-	// has no variants.
-	What      string
-	Times     int    // more than 1 for similar refusals
-	ByOthers  bool   // an administrator or the operator did it; IP and UserAgent are empty then
-	IP        string // from where
+	// Variant is the kind of the factor, or one of the constants below; empty if the action has
+	// no variants.
+	Variant   string
+	Times     int  // how many similar refusals the event stands for; else 1
+	ByOthers  bool // an administrator or the operator did it; IP and UserAgent are empty then
+	IP        string
 	UserAgent string
 }
 
-// The values of Recent.What that are not kinds of factors.
+// The values of Recent.Variant that are not kinds of factors.
 const (
-	Renamed   = "renamed"   // a factor
-	Codes     = "codes"     // new recovery codes
+	Renamed   = "renamed"   // a factor was renamed
+	Codes     = "codes"     // recovery codes were replaced
 	Confirmed = "confirmed" // the address has changed
-	Undone    = "undone"    // a change of the address that was not confirmed
+	Undone    = "undone"    // a change of the address was undone before it was confirmed
 )
 
 // RecentActions are sign-ins, refused second factors, suspected copies of passkeys, and the
@@ -37,14 +37,14 @@ var RecentActions = []doorward.Action{
 	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAClone,
 }
 
-// Limits of Recent: age and number of the events.
+// Limits on the age and the number of the events.
 const (
 	recentLife = 30 * 24 * time.Hour
 	recentMax  = 20
 )
 
-// Recent returns what happened last to the caller's account, in any tenant, the newest
-// first. Errors: unavailable.
+// Recent returns the latest RecentActions of the caller's account in all tenants, the newest first.
+// Errors: unavailable.
 func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, error) {
 	events, err := a.db.Read().LatestEvents(ctx, by.ID, RecentActions, a.db.Now().Add(-recentLife), recentMax)
 	var all []Recent
@@ -56,21 +56,21 @@ func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, er
 }
 
 func recent(e doorward.Event, userID string) Recent {
-	r := Recent{At: e.At, Action: e.Action, Times: e.Times(), What: what(e)}
+	r := Recent{At: e.At, Action: e.Action, Times: e.Times(), Variant: variant(e)}
 	if r.ByOthers = e.ActorID != userID && e.ActorType != doorward.Anonymous; !r.ByOthers {
-		r.IP, r.UserAgent = e.IP, changeOf(e, access.FieldUserAgent).To
+		r.IP, r.UserAgent = e.IP, changeOfField(e, access.FieldUserAgent).To
 	}
 	return r
 }
 
-func what(e doorward.Event) string {
-	factor, email := changeOf(e, "factor"), changeOf(e, "email")
+func variant(e doorward.Event) string {
+	factor, email := changeOfField(e, "factor"), changeOfField(e, "email")
 	switch {
 	case factor.To+factor.From != "":
 		return factor.To + factor.From
-	case changeOf(e, "factorRenamed").To != "":
+	case changeOfField(e, "factorRenamed").To != "":
 		return Renamed
-	case changeOf(e, "recoveryCodes").To != "":
+	case changeOfField(e, "recoveryCodes").To != "":
 		return Codes
 	case email.To != "" && email.To == email.From: // undone before it was confirmed
 		return Undone
@@ -80,7 +80,7 @@ func what(e doorward.Event) string {
 	return ""
 }
 
-func changeOf(e doorward.Event, field string) doorward.Change {
+func changeOfField(e doorward.Event, field string) doorward.Change {
 	for _, c := range e.Changes {
 		if c.Field == field {
 			return c

@@ -40,8 +40,8 @@ func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.Own) (
 func describeAll(recent []accounts.Recent) (all []recentEvent) {
 	for _, r := range recent {
 		key := "recent." + string(r.Action)
-		if r.What != "" {
-			key += "." + r.What
+		if r.Variant != "" {
+			key += "." + r.Variant
 		}
 		all = append(all, recentEvent{r, key})
 	}

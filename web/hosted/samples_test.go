@@ -193,7 +193,7 @@ func sampleRecent() []recentEvent {
 		doorward.MFARemove: {"", string(doorward.TOTP), string(doorward.Passkey)},
 	} {
 		for _, detail := range details {
-			all = append(all, accounts.Recent{At: noon.Add(-time.Duration(len(all)) * time.Hour), Action: action, What: detail, Times: 1 + len(all)%2, IP: "2001:db8:4a1c:12::7f", UserAgent: firefox})
+			all = append(all, accounts.Recent{At: noon.Add(-time.Duration(len(all)) * time.Hour), Action: action, Variant: detail, Times: 1 + len(all)%2, IP: "2001:db8:4a1c:12::7f", UserAgent: firefox})
 		}
 	}
 	all = append(all, accounts.Recent{At: noon.AddDate(0, 0, -3), Action: doorward.MFAReset, Times: 1, ByOthers: true})

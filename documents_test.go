@@ -55,8 +55,8 @@ func TestPagesAtTheRootAreNamed(t *testing.T) {
 var (
 	links = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
 	// codePath matches a code span that looks like a file of this tree.
-	codePath  = regexp.MustCompile("`([\\w./*-]+\\.(?:go|sql|md|txt|txtar|sh)|[.]?\\w+/[\\w./*-]+)`")
-	fenced = regexp.MustCompile("(?ms)^```.*?^```$")
+	codePath = regexp.MustCompile("`([\\w./*-]+\\.(?:go|sql|md|txt|txtar|sh)|[.]?\\w+/[\\w./*-]+)`")
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
 // TestDocumentsNameExistingFiles: pages mention no missing files.

@@ -6,13 +6,13 @@
 // is under way; only their hashes are stored.
 //
 //	apikey.go   reading
-//	draft.go    creating, and the rules for what is typed
+//	draft.go    creating, and checking the input
 //	edit.go     changing
 //	check.go    checks, from memory or the database
 //	limit.go    requests a second
 //	end.go      rotating and ending
-//	report.go   a key that somebody has found
-//	sweep.go    notices before the end, and the end
+//	report.go   ending a leaked key
+//	sweep.go    notices before keys expire, and their expiry
 package apikey
 
 import (
@@ -52,10 +52,10 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, maxDays int) *Keys
 	return k
 }
 
-// MaxDays is the longest validity of a key in days, and the default.
+// MaxDays returns the longest validity of a key in days, which is also the default.
 func (k *Keys) MaxDays() int { return k.maxDays }
 
-// Filter selects keys, as typed; empty fields select all.
+// Filter selects keys. It has not been checked yet; empty fields select all.
 type Filter struct {
 	Owner  string // a user's id
 	Status string
@@ -83,8 +83,8 @@ func (k *Keys) Get(ctx context.Context, by doorward.Caller, id string) (doorward
 	return requireInTenant(by, key, err)
 }
 
-// Self returns the key with which the caller authenticates. Errors: not_found for callers
-// without a key.
+// Self returns the key with which the caller authenticated. Errors: not_found for callers without
+// a key.
 func (k *Keys) Self(ctx context.Context, by doorward.Caller) (doorward.APIKey, error) {
 	if by.Kind != doorward.ByKey {
 		return doorward.APIKey{}, doorward.Fail(doorward.CodeNotFound, "")
@@ -103,11 +103,10 @@ func object(k doorward.APIKey) doorward.Object {
 	return doorward.Object{Type: "key", ID: k.ID, TenantID: k.TenantID, Held: k.Role}
 }
 
-// change runs write on a key of the caller's tenant, read again under the lock on the tenant. The
-// second decision is about the key as it is then, too: a change of its role may have given it a
-// higher rank. Errors: not_found, forbidden when the key's role outranks the caller's, those of
-// write.
-func (k *Keys) change(ctx context.Context, by doorward.Caller, act doorward.Action, id string, write func(*access.Tx, doorward.APIKey) error) (doorward.Revocation, error) {
+// change calls write with a key of the caller's tenant, which it reads again under the lock on the
+// tenant. It decides again about that key: a change of its role may have given it a higher rank.
+// Errors: not_found, forbidden if the key's role outranks the caller's, those of write.
+func (k *Keys) change(ctx context.Context, by doorward.Caller, action doorward.Action, id string, write func(*access.Tx, doorward.APIKey) error) (doorward.Revocation, error) {
 	key, err := k.Get(ctx, by, id)
 	if err != nil {
 		return doorward.Revocation{}, err
@@ -117,7 +116,7 @@ func (k *Keys) change(ctx context.Context, by doorward.Caller, act doorward.Acti
 		return requireInTenant(by, now, err)
 	}
 	return k.writer.DoAll(ctx, by, access.Operation{
-		Action: act, On: object(key),
+		Action: action, On: object(key),
 		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
 			now, err := current(tx)
 			return object(now), err

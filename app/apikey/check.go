@@ -16,11 +16,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// keyLimits are what a check needs besides the principal: the limits of the key and its
-// state. They are the Extra of the secret's entry in the registry.
+// keyLimits has what a check needs besides the principal: the limits of the key and its state. It
+// is the Extra of the secret's entry in the registry.
 type keyLimits struct {
-	allowed   []netip.Prefix // none: all
-	perSecond int            // 0: no limit
+	allowed   []netip.Prefix // client addresses; none: all
+	perSecond int            // requests; 0: no limit
 	state     *keyState
 }
 
@@ -28,33 +28,33 @@ func (l *keyLimits) admits(ip netip.Addr) bool {
 	return len(l.allowed) == 0 || slices.ContainsFunc(l.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// keyState is what the secrets of a key share on a node.
+// keyState is the state on a node that the secrets of a key share.
 type keyState struct {
 	lastAddress atomic.Pointer[netip.Addr] // of the last use whose address was known
-	limiter     *gcra.Limiter              // of its requests
+	limiter     *gcra.Limiter              // of requests
 }
 
-// setAddress keeps the client's address if it is known. It allocates only if the address has
+// setAddress stores the client's address if it is known. It allocates only if the address has
 // changed.
 func (s *keyState) setAddress(ip netip.Addr) {
 	if !ip.IsValid() {
 		return
 	}
-	if was := s.lastAddress.Load(); was == nil || *was != ip {
+	if old := s.lastAddress.Load(); old == nil || *old != ip {
 		changed := ip // &ip would allocate on every call
 		s.lastAddress.Store(&changed)
 	}
 }
 
-// Remembered is Check from memory alone, without allocation, for a key that may be used
-// from the address; false means that Check must be called.
+// Remembered is Check from memory alone. It doesn't allocate. False means that Check must be
+// called: the key isn't in memory, or is refused.
 func (k *Keys) Remembered(key secret.Key, ip netip.Addr) (doorward.Principal, bool) {
 	p, found, err := k.remembered(key.Hash(), ip)
 	return p, found && err == nil
 }
 
-// remembered tests the lease before it reads the entry, as sessions do. The error is that of
-// takeRequest.
+// remembered returns the principal from memory, and whether it was found there. It tests the lease
+// before it reads the entry, as sessions do. The error is that of takeRequest.
 func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal, found bool, err error) {
 	if !k.lease.Valid() || k.db.Clock().Wrong() {
 		return p, false, nil
@@ -80,12 +80,11 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 	return p, true, nil
 }
 
-// Check verifies the secret of an API key, and returns the caller with the key's principal.
-// It records the use, and the refusals unauthenticated and ip_not_allowed of a well-formed
-// secret; there is no I/O for a key in memory while the lease is valid. Errors:
-// unauthenticated, the same for unknown, ended and disabled keys; ip_not_allowed;
-// rate_limited; unavailable; too_many_attempts after many unknown keys from the client's
-// network.
+// Check verifies the secret of an API key, and returns the caller with the key's principal. It
+// records the use, and refusals of a well-formed secret with unauthenticated or ip_not_allowed.
+// For a key in memory it does no I/O while the lease is valid. Errors: unauthenticated, the same
+// for unknown, ended and disabled keys; ip_not_allowed; rate_limited; unavailable;
+// too_many_attempts after many unknown keys from the client's network.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (doorward.Caller, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {
@@ -103,10 +102,10 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (door
 	return by, nil
 }
 
-// Introspect returns the key of a secret, used from an address, and its principal, and
-// records the use. It asks the database. Refusals aren't recorded: the platform's own services
-// ask, so a refusal is no sign of guessing. Errors: unauthenticated for a key that isn't
-// valid from that address, or is bound to addresses while ip is empty; unavailable.
+// Introspect returns the key of a secret that was used from an address, and its principal. It
+// reads the database and records the use. It doesn't record refusals: only the platform's own
+// services call it, so a refusal is no sign of guessing. Errors: unauthenticated for a key that
+// isn't valid from that address, or is bound to addresses while ip is empty; unavailable.
 func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey, doorward.Principal, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {
@@ -128,10 +127,10 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 	return cred.Key, doorward.PrincipalOfKey(cred.Key, cred.Tenant), nil
 }
 
-// ByID returns the principal of the key with the id, as it would be used from an address.
-// It records no use. Errors: unauthenticated for a key that is unknown or not valid;
-// ip_not_allowed, with the principal, for a key that is bound to other addresses, or to any
-// address while ip is empty; unavailable.
+// ByID returns the principal of the key with the id, for a use from an address. It doesn't record
+// a use. Errors: unauthenticated for a key that is unknown or not valid; ip_not_allowed, with the
+// principal, for a key that is bound to other addresses, or to any address while ip is empty;
+// unavailable.
 func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, error) {
 	var p doorward.Principal
 	if err := k.db.Clock().Err(); err != nil {
@@ -174,14 +173,14 @@ func (k *Keys) limitsOf(c store.KeyCredential) *keyLimits {
 	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, state: k.states.stateOf(c.Key.ID)}
 }
 
-// addressOf parses an address. For invalid text it returns the zero Addr, which is in no
+// addressOf parses an address. For an invalid text it returns the zero Addr, which is in no
 // network.
 func addressOf(ip string) netip.Addr {
 	addr, _ := netip.ParseAddr(ip)
 	return addr.Unmap().WithZone("")
 }
 
-// load is Check from the database: it records the use or the refusal.
+// load is Check from the database. It records the use or the refusal.
 func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, ip netip.Addr) (doorward.Principal, error) {
 	cred, err := k.read(ctx, hash)
 	if errors.Is(err, store.ErrNone) {
@@ -206,8 +205,8 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 	return p, nil
 }
 
-// read loads the key and puts it into memory. It takes the mark before it reads the row, so
-// that a change that arrives during the read invalidates the entry (docs/lease.md, rule 5).
+// read reads the key and puts it into memory. It takes the registry's mark before it reads the row,
+// so that a change during the read invalidates the entry (docs/lease.md, rule 5).
 func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential, error) {
 	var cred store.KeyCredential
 	if err := k.db.Clock().Err(); err != nil {
@@ -224,8 +223,8 @@ func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential,
 	return cred, err
 }
 
-// entryOf makes the entry of a secret, which is valid until the secret or the key ends. The
-// first use of a key is written at once, not after a minute.
+// entryOf returns the registry entry of a secret, which is valid until the secret or the key ends.
+// The first use of a key is written at once, not after a minute.
 func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
 	until, seen := c.Key.EndsAt(), time.UnixMicro(0)
 	if c.SecretEndsAt != nil && c.SecretEndsAt.Before(until) {
@@ -237,7 +236,7 @@ func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
 	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, k.limitsOf(c), mark)
 }
 
-// refuseUnknown refuses an unknown secret and records that, unless the client's network is
+// refuseUnknown refuses an unknown secret. It records the refusal unless the client's network is
 // over its limit of unknown secrets.
 func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
 	if err := k.writer.CountUnknownKey(ctx, by); err != nil {
@@ -246,7 +245,7 @@ func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
 	return k.writer.RefuseKey(ctx, by, doorward.Object{Type: "key"}, string(access.KeyUnknown), doorward.Fail(doorward.CodeUnauthenticated, ""))
 }
 
-// InMemory counts the secrets in memory.
+// InMemory returns how many secrets are in memory.
 func (k *Keys) InMemory() int { return k.registry.Len() }
 
 // Run writes last uses until ctx ends, then all that remain.
@@ -259,12 +258,12 @@ func (k *Keys) Flush(ctx context.Context) error {
 	return k.registry.Flush(func(uses []store.Use) error { return k.write(ctx, uses) })
 }
 
-// writeWithin bounds one write: a hanging connection would otherwise delay the writes
-// for up to 15 minutes, TCP's own timeout.
-const writeWithin = 5 * time.Second
+// writeTimeout bounds one write: otherwise a hanging connection would delay the writes for up to
+// 15 minutes, the timeout of TCP.
+const writeTimeout = 5 * time.Second
 
 func (k *Keys) write(ctx context.Context, uses []store.Use) error {
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	all := make([]store.KeyUse, len(uses))
 	for i, u := range uses {
@@ -286,7 +285,7 @@ func (k *Keys) lastAddress(hash secret.Hash) string {
 	return ""
 }
 
-// apply removes from memory what changes on this or another node have made outdated.
+// apply removes entries from memory that changes on any node have made outdated. The lease calls it.
 func (k *Keys) apply(_ context.Context, changes []store.Change) error {
 	for _, c := range changes {
 		k.registry.Forget(c)

@@ -20,21 +20,21 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// issued is a key with the secret that a server holds, of an owner in a tenant.
-type issued struct {
-	boss, owner, newOwner apptest.Person // OWNER; ADMIN, who owns the key; USER, who may get it
-	key                   doorward.APIKey
-	secret                secret.Key
+// keyFixture is an API key with its secret, its owner, and other members of the tenant.
+type keyFixture struct {
+	tenantOwner, owner, newOwner apptest.Person // OWNER; ADMIN, who owns the key; USER, who may get it
+	key                          doorward.APIKey
+	secret                       secret.Key
 }
 
-// home is the address of the server that uses the key.
-const home = "192.0.2.7"
+// serverAddress is the IP address of the server that uses the key.
+const serverAddress = "192.0.2.7"
 
-// newKey makes a key of role ADMIN that may invite and send messages.
-func newKey(f *apptest.Fixture) issued {
+// newKey makes a key with the role ADMIN that may invite people and send messages.
+func newKey(f *apptest.Fixture) keyFixture {
 	f.Helper()
-	_, boss := f.Tenant()
-	c := issued{boss: boss, owner: f.Join(boss, doorward.RoleAdmin), newOwner: f.Join(boss, doorward.RoleUser)}
+	_, tenantOwner := f.Tenant()
+	c := keyFixture{tenantOwner: tenantOwner, owner: f.Join(tenantOwner, doorward.RoleAdmin), newOwner: f.Join(tenantOwner, doorward.RoleUser)}
 	var err error
 	c.key, c.secret, err = f.Node(0).APIKeys.Create(f.Context(), c.owner.Caller, apikey.Draft{
 		Name: "backup", Permissions: []string{"message.send", "user.invite"}, Role: "ADMIN", AllowedIPs: []string{"192.0.2.0/24"},
@@ -43,38 +43,39 @@ func newKey(f *apptest.Fixture) issued {
 	return c
 }
 
-func from(ip string) doorward.Caller {
+// anonymousAt returns a caller without a credential at an address.
+func anonymousAt(ip string) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
 }
 
 // probe tries the key on a node in one way, and returns "yes", the code of the refusal, or
 // nothing if the key isn't in memory.
-type probe func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string
+type probe func(f *apptest.Fixture, a *app.App, c keyFixture, stale doorward.Caller) string
 
 // probes are all ways to try a key. stale is the caller of a request that began earlier.
 var probes = map[string]probe{
-	"check": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
-		by, err := a.APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+	"check": func(f *apptest.Fixture, a *app.App, c keyFixture, _ doorward.Caller) string {
+		by, err := a.APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 		if err == nil {
 			err = access.Can(&by.Principal, doorward.MessageSend, by.Tenant()).Err()
 		}
 		return outcome(err)
 	},
-	"memory": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
-		p, ok := a.APIKeys.Remembered(c.secret, netip.MustParseAddr(home))
+	"memory": func(f *apptest.Fixture, a *app.App, c keyFixture, _ doorward.Caller) string {
+		p, ok := a.APIKeys.Remembered(c.secret, netip.MustParseAddr(serverAddress))
 		if !ok { // not in memory: the database decides
 			return ""
 		}
 		return outcome(access.Can(&p, doorward.MessageSend, p.Tenant()).Err())
 	},
-	"introspection": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
-		_, p, err := a.APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)
+	"introspection": func(f *apptest.Fixture, a *app.App, c keyFixture, _ doorward.Caller) string {
+		_, p, err := a.APIKeys.Introspect(f.Context(), c.secret.Reveal(), serverAddress)
 		if err == nil {
 			err = access.Can(&p, doorward.MessageSend, p.Tenant()).Err()
 		}
 		return outcome(err)
 	},
-	"a write that had begun": func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string {
+	"a write that had begun": func(f *apptest.Fixture, a *app.App, c keyFixture, stale doorward.Caller) string {
 		_, err := a.Invitations.Send(f.Context(), stale, apptest.Offer(f.NewEmail("guest"), doorward.RoleViewer))
 		return outcome(err)
 	},
@@ -87,30 +88,29 @@ func outcome(err error) string {
 	return string(apptest.Code(err))
 }
 
-// endings are all ways to end or restrict a key, and some that leave it valid. want is what
-// check and introspection answer afterwards, and write what a write answers that had begun
-// before.
+// endings are all ways to end or restrict a key, and some that leave it valid. want is the outcome
+// of check and introspection afterwards, and write that of a write that had begun before.
 var endings = []struct {
 	name        string
-	do          func(f *apptest.Fixture, a *app.App, c issued) error
+	do          func(f *apptest.Fixture, a *app.App, c keyFixture) error
 	want, write string
 }{
-	{"revoked", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.ErrorOf(a.APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID))
+	{"revoked", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return apptest.ErrorOf(a.APIKeys.Revoke(f.Context(), c.tenantOwner.Caller, c.key.ID))
 	}, "unauthenticated", "unauthenticated"},
 	{"disabled", edit(apikey.Edit{Status: ptr("disabled")}), "unauthenticated", "unauthenticated"},
-	{"reported", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return a.Leaks.Report(f.Context(), from("198.51.100.1"), c.secret.Reveal())
+	{"reported", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return a.Leaks.Report(f.Context(), anonymousAt("198.51.100.1"), c.secret.Reveal())
 	}, "unauthenticated", "unauthenticated"},
 	{"rotated without grace", rotate(0), "unauthenticated", "unauthenticated"},
-	{"rotated, and the previous secret ended", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"rotated, and the previous secret ended", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		if err := rotate(1)(f, a, c); err != nil {
 			return err
 		}
 		outcomesOf(f, c, doorward.Caller{}) // the nodes remember the old secret until its grace ends
-		return apptest.ErrorOf(a.APIKeys.EndPrevious(f.Context(), c.boss.Caller, c.key.ID))
+		return apptest.ErrorOf(a.APIKeys.EndPrevious(f.Context(), c.tenantOwner.Caller, c.key.ID))
 	}, "unauthenticated", "unauthenticated"},
-	{"rotated twice", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"rotated twice", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		if err := rotate(24)(f, a, c); err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ var endings = []struct {
 	}, "unauthenticated", "unauthenticated"},
 	{"with fewer permissions", edit(apikey.Edit{Permissions: &[]string{"message.read"}}), "forbidden", "forbidden"},
 	{"from other addresses only", edit(apikey.Edit{AllowedIPs: &[]string{"198.51.100.0/24"}}), "ip_not_allowed", "yes"}, // the address of a request stays
-	{"of another owner", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"of another owner", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		viewer := doorward.RoleViewer
-		if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.newOwner.User, user.Edit{Role: &viewer}); err != nil {
+		if _, _, err := a.Users.Edit(f.Context(), c.tenantOwner.Caller, c.newOwner.User, user.Edit{Role: &viewer}); err != nil {
 			return err
 		}
 		return edit(apikey.Edit{OwnerID: &c.newOwner.User.ID})(f, a, c)
@@ -129,44 +129,44 @@ var endings = []struct {
 
 	{"its owner demoted", editOwner(func() user.Edit { to := doorward.RoleViewer; return user.Edit{Role: &to} }), "forbidden", "forbidden"},
 	{"its owner suspended", editOwner(func() user.Edit { to := doorward.UserSuspended; return user.Edit{Status: &to} }), "unauthenticated", "unauthenticated"},
-	{"its owner suspended and resumed", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"its owner suspended and resumed", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		for _, to := range []doorward.UserStatus{doorward.UserSuspended, doorward.UserActive} {
-			if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to}); err != nil {
+			if _, _, err := a.Users.Edit(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Edit{Status: &to}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}, "unauthenticated", "unauthenticated"},
-	{"its owner removed", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.ErrorOf(a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{}, nil))
+	{"its owner removed", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return apptest.ErrorOf(a.Users.Remove(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Handover{}, nil))
 	}, "unauthenticated", "unauthenticated"},
-	{"its owner has left", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"its owner has left", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		return apptest.ErrorOf(a.Users.Leave(f.Context(), c.owner.Caller, c.owner.TenantID))
 	}, "unauthenticated", "unauthenticated"},
-	{"transferred to a USER", func(f *apptest.Fixture, a *app.App, c issued) error {
-		ended, err := a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true, OwnerID: c.newOwner.User.ID}, nil)
+	{"transferred to a USER", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		ended, err := a.Users.Remove(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Handover{Transfer: true, OwnerID: c.newOwner.User.ID}, nil)
 		if err == nil && (ended.APIKeysTransferred != 1 || ended.APIKeys != 0) {
 			err = fmt.Errorf("a transfer counts as %+v", ended)
 		}
 		return err
 	}, "yes", "forbidden"}, // a USER sends messages, and doesn't invite
-	{"transferred to the OWNER", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"transferred to the OWNER", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		to := doorward.UserSuspended
-		return errorOf3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to, Keys: user.Handover{Transfer: true}}))
+		return errorOf3(a.Users.Edit(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Edit{Status: &to, Keys: user.Handover{Transfer: true}}))
 	}, "yes", "yes"},
 
-	{"its tenant frozen", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"its tenant frozen", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		return apptest.ErrorOf(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID))
 	}, "tenant_frozen", "tenant_frozen"},
-	{"its tenant frozen and thawed", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"its tenant frozen and thawed", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
 		if err := apptest.ErrorOf(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID)); err != nil {
 			return err
 		}
 		outcomesOf(f, c, doorward.Caller{})
 		return apptest.ErrorOf(a.Tenants.Thaw(f.Context(), apptest.Operator, c.key.TenantID))
 	}, "yes", "yes"},
-	{"its tenant closed", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return errorOf3(a.Tenants.Close(f.Context(), c.boss.Caller, c.boss.User.TenantName))
+	{"its tenant closed", func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return errorOf3(a.Tenants.Close(f.Context(), c.tenantOwner.Caller, c.tenantOwner.User.TenantName))
 	}, "tenant_closing", "tenant_closing"},
 }
 
@@ -174,27 +174,27 @@ func errorOf3[A, B any](_ A, _ B, err error) error { return err }
 
 func ptr(s string) *string { return &s }
 
-func edit(e apikey.Edit) func(*apptest.Fixture, *app.App, issued) error {
-	return func(f *apptest.Fixture, a *app.App, c issued) error {
-		return errorOf3(a.APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, e))
+func edit(e apikey.Edit) func(*apptest.Fixture, *app.App, keyFixture) error {
+	return func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return errorOf3(a.APIKeys.Edit(f.Context(), c.tenantOwner.Caller, c.key.ID, e))
 	}
 }
 
-func rotate(grace int64) func(*apptest.Fixture, *app.App, issued) error {
-	return func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.ErrorOf(a.APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, &grace))
+func rotate(grace int64) func(*apptest.Fixture, *app.App, keyFixture) error {
+	return func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return apptest.ErrorOf(a.APIKeys.Rotate(f.Context(), c.tenantOwner.Caller, c.key.ID, &grace))
 	}
 }
 
-func editOwner(e func() user.Edit) func(*apptest.Fixture, *app.App, issued) error {
-	return func(f *apptest.Fixture, a *app.App, c issued) error {
-		return errorOf3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, e()))
+func editOwner(e func() user.Edit) func(*apptest.Fixture, *app.App, keyFixture) error {
+	return func(f *apptest.Fixture, a *app.App, c keyFixture) error {
+		return errorOf3(a.Users.Edit(f.Context(), c.tenantOwner.Caller, c.owner.User, e()))
 	}
 }
 
 // outcomesOf tries the key on every node in every way, from memory first. Without a stale
 // caller it writes nothing.
-func outcomesOf(f *apptest.Fixture, c issued, stale doorward.Caller) map[string]string {
+func outcomesOf(f *apptest.Fixture, c keyFixture, stale doorward.Caller) map[string]string {
 	f.Helper()
 	all := map[string]string{}
 	for n, a := range f.Nodes {
@@ -208,8 +208,8 @@ func outcomesOf(f *apptest.Fixture, c issued, stale doorward.Caller) map[string]
 	return all
 }
 
-// TestEndsEverywhere: once a call that ends or restricts a key has returned, no node lets
-// the key pass in any way, and none refuses what is still permitted.
+// TestEndsEverywhere: once a call that ends or restricts a key has returned, no node accepts the
+// key in any way, and none refuses what is still permitted.
 func TestEndsEverywhere(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestEndsEverywhere(t *testing.T) {
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
 			for n, way := range endings {
 				c := newKey(f)
-				stale, err := f.Node(n).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+				stale, err := f.Node(n).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 				f.NoError(err)
 				for range 2 { // the second time from memory
 					wantOutcomes(f, way.name+": before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
@@ -230,8 +230,8 @@ func TestEndsEverywhere(t *testing.T) {
 	}
 }
 
-// TestEndsWhereAClockIsBehind: once a call has ended a secret, it has also ended on a node
-// whose clock is behind that of the node that was called.
+// TestEndsWhereAClockIsBehind: once a call has ended a secret, the secret has also ended on a node
+// whose clock is behind that of the called node.
 func TestEndsWhereAClockIsBehind(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -252,8 +252,8 @@ func TestEndsWhereAClockIsBehind(t *testing.T) {
 	}
 }
 
-// TestSecretHasEndedOnOneNodeOnly: ending a key ends its replaced secret also on a node by
-// whose clock the grace is not over yet.
+// TestSecretHasEndedOnOneNodeOnly: ending a key also ends its replaced secret on a node whose
+// clock is behind, so that the grace is not over there yet.
 func TestSecretHasEndedOnOneNodeOnly(t *testing.T) {
 	t.Parallel()
 	clock := apptest.NewStoppedClock()
@@ -262,16 +262,16 @@ func TestSecretHasEndedOnOneNodeOnly(t *testing.T) {
 	c := newKey(f)
 	f.NoError(rotate(1)(f, f.Node(0), c))
 	clock.Move(time.Hour)
-	if _, err := f.Node(1).APIKeys.Check(f.Context(), from(home), c.secret.Reveal()); err != nil {
+	if _, err := f.Node(1).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal()); err != nil {
 		t.Fatalf("where the grace is not over, the secret answers %v", err)
 	}
 	f.NoError(edit(apikey.Edit{Status: ptr("disabled")})(f, f.Node(0), c))
-	if _, err := f.Node(1).APIKeys.Check(f.Context(), from(home), c.secret.Reveal()); outcome(err) != "unauthenticated" {
+	if _, err := f.Node(1).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal()); outcome(err) != "unauthenticated" {
 		t.Errorf("a secret of a disabled key answers %q", outcome(err))
 	}
 }
 
-// wantOutcomes fails unless each way has the outcome; memory may know nothing.
+// wantOutcomes fails unless each way to try the key has its outcome. The key may not be in memory.
 func wantOutcomes(f *apptest.Fixture, when string, outcomes map[string]string, want, write string) {
 	f.Helper()
 	for way, got := range outcomes {
@@ -295,20 +295,20 @@ func wantOutcomes(f *apptest.Fixture, when string, outcomes map[string]string, w
 func TestEndsByItself(t *testing.T) {
 	week, hour := int64(7), int64(1)
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		for name, prepare := range map[string]func(c issued) (time.Duration, error){
-			"expiry": func(c issued) (time.Duration, error) {
+		for name, prepare := range map[string]func(c keyFixture) (time.Duration, error){
+			"expiry": func(c keyFixture) (time.Duration, error) {
 				return 7 * 24 * time.Hour, edit(apikey.Edit{Days: &week})(f, f.Node(0), c)
 			},
-			"grace": func(c issued) (time.Duration, error) { return time.Hour, rotate(hour)(f, f.Node(0), c) },
-			"rotateBy": func(c issued) (time.Duration, error) {
-				_, err := f.Node(0).Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
+			"grace": func(c keyFixture) (time.Duration, error) { return time.Hour, rotate(hour)(f, f.Node(0), c) },
+			"rotateBy": func(c keyFixture) (time.Duration, error) {
+				_, err := f.Node(0).Users.Remove(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
 				return 7 * 24 * time.Hour, err
 			},
 		} {
 			c := newKey(f)
-			left, err := prepare(c)
+			remaining, err := prepare(c)
 			f.NoError(err)
-			clock.Move(left - time.Microsecond)
+			clock.Move(remaining - time.Microsecond)
 			wantOutcomes(f, name+": just before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
 			clock.Move(time.Microsecond)
 			wantOutcomes(f, name+": then", outcomesOf(f, c, doorward.Caller{}), "unauthenticated", "")
@@ -321,20 +321,20 @@ func TestEndsByItself(t *testing.T) {
 func TestBothSecrets(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		c := newKey(f)
-		_, err := f.Node(0).Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
+		_, err := f.Node(0).Users.Remove(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
 		f.NoError(err)
-		before, err := f.Node(0).APIKeys.Get(f.Context(), c.boss.Caller, c.key.ID)
+		before, err := f.Node(0).APIKeys.Get(f.Context(), c.tenantOwner.Caller, c.key.ID)
 		f.NoError(err)
-		if before.RotateBy == nil || before.OwnerID != c.boss.ID {
+		if before.RotateBy == nil || before.OwnerID != c.tenantOwner.ID {
 			t.Fatalf("a transferred key is %+v", before)
 		}
-		r, err := f.Node(1).APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, nil)
+		r, err := f.Node(1).APIKeys.Rotate(f.Context(), c.tenantOwner.Caller, c.key.ID, nil)
 		f.NoError(err)
 		for i := range f.Nodes {
 			for _, s := range []secret.Key{c.secret, r.Secret} {
-				by, err := f.Node(i).APIKeys.Check(f.Context(), from(home), s.Reveal())
+				by, err := f.Node(i).APIKeys.Check(f.Context(), anonymousAt(serverAddress), s.Reveal())
 				f.NoError(err)
-				if by.ID != c.key.ID || by.OwnerID != c.boss.ID || by.Kind != doorward.ByKey {
+				if by.ID != c.key.ID || by.OwnerID != c.tenantOwner.ID || by.Kind != doorward.ByKey {
 					t.Errorf("a secret opens %+v", by.Principal)
 				}
 			}
@@ -351,16 +351,16 @@ func TestBothSecrets(t *testing.T) {
 func TestUnknownSecrets(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c, ended := newKey(f), newKey(f)
-		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), ended.boss.Caller, ended.key.ID)))
+		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), ended.tenantOwner.Caller, ended.key.ID)))
 		try := func(i int, ip, text string) string {
-			_, err := f.Node(i).APIKeys.Check(f.Context(), from(ip), text)
+			_, err := f.Node(i).APIKeys.Check(f.Context(), anonymousAt(ip), text)
 			return outcome(err)
 		}
 		got := map[string]int{}
 		for i := range 40 {
-			got[try(i, home, secret.NewKey(apikey.Prefix).Reveal())]++
+			got[try(i, serverAddress, secret.NewKey(apikey.Prefix).Reveal())]++
 			if i < 35 {
-				if answer := try(i, home, "dwk_"+strings.Repeat("A", 49)); answer != "unauthenticated" { // its checksum is wrong
+				if answer := try(i, serverAddress, "dwk_"+strings.Repeat("A", 49)); answer != "unauthenticated" { // its checksum is wrong
 					t.Fatalf("a mistyped key answers %s", answer)
 				}
 			}
@@ -370,7 +370,7 @@ func TestUnknownSecrets(t *testing.T) {
 		}
 		for i := range f.Nodes {
 			for text, want := range map[string]string{c.secret.Reveal(): "yes", ended.secret.Reveal(): "unauthenticated"} {
-				if answer := try(i, home, text); answer != want {
+				if answer := try(i, serverAddress, text); answer != want {
 					t.Errorf("after too many unknown keys a known one answers %s, want %s", answer, want)
 				}
 			}
@@ -379,7 +379,7 @@ func TestUnknownSecrets(t *testing.T) {
 			t.Errorf("from another address an unknown key answers %s", answer)
 		}
 		clock.Move(10 * time.Minute)
-		if answer := try(0, home, secret.NewKey(apikey.Prefix).Reveal()); answer != "unauthenticated" {
+		if answer := try(0, serverAddress, secret.NewKey(apikey.Prefix).Reveal()); answer != "unauthenticated" {
 			t.Errorf("ten minutes later an unknown key answers %s", answer)
 		}
 	})
@@ -392,7 +392,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		c := newKey(f)
 		check := func(ip string) {
 			for range 3 {
-				_, err := f.Node(0).APIKeys.Check(f.Context(), from(ip), c.secret.Reveal())
+				_, err := f.Node(0).APIKeys.Check(f.Context(), anonymousAt(ip), c.secret.Reveal())
 				if err == nil {
 					t.Fatal("the key is valid")
 				}
@@ -400,12 +400,12 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		}
 		check("198.51.100.1")
 		f.NoError(edit(apikey.Edit{Status: ptr("disabled")})(f, f.Node(0), c))
-		check(home)
+		check(serverAddress)
 		f.NoError(edit(apikey.Edit{Status: ptr("active")})(f, f.Node(0), c))
 		f.NoError(rotate(0)(f, f.Node(0), c))
-		check(home)
-		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID)))
-		check(home)
+		check(serverAddress)
+		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), c.tenantOwner.Caller, c.key.ID)))
+		check(serverAddress)
 		clock.Move(2 * time.Minute)
 		f.Node(0).Inbox.RecordPending(f.Context())
 
@@ -436,19 +436,19 @@ func TestLastUse(t *testing.T) {
 		c := newKey(f)
 		ctx := context.Background()
 		use := func(s secret.Key, ip string) time.Time {
-			_, err := f.Node(0).APIKeys.Check(ctx, from(ip), s.Reveal())
+			_, err := f.Node(0).APIKeys.Check(ctx, anonymousAt(ip), s.Reveal())
 			f.NoError(err)
 			return clock.Now()
 		}
 		clock.Move(time.Minute)
-		first := use(c.secret, home)
+		first := use(c.secret, serverAddress)
 		f.NoError(f.Node(0).APIKeys.Flush(ctx))
-		r, err := f.Node(0).APIKeys.Rotate(ctx, c.boss.Caller, c.key.ID, nil)
+		r, err := f.Node(0).APIKeys.Rotate(ctx, c.tenantOwner.Caller, c.key.ID, nil)
 		f.NoError(err)
 		clock.Move(time.Hour)
 		last := use(r.Secret, "192.0.2.9")
 		f.NoError(f.Node(0).APIKeys.Flush(ctx))
-		key, err := f.Node(0).APIKeys.Get(ctx, c.boss.Caller, c.key.ID)
+		key, err := f.Node(0).APIKeys.Get(ctx, c.tenantOwner.Caller, c.key.ID)
 		f.NoError(err)
 		if key.LastUsedAt == nil || !key.LastUsedAt.Equal(doorward.Instant(last)) || key.LastUsedIP != "192.0.2.9" {
 			t.Errorf("last used at %v from %q, want %v", key.LastUsedAt, key.LastUsedIP, last)
@@ -466,10 +466,10 @@ func TestFirstUseIsWrittenAtOnce(t *testing.T) {
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
 	c, keys, ctx := newKey(f), f.Node(0).APIKeys, f.Context()
 	lastUse := func() *time.Time {
-		_, err := keys.Check(ctx, from(home), c.secret.Reveal())
+		_, err := keys.Check(ctx, anonymousAt(serverAddress), c.secret.Reveal())
 		f.NoError(err)
 		f.NoError(keys.Flush(ctx))
-		key, err := keys.Get(ctx, c.boss.Caller, c.key.ID)
+		key, err := keys.Get(ctx, c.tenantOwner.Caller, c.key.ID)
 		f.NoError(err)
 		return key.LastUsedAt
 	}
@@ -489,7 +489,7 @@ func TestFirstUseIsWrittenAtOnce(t *testing.T) {
 func TestInvitationsOfAKey(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		c := newKey(f)
-		by, err := f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+		by, err := f.Node(0).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 		f.NoError(err)
 		inv, err := f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer(f.NewEmail("guest"), doorward.RoleUser))
 		f.NoError(err)
@@ -499,7 +499,7 @@ func TestInvitationsOfAKey(t *testing.T) {
 		if _, err := f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer(f.NewEmail("guest"), doorward.RoleOwner)); apptest.Code(err) != doorward.CodeForbidden {
 			t.Errorf("a key of an ADMIN invites an OWNER: %v", err)
 		}
-		ended, err := f.Node(1).Users.Suspend(f.Context(), c.boss.Caller, c.owner.User)
+		ended, err := f.Node(1).Users.Suspend(f.Context(), c.tenantOwner.Caller, c.owner.User)
 		f.NoError(err)
 		if ended.APIKeys != 1 || ended.Invitations != 1 {
 			t.Errorf("suspending the owner ended %+v", ended)
@@ -516,13 +516,13 @@ func TestNodeCutOff(t *testing.T) {
 			t.Parallel()
 			e.Nodes = 2
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			kept, revoked := newKey(f), newKey(f)
-			for _, c := range []issued{kept, revoked} {
+			valid, revoked := newKey(f), newKey(f)
+			for _, c := range []keyFixture{valid, revoked} {
 				wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
 			}
 			f.NoError(f.DB.Close()) // of the last node
-			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), revoked.boss.Caller, revoked.key.ID)))
-			for _, c := range []issued{kept, revoked} {
+			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), revoked.tenantOwner.Caller, revoked.key.ID)))
+			for _, c := range []keyFixture{valid, revoked} {
 				for _, way := range []string{"memory", "check", "introspection"} {
 					if got := probes[way](f, f.Node(1), c, doorward.Caller{}); got != "" && got != string(doorward.CodeUnavailable) {
 						t.Errorf("cut off, %s answers %q", way, got)
@@ -537,8 +537,8 @@ func TestNodeCutOff(t *testing.T) {
 // addresses and always used from the same one.
 func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.AllocsPerRun
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
-	c, ip := newKey(f), netip.MustParseAddr(home)
-	_, err := f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+	c, ip := newKey(f), netip.MustParseAddr(serverAddress)
+	_, err := f.Node(0).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 	f.NoError(err)
 	text := c.secret.Reveal()
 	if n := testing.AllocsPerRun(100, func() {
@@ -560,7 +560,7 @@ func TestUsesDontDeadlock(t *testing.T) {
 	c, fresh := newKey(f), secret.NewKey(apikey.Prefix)
 	hash, flushed := fresh.Hash(), make(chan struct{})
 	clock.Move(time.Hour) // uses are written once a minute
-	f.NoError(errorOf3(f.Node(0).APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)))
+	f.NoError(errorOf3(f.Node(0).APIKeys.Introspect(f.Context(), c.secret.Reveal(), serverAddress)))
 	var rotation *store.Tx
 	f.WhileLocked(func(tx *store.Tx) error {
 		rotation = tx

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Draft is a new key as an administrator has typed it, not yet checked.
+// Draft describes a new key. It has not been checked yet.
 type Draft struct {
 	Name        string
 	Permissions []string
@@ -33,9 +33,9 @@ type Issued struct {
 	Secret secret.Key
 }
 
-// Create makes a key in the caller's tenant and returns it with its secret, which can't
-// be shown again. Errors: forbidden for a role above the caller's, step_up_required,
-// too_many_keys, quota_exceeded, validation_failed.
+// Create makes a key in the caller's tenant and returns it with its secret, which can't be shown
+// again. Errors: forbidden for a role above the caller's, step_up_required, too_many_keys,
+// quota_exceeded, validation_failed.
 func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorward.APIKey, secret.Key, error) {
 	key, faults := k.parse(by, d)
 	fresh := secret.NewKey(Prefix)
@@ -46,7 +46,7 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 		if err := checkCount(ctx, tx, key.TenantID); err != nil {
 			return err
 		}
-		further, err := checkOwner(ctx, tx, &key)
+		txFaults, err := checkOwner(ctx, tx, &key)
 		if err != nil {
 			return err
 		}
@@ -55,9 +55,9 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 			return err
 		}
 		if key.Role != "" && !known {
-			further = append(further, unknownRole)
+			txFaults = append(txFaults, unknownRole)
 		}
-		if all := slices.Concat(faults, further); len(all) > 0 {
+		if all := slices.Concat(faults, txFaults); len(all) > 0 {
 			return doorward.InvalidFields(all...)
 		}
 		key.CreatedAt, key.ExpiresAt = tx.Now, k.expiry(tx, d.Days)
@@ -83,8 +83,8 @@ func recordNew(tx *access.Tx, key doorward.APIKey) {
 	tx.Changed("role", "", string(key.Role))
 }
 
-// parse returns the key that the draft describes, and the faults of the draft. An unknown
-// role stays empty, so that no decision depends on it.
+// parse returns the key that the draft describes, and the faults of the draft. The role of the key
+// is empty if the draft's is unknown, so that no decision depends on it.
 func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.FieldError) {
 	key := doorward.APIKey{
 		ID: doorward.NewID(doorward.PrefixKey), TenantID: by.TenantID, Name: d.Name, Status: doorward.APIKeyActive,
@@ -102,10 +102,10 @@ func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.F
 			faults = append(faults, unknownRole)
 		}
 	}
-	permissions, wrong := parsePermissions(d.Permissions, key.Rules, key.Role)
-	addresses, bad := parseAddresses(d.AllowedIPs)
+	permissions, permissionFaults := parsePermissions(d.Permissions, key.Rules, key.Role)
+	addresses, addressFaults := parseAddresses(d.AllowedIPs)
 	key.Permissions, key.AllowedIPs = permissions, addresses
-	faults = slices.Concat(faults, wrong, bad, k.checkDays(d.Days), checkPerSecond(d.PerSecond))
+	faults = slices.Concat(faults, permissionFaults, addressFaults, k.checkDays(d.Days), checkPerSecond(d.PerSecond))
 	if d.PerSecond != nil {
 		key.PerSecond = int(*d.PerSecond)
 	}
@@ -120,8 +120,8 @@ func fault(pointer, code, message string) doorward.FieldError {
 	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
 }
 
-// parsePermissions returns the permissions, sorted and without duplicates, and their faults.
-// An empty role, which is a fault itself, leads to no further fault.
+// parsePermissions returns the permissions, sorted and without duplicates, and their faults. If the
+// role is empty, which parse reports, it doesn't check whether the role grants them.
 func parsePermissions(typed []string, rules *doorward.Rules, role doorward.Role) (all []doorward.Action, faults []doorward.FieldError) {
 	switch {
 	case len(typed) == 0:
@@ -165,8 +165,8 @@ func parseAddresses(typed []string) (all []netip.Prefix, faults []doorward.Field
 	return all, faults
 }
 
-// parseAddress reads an address or a CIDR; an IPv4-mapped IPv6 address becomes IPv4. A
-// CIDR with bits set after its length is refused, since it is probably a mistake.
+// parseAddress parses an address or a CIDR. It turns an IPv4-mapped IPv6 address into IPv4. It
+// refuses a CIDR with bits set after its length, which is probably a mistake.
 func parseAddress(text string) (netip.Prefix, bool) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		addr = addr.Unmap()
@@ -199,7 +199,7 @@ func checkPerSecond(n *int64) []doorward.FieldError {
 	return []doorward.FieldError{fault("/perSecond", "out_of_range", fmt.Sprintf("The limit is 1 to %d requests a second.", doorward.APIKeyPerSecondMax))}
 }
 
-// expiry is the end of a validity that begins now.
+// expiry returns the end of a validity that begins now. Without days it is the longest one.
 func (k *Keys) expiry(tx *access.Tx, days *int64) time.Time {
 	n := int64(k.maxDays)
 	if days != nil {
@@ -208,8 +208,8 @@ func (k *Keys) expiry(tx *access.Tx, days *int64) time.Time {
 	return tx.Now.Add(time.Duration(n) * 24 * time.Hour)
 }
 
-// checkCount returns an error if the tenant may have no further key. It must run under the
-// lock on the tenant. Errors: too_many_keys, quota_exceeded, unavailable.
+// checkCount returns an error if the tenant can't have another key. The tenant must be locked.
+// Errors: too_many_keys, quota_exceeded, unavailable.
 func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	n, err := tx.CountLiveAPIKeys(ctx, tenantID, tx.Now)
 	if err == nil && n >= doorward.APIKeysMax {
@@ -225,8 +225,7 @@ func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return t.Quotas.Check(doorward.QuotaAPIKeys, int64(n)+1)
 }
 
-// checkOwner returns a fault unless the owner is an active member, and fills in the owner's
-// role.
+// checkOwner sets the owner's role, and returns a fault unless the owner is an active member.
 func checkOwner(ctx context.Context, tx *access.Tx, key *doorward.APIKey) ([]doorward.FieldError, error) {
 	if key.OwnerID == "" {
 		return []doorward.FieldError{fault("/ownerId", "required", "Say which member owns the key.")}, nil
@@ -239,7 +238,7 @@ func checkOwner(ctx context.Context, tx *access.Tx, key *doorward.APIKey) ([]doo
 	return nil, err
 }
 
-// field is a value of a key that can be edited, as the trail shows it.
+// field is a field of a key that can be edited, with its value in the trail.
 type field struct{ name, value string }
 
 func fields(k doorward.APIKey) []field {

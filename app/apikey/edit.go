@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// Edit has the changes to a key; nil fields stay unchanged.
+// Edit has the changes of a key; nil fields stay unchanged.
 type Edit struct {
 	Name        *string
 	Permissions *[]string
@@ -18,33 +18,33 @@ type Edit struct {
 	Days        *int64 // of validity, from now
 	OwnerID     *string
 	Status      *string // active or disabled
-	// Versions, unless empty, are the versions that the edit is based on; see
+	// Versions, unless empty, are the versions of the key to which the edit may be applied; see
 	// doorward.APIKey.Version.
 	Versions []string
 }
 
-// Edit changes the key and returns it. The edit is atomic, and every node applies it before
-// Edit returns. Errors: not_found, forbidden, precondition_failed, key_ended,
-// validation_failed, step_up_required if it widens what the key can do.
+// Edit changes the key and returns it. Every node has applied the change when Edit returns.
+// Errors: not_found, forbidden, precondition_failed, key_ended, validation_failed,
+// step_up_required if the key could do more than before.
 func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after doorward.APIKey, revocation doorward.Revocation, err error) {
-	revocation, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, was doorward.APIKey) error {
-		if err := doorward.CheckVersion(was.Version(), e.Versions); err != nil {
+	revocation, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, old doorward.APIKey) error {
+		if err := doorward.CheckVersion(old.Version(), e.Versions); err != nil {
 			return err
 		}
-		if was.Ended(tx.Now) {
+		if old.Ended(tx.Now) {
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}
-		if after, err = k.applyEdit(ctx, tx, was, e); err != nil {
+		if after, err = k.applyEdit(ctx, tx, old, e); err != nil {
 			return err
 		}
-		if !recordEdit(tx, was, after) {
+		if !recordEdit(tx, old, after) {
 			tx.SkipEvent()
 			return nil
 		}
-		if was.Status == doorward.APIKeyActive && after.Status != doorward.APIKeyActive {
+		if old.Status == doorward.APIKeyActive && after.Status != doorward.APIKeyActive {
 			tx.SkipQuota()
 		}
-		if widens(was, after) {
+		if widens(old, after) {
 			if err := tx.NeedProof(); err != nil {
 				return err
 			}
@@ -58,24 +58,24 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 	return after, revocation, nil
 }
 
-// widens reports whether a key can do more than it could, faster, for longer, from more
-// addresses, or for somebody else.
-func widens(was, is doorward.APIKey) bool {
-	more := func(p doorward.Action) bool { return !slices.Contains(was.Permissions, p) }
-	outside := func(p netip.Prefix) bool {
-		return !slices.ContainsFunc(was.AllowedIPs, func(in netip.Prefix) bool { return in.Bits() <= p.Bits() && in.Contains(p.Addr()) })
+// widens reports whether the edited key can do more than the old one: with more permissions,
+// faster, for longer, from more addresses, or for another owner.
+func widens(old, edited doorward.APIKey) bool {
+	isNew := func(p doorward.Action) bool { return !slices.Contains(old.Permissions, p) }
+	isOutside := func(p netip.Prefix) bool {
+		return !slices.ContainsFunc(old.AllowedIPs, func(in netip.Prefix) bool { return in.Bits() <= p.Bits() && in.Contains(p.Addr()) })
 	}
-	return slices.ContainsFunc(is.Permissions, more) ||
-		len(was.AllowedIPs) > 0 && (len(is.AllowedIPs) == 0 || slices.ContainsFunc(is.AllowedIPs, outside)) ||
-		was.PerSecond > 0 && (is.PerSecond == 0 || is.PerSecond > was.PerSecond) ||
-		is.ExpiresAt.After(was.ExpiresAt) || is.OwnerID != was.OwnerID ||
-		was.Status != doorward.APIKeyActive && is.Status == doorward.APIKeyActive
+	return slices.ContainsFunc(edited.Permissions, isNew) ||
+		len(old.AllowedIPs) > 0 && (len(edited.AllowedIPs) == 0 || slices.ContainsFunc(edited.AllowedIPs, isOutside)) ||
+		old.PerSecond > 0 && (edited.PerSecond == 0 || edited.PerSecond > old.PerSecond) ||
+		edited.ExpiresAt.After(old.ExpiresAt) || edited.OwnerID != old.OwnerID ||
+		old.Status != doorward.APIKeyActive && edited.Status == doorward.APIKeyActive
 }
 
-// recordEdit adds what changes to the audit event and reports whether anything does.
-func recordEdit(tx *access.Tx, was, is doorward.APIKey) (changed bool) {
-	after := fields(is)
-	for i, before := range fields(was) {
+// recordEdit adds the changed fields to the audit event, and reports whether there are any.
+func recordEdit(tx *access.Tx, old, edited doorward.APIKey) (changed bool) {
+	after := fields(edited)
+	for i, before := range fields(old) {
 		if before != after[i] {
 			tx.Changed(before.name, before.value, after[i].value)
 			changed = true

@@ -11,21 +11,21 @@ import (
 	"github.com/doorward/doorward/internal/gcra"
 )
 
-// keyStates has the state of each key. A state outlives the entries of the key's secrets in the
-// registry, which come and go.
+// keyStates has the state of each key that was used on this node. A state outlives the entries of
+// the key's secrets in the registry, which may be evicted and read again.
 type keyStates struct {
 	mu  sync.Mutex
-	all map[string]keptState
+	all map[string]stateEntry
 }
 
-// keptState is kept after the last use until the limiter is idle: a new limiter would allow
-// the requests of the same second again.
-type keptState struct {
-	state   weak.Pointer[keyState] // shared by both secrets, while an entry of the registry holds it
+// stateEntry stays in keyStates until the limiter is idle: a new limiter would allow the requests
+// of the same second again.
+type stateEntry struct {
+	state   weak.Pointer[keyState] // non-nil while an entry of the registry refers to it
 	limiter *gcra.Limiter
 }
 
-// stateOf returns the state of a key.
+// stateOf returns the state of a key. It makes one if there is none.
 func (s *keyStates) stateOf(id string) *keyState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,16 +37,16 @@ func (s *keyStates) stateOf(id string) *keyState {
 		known.limiter = new(gcra.Limiter)
 	}
 	if s.all == nil {
-		s.all = map[string]keptState{}
+		s.all = map[string]stateEntry{}
 	}
 	fresh := &keyState{limiter: known.limiter}
-	s.all[id] = keptState{weak.Make(fresh), known.limiter}
+	s.all[id] = stateEntry{weak.Make(fresh), known.limiter}
 	runtime.AddCleanup(fresh, s.forget, id)
 	return fresh
 }
 
-// forget removes the state of a key if no entry of the registry holds it and its limiter is
-// idle.
+// forget removes the state of a key if it is unused. It runs when the last reference from the
+// registry is gone.
 func (s *keyStates) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,9 +66,9 @@ func (s *keyStates) sweep() {
 	}
 }
 
-// isUnused reports whether no entry of the registry holds the state, and a new limiter would
-// allow no more.
-func (k keptState) isUnused() bool {
+// isUnused reports whether no entry of the registry refers to the state, and the limiter is idle, so
+// that a new one would not allow more.
+func (k stateEntry) isUnused() bool {
 	return k.state.Value() == nil && k.limiter.Idle(time.Since(limitersStart))
 }
 
@@ -77,9 +77,9 @@ var limitersStart = time.Now()
 
 var errNoShare = errors.New("apikey: this node doesn't know its share of the key's limit: it has just joined, or has lost its lease")
 
-// takeRequest counts a request with the key in this node's share of its limit, so that all nodes
-// together stay within it. It doesn't allocate for a request within the limit. Errors:
-// rate_limited; unavailable while the share is unknown.
+// takeRequest counts a request in this node's share of the key's limit, so that all nodes together
+// stay within the limit. It doesn't allocate for a request within the limit. Errors: rate_limited;
+// unavailable while the share is unknown.
 func (k *Keys) takeRequest(l *keyLimits) error {
 	if l.perSecond == 0 {
 		return nil

@@ -20,9 +20,9 @@ func TestLimitHoldsOverNodes(t *testing.T) {
 		const limit = 20
 		c := newKey(f)
 		perSecond := int64(limit)
-		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})
+		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.tenantOwner.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})
 		f.NoError(err)
-		rotated, err := f.Node(0).APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, nil)
+		rotated, err := f.Node(0).APIKeys.Rotate(f.Context(), c.tenantOwner.Caller, c.key.ID, nil)
 		f.NoError(err)
 		secrets := []string{c.secret.Reveal(), rotated.Secret.Reveal()}
 		f.Until("every node knows its share", func() bool {
@@ -39,7 +39,7 @@ func TestLimitHoldsOverNodes(t *testing.T) {
 		for i := range 8 {
 			callers.Go(func() {
 				for n := 0; time.Since(began) < 1500*time.Millisecond; n++ {
-					_, err := f.Node(i).APIKeys.Check(f.Context(), from(home), secrets[(i+n)%2])
+					_, err := f.Node(i).APIKeys.Check(f.Context(), anonymousAt(serverAddress), secrets[(i+n)%2])
 					switch apptest.Code(err) {
 					case "":
 						granted.Add(1)
@@ -51,7 +51,7 @@ func TestLimitHoldsOverNodes(t *testing.T) {
 						return
 					}
 					if i == 0 && n%1000 == 0 { // every node reads the key again
-						_, err := f.Node(0).Users.SignOut(f.Context(), c.boss.Caller, c.owner.User)
+						_, err := f.Node(0).Users.SignOut(f.Context(), c.tenantOwner.Caller, c.owner.User)
 						f.NoError(err)
 					}
 				}
@@ -70,11 +70,11 @@ func TestLimitError(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		c := newKey(f)
 		perSecond := int64(1)
-		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})
+		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.tenantOwner.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})
 		f.NoError(err)
 		var limited error
 		f.Until("a node refuses", func() bool {
-			_, limited = f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+			_, limited = f.Node(0).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 			return apptest.Code(limited) == doorward.CodeRateLimited
 		})
 		a := doorward.AllowanceOf(limited)
@@ -99,16 +99,16 @@ func TestRefusedRequestIsNoUse(t *testing.T) {
 	f.Until("a refusal", func() bool {
 		clock.Move(time.Minute)
 		name := clock.Now().Format(time.RFC3339)
-		_, _, err := keys.Edit(ctx, c.boss.Caller, c.key.ID, apikey.Edit{Name: &name, PerSecond: &perSecond}) // removes the key from memory
+		_, _, err := keys.Edit(ctx, c.tenantOwner.Caller, c.key.ID, apikey.Edit{Name: &name, PerSecond: &perSecond}) // removes the key from memory
 		f.NoError(err)
-		_, err = keys.Check(ctx, from(home), c.secret.Reveal())
+		_, err = keys.Check(ctx, anonymousAt(serverAddress), c.secret.Reveal())
 		if err == nil {
 			used = clock.Now()
 		}
 		return apptest.Code(err) == doorward.CodeRateLimited
 	})
 	f.NoError(keys.Flush(ctx))
-	key, err := keys.Get(ctx, c.boss.Caller, c.key.ID)
+	key, err := keys.Get(ctx, c.tenantOwner.Caller, c.key.ID)
 	f.NoError(err)
 	if key.LastUsedAt == nil || !key.LastUsedAt.Equal(doorward.Instant(used)) {
 		t.Errorf("last used at %v, want %v: the next request was refused", key.LastUsedAt, used)

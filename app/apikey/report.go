@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// EndLeaked ends the key of the hash, which somebody has found, and notifies its owner and
-// those who manage keys. An unknown or ended secret is no error. When EndLeaked returns, the
-// key has ended on every node.
+// EndLeaked revokes the key of a leaked secret, given by its hash, and notifies the owner of the key
+// and the managers. An unknown or ended secret is no error. When EndLeaked returns, the key has
+// ended on every node.
 func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 	cred, err := k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
 	if errors.Is(err, store.ErrNone) {
@@ -62,11 +62,11 @@ func hasEnded(c store.KeyCredential, now time.Time) bool {
 	return c.Key.Ended(now) || c.SecretEndsAt != nil && !now.Before(*c.SecretEndsAt)
 }
 
-// managers are the roles whose holders learn of a leak, besides the owner of the key.
+// managers are the roles whose members are notified of a leak, besides the owner of the key.
 var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
 
-// managersNotified bounds the mails of one leak to holders of one role.
-const managersNotified = 100
+// maxManagersNotified limits the mails about one leak to members with one role.
+const maxManagersNotified = 100
 
 func notifyOfLeak(ctx context.Context, tx *access.Tx, key doorward.APIKey) error {
 	to := map[string]bool{}
@@ -77,7 +77,7 @@ func notifyOfLeak(ctx context.Context, tx *access.Tx, key doorward.APIKey) error
 		return err
 	}
 	for _, role := range managers {
-		page, err := tx.UserPage(ctx, key.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: managersNotified})
+		page, err := tx.UserPage(ctx, key.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: maxManagersNotified})
 		if err != nil {
 			return err
 		}

@@ -13,14 +13,14 @@ import (
 
 const day = 24 * time.Hour
 
-// noticesBefore are the times before the end of a key at which its owner is notified. The
-// shortest is first: its notice marks the longer ones as sent, so that a key gets one at a time.
+// noticesBefore are the times before the end of a key at which its owner is notified. The shortest
+// is first: its notice marks the longer ones as sent, so that the owner gets only one of them.
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
 const (
 	// batch is how many keys are read at once, besides those that have failed.
 	batch = 100
-	// maxFailures ends a sweep: after so many the cause is probably not the keys.
+	// maxFailures ends a sweep: after so many failures the cause is probably not the keys.
 	maxFailures = 100
 )
 
@@ -41,11 +41,12 @@ func (k *Keys) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// eachDue calls do for all keys that are due. If do succeeds, the key must no longer be due, or
-// the loop would not end. If do fails, the other keys follow, and the result has the error.
+// eachDue calls do for all keys that due returns. After do has succeeded for a key, due must not
+// return it again, or the loop would not end. If do fails, the other keys follow, and the result
+// has the error.
 func (k *Keys) eachDue(due func(now time.Time, limit int) ([]doorward.APIKey, error), do func(doorward.APIKey) error) error {
 	var errs []error
-	failed := map[string]bool{} // these are still due
+	failed := map[string]bool{} // keys that are still due
 	for {
 		limit := batch + len(failed)
 		keys, err := due(k.db.Now(), limit)
@@ -59,7 +60,7 @@ func (k *Keys) eachDue(due func(now time.Time, limit int) ([]doorward.APIKey, er
 			if err = do(key); err != nil {
 				failed[key.ID] = true
 				errs = append(errs, fmt.Errorf("API key %s: %w", key.ID, err))
-				break // read again: without the database that fails, and ends the loop
+				break // read again: if the database is unavailable, that fails and ends the loop
 			}
 		}
 		if err == nil && len(keys) < limit || len(failed) == maxFailures {

@@ -35,8 +35,7 @@ func Concurrently(n int, fn func(i int) error) []error {
 	return errs
 }
 
-// Code returns the code of an error, empty for nil, or the text of an error
-// without a code.
+// Code returns the code of an error. It is empty for nil, and the text of an error without a code.
 func Code(err error) doorward.Code {
 	var e *doorward.Error
 	switch {
@@ -51,7 +50,7 @@ func Code(err error) doorward.Code {
 // Codes counts outcomes; success is the empty code.
 type Codes map[doorward.Code]int
 
-// CountCodes counts how calls ended.
+// CountCodes counts the errors of calls by code.
 func CountCodes(errs []error) Codes {
 	n := Codes{}
 	for _, err := range errs {
@@ -60,8 +59,8 @@ func CountCodes(errs []error) Codes {
 	return n
 }
 
-// WantCodes fails unless the calls ended with these codes, and returns the first
-// that succeeded, -1 for none.
+// WantCodes fails unless the calls returned these codes. It returns the index of the first call that
+// succeeded, -1 for none.
 func (f *Fixture) WantCodes(errs []error, want Codes) (winner int) {
 	f.Helper()
 	got := CountCodes(errs)
@@ -98,8 +97,8 @@ func unexpected(errs []error, want Codes) error {
 	return nil
 }
 
-// WantPassword fails unless the account accepts the winner's password and none of
-// the others.
+// WantPassword fails unless the account accepts Password(winner), and no other of the passwords with
+// numbers below passwords.
 func (f *Fixture) WantPassword(email string, winner, passwords int) {
 	f.Helper()
 	for i := range passwords {
@@ -113,27 +112,27 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 	}
 }
 
-var full = flag.Bool("full", false, "races at full length")
+var full = flag.Bool("full", false, "run races with all rounds")
 
-// Rounds returns how often to run a race: often with -full (make chaos), else short.
-func Rounds(short, often int) int {
+// Rounds returns how many rounds of a race to run: many with -full (make chaos), else few.
+func Rounds(few, many int) int {
 	if *full {
-		return often
+		return many
 	}
-	return short
+	return few
 }
 
 // NoExtraWrites is an empty callback for session.Open.
 func NoExtraWrites(*access.Tx) error { return nil }
 
-// Opened collects the sessions that logins have opened.
-type Opened struct {
+// OpenedSessions collects the sessions that logins have opened.
+type OpenedSessions struct {
 	mu     sync.Mutex
 	tokens []secret.Token
 }
 
 // Add adds the result of a login and returns its error.
-func (o *Opened) Add(s session.Opened, err error) error {
+func (o *OpenedSessions) Add(s session.Opened, err error) error {
 	if err == nil {
 		o.mu.Lock()
 		o.tokens = append(o.tokens, s.Token)
@@ -142,8 +141,8 @@ func (o *Opened) Add(s session.Opened, err error) error {
 	return err
 }
 
-// CountValid returns how many of the sessions a node accepts.
-func (f *Fixture) CountValid(o *Opened) (n int) {
+// CountValid returns how many of the sessions are accepted by at least one node.
+func (f *Fixture) CountValid(o *OpenedSessions) (n int) {
 	f.Helper()
 	for _, token := range o.tokens {
 		if f.IsValid(token) {
@@ -153,7 +152,8 @@ func (f *Fixture) CountValid(o *Opened) (n int) {
 	return n
 }
 
-// SignedIn returns the session of a sign-in that needs no more than the password.
+// SignedIn returns the session that a login with the password has opened. It is an error if the login
+// needs a second factor.
 func SignedIn(o login.Outcome, err error) (login.SignedIn, error) {
 	done, ok := o.(login.SignedIn)
 	if err == nil && !ok {

@@ -8,16 +8,16 @@ import (
 // Clock is the clock of a fixture.
 type Clock interface{ Now() time.Time }
 
-// MovedClock is ahead of the real time by as much as a test has moved it.
+// MovedClock runs, and is ahead of the real time by as much as a test has moved it.
 type MovedClock struct{ by atomic.Int64 }
 
-// NewMovedClock returns a clock that shows the real time.
+// NewMovedClock returns a clock with the real time.
 func NewMovedClock() *MovedClock { return &MovedClock{} }
 
 // Now returns the time.
 func (c *MovedClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
 
-// Move advances it.
+// Move advances the clock.
 func (c *MovedClock) Move(d time.Duration) { c.by.Add(int64(d)) }
 
 // StoppedClock changes only when a test moves it.
@@ -35,5 +35,5 @@ func StopClockAt(at time.Time) *StoppedClock { return &StoppedClock{at: at} }
 // Now returns the time.
 func (c *StoppedClock) Now() time.Time { return c.at.Add(time.Duration(c.by.Load())) }
 
-// Move advances it, or sets it back.
+// Move advances the clock, or sets it back if d is negative.
 func (c *StoppedClock) Move(d time.Duration) { c.by.Add(int64(d)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// keyFile is where the nodes find their master key. UseMasterKey makes it.
+// keyFile returns the file of the nodes' master key. UseMasterKey makes it.
 func keyFile(dir string) masterkey.File {
 	return masterkey.File{Path: filepath.Join(dir, "master.key"), Optional: true}
 }
@@ -33,9 +33,9 @@ type Authenticator struct {
 	last     int64 // the time step of the last code; see Code
 }
 
-// Code returns the code of the present time step or, after a call in this step, that of the
-// step after the last one. Only two are certain to be valid at a time, those of the present
-// and the next step: that of the previous step may become invalid at any moment.
+// Code returns a code that wasn't returned before: that of the present time step, else that of the
+// step after the last code. At most two codes are sure to be valid at a time, those of the present
+// and the next step.
 func (a *Authenticator) Code(now time.Time) string {
 	a.last = max(a.last+1, totp.Step(now))
 	return totp.Code(a.Seed, a.last)
@@ -65,7 +65,7 @@ func (f *Fixture) Challenge(by doorward.Caller, p Person) factor.NewChallenge {
 	case login.EnrolmentNeeded:
 		return o.NewChallenge
 	}
-	f.Fatalf("the password alone ends in %T", o)
+	f.Fatalf("the login with the password ends with %T", o)
 	return factor.NewChallenge{}
 }
 

@@ -9,7 +9,7 @@
 //
 // A fixture has one node on SQLite and two on PostgreSQL. Password hashes are
 // cheap, mail stays in memory, and logins have no limits unless requested. A
-// helper that fails ends its fixture's test.
+// method that fails ends the test of its fixture.
 //
 // Use OnEach where the engine matters (races, locks, several nodes) and
 // OnSQLite for a rule that is the same on both.
@@ -38,15 +38,14 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// Engine is a database to run on. Callers spread over its nodes.
+// Engine is a kind of database, and the number of nodes that use it.
 type Engine struct {
 	Name  string
 	Nodes int
 	DSN   func(testing.TB) string // of a new database with the schema
 }
 
-// The engines. To have two nodes on SQLite, or one on PostgreSQL, a test changes
-// its copy.
+// The engines. For another number of nodes, a test changes Nodes in its copy.
 var (
 	SQLite   = Engine{"sqlite", 1, dbtest.SQLite}
 	Postgres = Engine{"postgres", 2, dbtest.Postgres}
@@ -71,10 +70,10 @@ type Fixture struct {
 	Nodes []*app.App
 	Log   logtest.Journal // of all nodes
 
-	keys string // the folder of the master key
-	stop []func()
-	mail *mailbox
-	made int // how many addresses NewEmail has made
+	keyFolder string // of the master key
+	stop      []func()
+	mail      *mailbox
+	emails    int // how many addresses NewEmail has returned
 	observer
 }
 
@@ -108,7 +107,7 @@ func OnSQLite(t *testing.T, test func(*Fixture)) {
 	test(New(t, SQLite, NoLimits, time.Now))
 }
 
-// OnEachClock is OnEach with limits and a clock for the test to move.
+// OnEachClock is OnEach with limits and a clock that the test can move.
 func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func() C, test func(*Fixture, C)) {
 	t.Helper()
 	for _, e := range Engines {
@@ -120,11 +119,11 @@ func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func(
 	}
 }
 
-// New returns an installation with the engine's nodes, which ends with the test. All nodes
+// New returns an installation with the engine's nodes, which stop at the end of the test. All nodes
 // have joined.
 func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
-	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keys: t.TempDir()}
+	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir()}
 	for range e.Nodes {
 		f.AddNode(limits, now)
 	}
@@ -146,7 +145,7 @@ func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
 // start starts a node, which answers checks from memory, as in production.
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
-		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keys),
+		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keyFolder),
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MaxLease,
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
@@ -172,12 +171,12 @@ func (f *Fixture) NoError(err error) {
 	}
 }
 
-// Until waits for a condition, for a minute at most.
-func (f *Fixture) Until(what string, condition func() bool) {
+// Until waits for a condition, for a minute at most. The description is for the error.
+func (f *Fixture) Until(description string, condition func() bool) {
 	f.Helper()
 	for began := time.Now(); !condition(); <-time.After(time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			f.Fatalf("timeout after a minute: %s", what)
+			f.Fatalf("timeout after a minute: %s", description)
 		}
 	}
 }
@@ -185,13 +184,12 @@ func (f *Fixture) Until(what string, condition func() bool) {
 // Operator is the caller at the command line.
 var Operator = doorward.OperatorAtTerminal()
 
-// Anonymous returns an anonymous caller at its own address.
+// Anonymous returns anonymous caller i, who has an address of its own.
 func Anonymous(i int) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
 }
 
-// Password returns valid password i. Every account begins with FirstPassword,
-// number 0.
+// Password returns the valid password with number i.
 func Password(i int) string { return fmt.Sprintf("quiet green llama %03d", i) }
 
 // FirstPassword is the initial password of every account.
@@ -206,15 +204,15 @@ type Person struct {
 
 // NewEmail returns a new address.
 func (f *Fixture) NewEmail(name string) string {
-	f.made++
-	return fmt.Sprintf("%s%d@example.com", name, f.made)
+	f.emails++
+	return fmt.Sprintf("%s%d@example.com", name, f.emails)
 }
 
 // Tenant makes a tenant with its first OWNER.
 func (f *Fixture) Tenant() (doorward.Tenant, Person) {
 	f.Helper()
 	email := f.NewEmail("owner")
-	c, err := f.Node(0).Tenants.Create(f.Context(), Operator, fmt.Sprintf("Company %d", f.made), email)
+	c, err := f.Node(0).Tenants.Create(f.Context(), Operator, fmt.Sprintf("Company %d", f.emails), email)
 	f.NoError(err)
 	_, err = f.Node(0).Invitations.Complete(f.Context(), Anonymous(0), c.Token.Reveal(), FirstPassword, FirstPassword)
 	f.NoError(err)
@@ -231,12 +229,12 @@ func (f *Fixture) Join(by Person, role doorward.Role) Person {
 	return f.SignIn(email, FirstPassword)
 }
 
-// Offer returns what an invitation offers.
+// Offer returns the offer of an invitation.
 func Offer(email string, role doorward.Role) invite.Offer {
 	return invite.Offer{Email: email, Role: string(role)}
 }
 
-// Invite sends an invitation and reads the token in the mail.
+// Invite sends an invitation and returns it with the token in the mail.
 func (f *Fixture) Invite(by Person, email string, role doorward.Role) (inv doorward.Invitation, token string) {
 	f.Helper()
 	inv, err := f.Node(0).Invitations.Send(f.Context(), by.Caller, Offer(email, role))

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// mailbox is a transport that keeps the mail.
+// mailbox is a transport that stores the mail in memory.
 type mailbox struct {
 	mu   sync.Mutex
 	mail []smtp.Message
@@ -42,8 +42,7 @@ func (m *mailbox) to(email string) (found []smtp.Message) {
 
 var tokenInLink = regexp.MustCompile(`#token=([A-Za-z0-9_-]{43})`)
 
-// MailToken sends the queued mail and returns the token in the newest mail to the
-// address that has one.
+// MailToken sends the queued mail and returns the newest token that was mailed to the address.
 func (f *Fixture) MailToken(email string) (token string) {
 	f.Helper()
 	f.RecordPending()
@@ -78,8 +77,8 @@ func (f *Fixture) RecordPending() {
 	}
 }
 
-// RecordDue flushes the counts in the nodes' memory to the inbox, and records its
-// due rows.
+// RecordDue writes the counts in the memory of all nodes to the inbox, and records the rows of the
+// inbox that are due.
 func (f *Fixture) RecordDue() {
 	f.Helper()
 	for _, node := range f.Nodes {

@@ -84,13 +84,13 @@ func (f *Fixture) AllRows() (all []string) {
 	return all
 }
 
-// Written is AllRows without the rows of nodes, which change without a request.
-func (f *Fixture) Written() []string {
+// RowsWithoutNodes is AllRows without the table nodes, whose rows change without a request.
+func (f *Fixture) RowsWithoutNodes() []string {
 	f.Helper()
 	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
 }
 
-// textRows returns each row as text, with bytes as characters.
+// textRows returns each row of the result as text. It converts bytes to characters.
 func (f *Fixture) textRows(query string) (all []string) {
 	f.Helper()
 	rows, err := f.SQL().QueryContext(f.Context(), query)
@@ -137,7 +137,7 @@ func (f *Fixture) WantNoDeadlocks() {
 		return
 	}
 	for _, stop := range f.stop {
-		stop() // connections report when they close
+		stop() // connections report their deadlocks when they are closed
 	}
 	f.SQL().Close()
 	observer, err := sql.Open("pgx", f.DSN)
@@ -159,7 +159,7 @@ func (f *Fixture) CountWaiting() int {
 	return f.Int(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// WaitFor returns when n connections to PostgreSQL wait for locks, or the channel closes.
+// WaitFor returns when n connections to PostgreSQL wait for locks, or the channel is closed.
 func (f *Fixture) WaitFor(n int, stop <-chan struct{}) {
 	f.Helper()
 	for f.CountWaiting() < n {
@@ -171,7 +171,8 @@ func (f *Fixture) WaitFor(n int, stop <-chan struct{}) {
 	}
 }
 
-// WhileLocked takes a lock on PostgreSQL, calls do with WaitFor, and releases it.
+// WhileLocked calls lock in a transaction on PostgreSQL, and do, with WaitFor, before the
+// transaction ends.
 func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n int, stop <-chan struct{}))) {
 	f.Helper()
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {

@@ -34,7 +34,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		for round := range apptest.Rounds(12, 40) {
-			var o apptest.Opened
+			var o apptest.OpenedSessions
 			account := f.Account(ann)
 			old, next := apptest.Password(round), apptest.Password(round+1)
 			change := changeOrReset(f, round, ann, old, next)

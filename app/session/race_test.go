@@ -25,7 +25,7 @@ func TestSessionLimit(t *testing.T) {
 		}
 		account := f.Account(ann)
 		for round := range 6 {
-			var o apptest.Opened
+			var o apptest.OpenedSessions
 			errs := apptest.Concurrently(20, func(i int) error {
 				to := tenants[i%len(tenants)]
 				if round > 0 { // without hashing the logins are closer together
@@ -52,7 +52,7 @@ func TestOneSwitch(t *testing.T) {
 		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
 		joined, err := f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
 		f.NoError(err)
-		var o apptest.Opened
+		var o apptest.OpenedSessions
 		errs := apptest.Concurrently(8, func(i int) error {
 			to := []string{joined.TenantID, zeta.ID}[i%2]
 			return o.Add(f.Node(i).Sessions.Switch(f.Context(), guest.Caller, to, nil, apptest.NoExtraWrites))

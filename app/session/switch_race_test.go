@@ -33,7 +33,7 @@ func TestNoSwitchOutrunsTheEnd(t *testing.T) {
 			acme, owner := f.Tenant()
 			ann := f.Join(owner, doorward.RoleOwner)
 			again := f.SignIn(ann.User.Email, apptest.FirstPassword)
-			var o apptest.Opened
+			var o apptest.OpenedSessions
 			switched, ended := make(chan error, 1), make(chan error, 1)
 			f.WhileTrailLocked(acme.ID, func(waitFor func(int, <-chan struct{})) {
 				go func() {

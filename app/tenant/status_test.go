@@ -24,7 +24,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 		bob := f.Join(owner, doorward.RoleUser)
 		account := f.Account(bob)
 		for range apptest.Rounds(12, 40) {
-			var o apptest.Opened
+			var o apptest.OpenedSessions
 			errs := apptest.Concurrently(5, func(i int) error {
 				if i == 4 {
 					_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)

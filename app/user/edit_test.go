@@ -82,7 +82,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 		bob := f.Join(owner, doorward.RoleUser)
 		account := f.Account(bob)
 		for range apptest.Rounds(25, 100) {
-			var o apptest.Opened
+			var o apptest.OpenedSessions
 			suspended := 4
 			errs := apptest.Concurrently(5, func(i int) error {
 				switch i {
@@ -115,7 +115,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		bob := f.Join(owner, doorward.RoleAdmin)
 		f.Invite(bob, f.NewEmail("guest"), doorward.RoleUser)
 		f.RecordPending()
-		before := f.Written()
+		before := f.RowsWithoutNodes()
 
 		role, status := doorward.RoleViewer, doorward.UserSuspended
 		after, ended, err := f.Node(0).Users.Edit(f.Context(), owner.Caller, bob.User, user.Edit{Role: &role, Status: &status, DryRun: true})
@@ -129,7 +129,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 			f.Errorf("the removal would end %+v", ended)
 		}
 		f.RecordPending()
-		if diff := cmp.Diff(before, f.Written()); diff != "" {
+		if diff := cmp.Diff(before, f.RowsWithoutNodes()); diff != "" {
 			f.Errorf("a dry run has written:\n%s", diff)
 		}
 		if !f.IsValid(bob.Token) {

@@ -1,11 +1,11 @@
-// Package assertion states who is calling in a signed form, which a service verifies
-// offline: a JSON Web Token for the audiences that the operator has named.
+// Package assertion signs who is calling, for services that verify it offline: a JSON Web Token
+// for one of the audiences that the operator has configured.
 //
 //	token, err := assertions.For(ctx, &principal, audience)
 //
-// A token is valid for 30 s. For a session or key and an audience, For makes at most one in
-// 10 s, and returns it from memory, without allocation, until then. If the role, the tenant or
-// the time of the last proof changes, it makes a new one at once.
+// A token is valid for 30 s. For each session or key and audience, For signs a token and returns it
+// from memory, without allocation, for 10 s. If the role, the tenant or the time of the last proof
+// changes, it signs a new one at once.
 //
 // The keys that sign are rotated every 30 days (keys.go). A service may accept a token
 // for up to 30 s after a revocation; Doorward itself never accepts one as a credential.
@@ -49,14 +49,14 @@ type Assertions struct {
 	cache     *cache
 	signed    atomic.Int64
 
-	mu      sync.Mutex // held while keys is replaced
+	mu      sync.Mutex // is locked while keys is replaced
 	keys    atomic.Pointer[keySet]
 	changes int64 // incremented when keys is outdated
 }
 
-// New returns the feature. issuer is the base URL; without audiences nothing is signed.
-// inMemory is the number of sessions that are kept in memory. The lease must deliver its
-// changes to Apply and Forget. While it isn't valid, nothing is answered from memory.
+// New returns the feature. issuer is the base URL. Without audiences nothing is signed. inMemory is
+// the number of sessions in memory. The lease must deliver changes to Apply and Forget. While
+// the lease isn't valid, nothing is answered from memory.
 func New(writer *access.Writer, db *store.DB, l *lease.Lease, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
 	a := &Assertions{writer: writer, db: db, lease: l, master: master, issuer: issuer, audiences: audiences}
 	if a.Enabled() {
@@ -78,13 +78,13 @@ func CheckAudience(text string) error {
 // Enabled reports whether there are audiences.
 func (a *Assertions) Enabled() bool { return len(a.audiences) > 0 }
 
-// Audiences returns those that are configured, the default first.
+// Audiences returns the configured audiences, the default first.
 func (a *Assertions) Audiences() []string { return a.audiences }
 
 // Signed returns how many tokens this node has signed, for metrics.
 func (a *Assertions) Signed() int64 { return a.signed.Load() }
 
-// Token is a signed statement.
+// Token is a signed token.
 type Token struct {
 	Text      string
 	ExpiresAt time.Time
@@ -106,8 +106,8 @@ type claims struct {
 	ID       string `json:"jti"`
 }
 
-// For returns the token of a principal for one of the audiences, given by its number.
-// From memory it doesn't allocate. Errors: unavailable, master_key_missing.
+// For returns the token of a principal for an audience, given by its index in Audiences. For a token
+// in memory it doesn't allocate. Errors: unavailable, master_key_missing.
 func (a *Assertions) For(ctx context.Context, p *doorward.Principal, audience int) (Token, error) {
 	credential := cmp.Or(p.SessionID, p.ID)
 	if token, ok := a.remembered(p, credential, audience); ok {
@@ -116,9 +116,8 @@ func (a *Assertions) For(ctx context.Context, p *doorward.Principal, audience in
 	return a.renew(ctx, p, credential, audience)
 }
 
-// remembered returns the token that was made last, unless it is too old. Like a check of
-// a session it tests the lease before it reads the memory: with a lapsed lease a key that
-// was replaced may still be there.
+// remembered returns the last token from memory unless it is too old. Like a check of a session it
+// tests the lease before it reads the memory, which may be outdated without a lease.
 func (a *Assertions) remembered(p *doorward.Principal, credential string, audience int) (Token, bool) {
 	if !a.lease.Valid() {
 		return Token{}, false
@@ -130,13 +129,13 @@ func (a *Assertions) remembered(p *doorward.Principal, credential string, audien
 	return m.Token, true
 }
 
-// Find returns the number of an audience in Audiences.
-func (a *Assertions) Find(name string) (number int, found bool) {
-	number = slices.Index(a.audiences, name)
-	return number, number >= 0
+// Find returns the index of an audience in Audiences.
+func (a *Assertions) Find(name string) (index int, found bool) {
+	index = slices.Index(a.audiences, name)
+	return index, index >= 0
 }
 
-// renew signs, unless another goroutine has just done so for the same credential.
+// renew signs a token, unless another goroutine has just done so for the same credential.
 func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credential string, audience int) (Token, error) {
 	// Read before the lock: a database that doesn't answer must not hold it.
 	keys, err := a.current(ctx)

@@ -66,8 +66,8 @@ func newNodeWithLease(t testing.TB, dsn, keyFile string, now doorward.Clock, len
 	return node{a, db, l, end}
 }
 
-// A node whose lease has lapsed may have missed the rotation, and is not waited for: it
-// signs with what the database has.
+// A rotation doesn't wait for a node whose lease has lapsed. Such a node signs with the keys in the
+// database.
 func TestCutOffNodeSignsFromDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		file := newKeyFile(t)
@@ -157,8 +157,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// For a session and audience, however many callers there are at once, a token is made at most
-// every 10 s, and again when what it states has changed.
+// For a session and audience one token is signed every 10 s, no matter how many callers there are,
+// and a new one when the claims have changed.
 func TestTokensAreReused(t *testing.T) {
 	c := apptest.StopClockAt(time.Unix(1900000010, 0))
 	// On a busy machine a lease of a second may lapse, and then every call signs.
@@ -206,8 +206,8 @@ func TestTokensAreReused(t *testing.T) {
 	}
 }
 
-// The next key is always published, each signs for 30 days, and is published for a day
-// after, on every node, whichever node makes it.
+// Each key signs for 30 days and stays published for a day after that; the next key is always
+// published. This holds on every node, no matter which node makes the keys.
 func TestKeysAreRotated(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		c, file := apptest.StopClockAt(time.Unix(1900000000, 0)), newKeyFile(t)
@@ -318,7 +318,7 @@ func TestRotateWithoutKeys(t *testing.T) {
 	}
 }
 
-// The keys in the database are sealed, and their public halves are what is published.
+// The private keys in the database are sealed, and the public keys are published.
 func TestKeysAreSealed(t *testing.T) {
 	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), time.Now)
 	rows, err := n.db.Read().SigningKeys(t.Context())
@@ -345,7 +345,7 @@ func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Run("postgres", func(t *testing.T) { test(t, pgtest.DSN(t)) })
 }
 
-// BenchmarkFor is the part of a check that returns a token from memory.
+// BenchmarkFor measures the part of a check that returns a token from memory.
 func BenchmarkFor(b *testing.B) {
 	n := newNode(b, "sqlite:"+filepath.Join(b.TempDir(), "d.db"), newKeyFile(b), func() time.Time { return time.Unix(1900000000, 0) })
 	n.token(b, ann, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// cachedToken is a token in memory, and what it states.
+// cachedToken is a token in memory, with the properties that it was signed for.
 type cachedToken struct {
 	Token
 	credential string // id of the session or the key
@@ -19,18 +19,18 @@ type cachedToken struct {
 	reuseUntil int64 // Unix microseconds
 }
 
-// isCurrent reports whether the token may be returned again: it was signed less than reuse
-// ago, the clock was not set back since, and it states what the principal is now.
+// isCurrent reports whether the token may be returned again: it was signed less than reuse ago, the
+// clock was not set back since, and the properties of the principal are the same.
 func (m *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
 	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID && m.authAt == p.AuthAt.Unix()
 }
 
-// cache is a set-associative cache of tokens with four ways, read without a lock. A full set
-// loses its oldest token, which is then signed again. No job removes old tokens: the memory
-// is bounded, and a token is of no use after 30 s.
+// cache is a set-associative cache of tokens with four ways, which is read without a lock. A new
+// token in a full set replaces the oldest one. No job removes old tokens, since the memory is
+// bounded and tokens expire after 30 s.
 type cache struct {
 	sets  [][ways]atomic.Pointer[cachedToken]
-	locks [256]sync.Mutex // by the hash: of many callers with one credential, one signs
+	locks [256]sync.Mutex // by the hash of the credential, so that only one of its callers signs
 }
 
 const (
@@ -55,7 +55,7 @@ func (c *cache) setOf(credential string) *[ways]atomic.Pointer[cachedToken] {
 	return &c.sets[maphash.String(seed, credential)&uint64(len(c.sets)-1)]
 }
 
-// get returns the token, current or not, or nil.
+// get returns the token, which may be too old, or nil.
 func (c *cache) get(credential string, audience int) *cachedToken {
 	set := c.setOf(credential)
 	for i := range set {
@@ -73,8 +73,8 @@ func (c *cache) lock(credential string) (unlock func()) {
 	return l.Unlock
 }
 
-// put replaces the earlier token of the credential and audience; without one it takes an empty
-// place, or that of the oldest token.
+// put replaces the earlier token of the credential and audience. If there is none, it uses an empty
+// place, or the place of the oldest token.
 func (c *cache) put(m *cachedToken) {
 	set := c.setOf(m.credential)
 	to, earliest := 0, int64(1<<63-1)

@@ -19,26 +19,26 @@ const (
 	keyLife = 30 * 24 * time.Hour
 	// publishedAfter is how long a key is published after the next one has begun to sign.
 	publishedAfter = 24 * time.Hour
-	// KeySetLife is how long a verifier may keep the published keys, and so how long a new
-	// one is published before it signs.
+	// KeySetLife is how long a verifier may cache the published keys. So a new key is published
+	// for this time before it signs.
 	KeySetLife = 300 * time.Second
 )
 
-// keySet has the keys, at least one, in the order in which they sign: for a day the previous
-// one, the one that signs now, the next one.
+// keySet has the keys, at least one, in the order in which they sign: for a day the previous key,
+// then the key that signs now, and the next key.
 type keySet struct {
 	keys      []signer
 	published []jwt.Public
 }
 
-// signer is a key that signs from an instant until the next one does.
+// signer is a key that signs from startsAt until the next key does.
 type signer struct {
 	jwt.Key
 	startsAt time.Time
 }
 
-// at returns the key that signs at an instant: the last one that has started. If none has,
-// because a clock was set back, it is the first one.
+// at returns the key that signs at an instant: the last one that has started, or the first one if
+// none has, as after a clock was set back.
 func (s *keySet) at(now time.Time) jwt.Key {
 	for _, k := range slices.Backward(s.keys) {
 		if !k.startsAt.After(now) {
@@ -83,9 +83,10 @@ func (a *Assertions) current(ctx context.Context) (*keySet, error) {
 	return a.load(ctx)
 }
 
-// loadTries bounds how often the keys change during one load.
+// loadTries is how often load reads the keys if they change during the read.
 const loadTries = 3
 
+// load reads the keys from the database and puts them into memory.
 func (a *Assertions) load(ctx context.Context) (*keySet, error) {
 	for range loadTries {
 		a.mu.Lock()
@@ -104,24 +105,24 @@ func (a *Assertions) load(ctx context.Context) (*keySet, error) {
 		if err != nil {
 			return nil, err
 		}
-		if kept := a.keep(keys, before); kept != nil {
-			return kept, nil
+		if cached := a.cacheKeys(keys, before); cached != nil {
+			return cached, nil
 		}
 	}
 	return nil, doorward.Unavailable(errors.New("assertion: the keys change too often"))
 }
 
-// keep puts keys into memory and returns those that are there then: of several loads at once
-// the first keeps its keys, since tokens signed with another set are forgotten. It returns nil
-// if the keys have changed since they were read.
-func (a *Assertions) keep(keys *keySet, before int64) *keySet {
+// cacheKeys puts keys into memory, unless another load was quicker, and returns the keys in memory.
+// All callers must use the same set: renew clears the cache after it signs with another one. It
+// returns nil if the keys have changed since they were read.
+func (a *Assertions) cacheKeys(keys *keySet, before int64) *keySet {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.changes != before {
 		return nil
 	}
-	if kept := a.keys.Load(); kept != nil && a.lease.Valid() {
-		return kept
+	if cached := a.keys.Load(); cached != nil && a.lease.Valid() {
+		return cached
 	}
 	a.keys.Store(keys)
 	return keys
@@ -148,10 +149,12 @@ func (a *Assertions) Apply(_ context.Context, changes []store.Change) error {
 	return nil
 }
 
+// placeOf returns where a sealed private key is stored.
 func placeOf(id string) seal.Place {
 	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
 }
 
+// open opens the sealed keys.
 func (a *Assertions) open(ctx context.Context, rows []store.SigningKey) (*keySet, error) {
 	set := &keySet{}
 	for _, row := range rows {
@@ -169,11 +172,11 @@ func (a *Assertions) open(ctx context.Context, rows []store.SigningKey) (*keySet
 	return set, nil
 }
 
-// plan is what has to change so that one key signs, the next one is published, and a
-// replaced one stays published for a day only.
+// plan has the changes that are needed so that one key signs, the next key is published, and a
+// replaced key is published for a day only.
 type plan struct {
 	add    []time.Time // when new keys begin to sign
-	remove []string
+	remove []string    // ids of keys
 }
 
 func planOf(rows []store.SigningKey, now time.Time) (p plan) {
@@ -208,12 +211,12 @@ func (a *Assertions) Sweep(ctx context.Context) error {
 	if err != nil || planOf(rows, a.db.Now()).isEmpty() {
 		return err
 	}
-	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.carryOut(ctx, tx) })
+	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.applyPlan(ctx, tx) })
 }
 
-// carryOut makes a plan and carries it out. It locks the row of the master key first, so
-// that nodes take turns, and a later one finds nothing left to do.
-func (a *Assertions) carryOut(ctx context.Context, tx *store.Tx) error {
+// applyPlan makes a plan and applies it. It locks the row of the master key first, so that only one
+// node at a time does so, and the others find nothing left to do.
+func (a *Assertions) applyPlan(ctx context.Context, tx *store.Tx) error {
 	if err := a.master.Hold(ctx, tx); err != nil {
 		return err
 	}
@@ -249,15 +252,15 @@ func (a *Assertions) add(ctx context.Context, tx *store.Tx, starts time.Time) er
 	return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: key.MarshalPublic(), Sealed: sealed, StartsAt: starts, CreatedAt: tx.Now})
 }
 
-// Rotated says which key signs next, and from when.
+// Rotated says which key signs next, and from when on.
 type Rotated struct {
 	KeyID    string
 	StartsAt time.Time
 }
 
-// Rotate lets the next key sign after KeySetLife, when every verifier has read it, or at
-// once. When it returns, every node knows of the change. Errors: ErrNoNextKey,
-// master_key_missing, unavailable.
+// Rotate lets the next key sign after KeySetLife, when every verifier has read the key, or at once.
+// When it returns, every node has applied the change. Errors: ErrNoNextKey, master_key_missing,
+// unavailable.
 func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool) (r Rotated, err error) {
 	_, err = a.writer.Do(ctx, by, doorward.SigningKeyRotate, doorward.Object{Type: "installation"}, func(tx *access.Tx) error {
 		if err := a.master.Hold(ctx, tx.Tx); err != nil {
@@ -286,17 +289,18 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 			r.StartsAt = rows[i].StartsAt
 			tx.SkipEvent()
 		}
-		return a.carryOut(ctx, tx.Tx)
+		return a.applyPlan(ctx, tx.Tx)
 	})
 	return r, err
 }
 
-// clockMargin is more than the clocks of two nodes can differ: beyond that a node refuses to
-// answer.
+// clockMargin is more than the clocks of two nodes can differ: a node with a larger difference
+// refuses to answer.
 const clockMargin = time.Minute
 
-// startOnAllNodes returns the start of a key that has to sign at once on every node, although
-// their clocks differ a little: in the past by clockMargin, but after the keys before it.
+// startOnAllNodes returns the start of a key that must sign at once on every node, although the
+// clocks of nodes differ a little. It is in the past by clockMargin, but after the start of the keys
+// before it.
 func startOnAllNodes(before []store.SigningKey, now time.Time) time.Time {
 	starts := now.Add(-clockMargin)
 	if n := len(before); n > 0 && !before[n-1].StartsAt.Before(starts) {
@@ -305,6 +309,6 @@ func startOnAllNodes(before []store.SigningKey, now time.Time) time.Time {
 	return starts
 }
 
-// ErrNoNextKey says that Sweep has not made the next key: no server with assertions enabled has
-// run since the last one was about to sign.
+// ErrNoNextKey means that no node with assertions enabled has run for so long that Sweep has not made
+// the next key.
 var ErrNoNextKey = errors.New("there is no next signing key. A server with --assertion-audience makes it within a minute of its start")

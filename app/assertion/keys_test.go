@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestStartOnAllNodes: a key that signs at once does so on a node whose clock is behind,
-// too, and starts after the keys before it.
+// TestStartOnAllNodes: a key that signs at once also does so on a node whose clock is behind, and
+// starts after the keys before it.
 func TestStartOnAllNodes(t *testing.T) {
 	now := time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 	for name, before := range map[string][]store.SigningKey{

@@ -5,10 +5,9 @@
 // chain from its first event, or from the last one that Sweep has deleted, and compares
 // every hash (see store/chain.go).
 //
-// A chain reveals changes by someone who did not recompute the hashes after them.
-// An attacker who can write to the database can recompute them, and cut off the
-// end: only an earlier Mark that was kept elsewhere reveals that; Holds compares
-// the chain with it.
+// A chain reveals a change unless all hashes after it were recomputed. An attacker who can
+// write to the database can do that, or delete the last events. Only a Mark that was taken
+// earlier and stored elsewhere reveals this; Holds compares the chain with it.
 package audit
 
 import (
@@ -25,25 +24,25 @@ import (
 type Trail struct {
 	writer *access.Writer
 	db     *store.DB
-	keep   time.Duration
+	keep   time.Duration // how long events are kept; 0: for ever
 
 	recordPending func(context.Context)
 }
 
-// New returns the feature, to list and verify. recordPending records the refusals that are
-// still in the inbox.
+// New returns the feature for List, Feed and Verify. recordPending records the refusals that are still
+// in the inbox.
 func New(db *store.DB, recordPending func(context.Context)) *Trail {
 	return &Trail{db: db, recordPending: recordPending}
 }
 
-// Maintain sets what FeedAll, Export of all trails and Sweep need, and returns the feature: a
-// writer, and how long events are kept; 0: for ever.
+// Maintain sets the writer and how long events are kept (0: for ever), and returns the feature.
+// FeedAll, Export of all trails and Sweep need them.
 func (t *Trail) Maintain(writer *access.Writer, keep time.Duration) *Trail {
 	t.writer, t.keep = writer, keep
 	return t
 }
 
-// Filter selects events, as typed; empty fields select all.
+// Filter selects events. It has not been checked yet; empty fields select all.
 type Filter struct {
 	Action string
 	Actor  string // id, or address
@@ -55,9 +54,9 @@ type Filter struct {
 	Request string // id
 }
 
-// List returns events of the caller's tenant, or for the operator those of the
-// installation, the newest first, including refusals that this node has not yet recorded.
-// Errors: validation_failed.
+// List returns events of the caller's tenant, or for the operator those of the installation, the
+// newest first. Before it reads the first page, it records the refusals that are pending on this
+// node. Errors: validation_failed.
 func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	chosen, faults := f.parse()
 	if len(faults) > 0 {

@@ -22,8 +22,8 @@ import (
 	"github.com/doorward/doorward/store/dbtest"
 )
 
-// fixture is an audit trail, and raw, a connection that bypasses the store, like an
-// attacker who has the password of the database.
+// fixture is an audit trail. raw is a connection that bypasses the store, like that of an attacker who
+// has the password of the database.
 type fixture struct {
 	*testing.T
 	*audit.Trail
@@ -74,7 +74,7 @@ func (r *fixture) ok(err error) {
 	}
 }
 
-// event is the event with the number n in the trail of the tenant.
+// event returns an event whose ids contain the number n, in the trail of the tenant.
 func event(tenantID string, n int) doorward.Event {
 	return doorward.Event{
 		ID: fmt.Sprintf("evt_%s%04d", tenantID, n), Action: doorward.UserRole, Outcome: doorward.Done,
@@ -106,7 +106,7 @@ func (r *fixture) tamper(statements ...string) {
 	}
 }
 
-// verdict is the result of Verify, such as "edited 3".
+// verdict returns the faults that Verify finds, such as "edited 3".
 func (r *fixture) verdict(tenantID string) (all []string) {
 	r.Helper()
 	_, faults, err := r.Verify(r.Context(), tenantID)
@@ -117,6 +117,7 @@ func (r *fixture) verdict(tenantID string) (all []string) {
 	return all
 }
 
+// mark returns the end of the chain. It fails the test if Verify finds a fault.
 func (r *fixture) mark(tenantID string) audit.Mark {
 	r.Helper()
 	m, faults, err := r.Verify(r.Context(), tenantID)
@@ -132,8 +133,8 @@ func TestTampering(t *testing.T) {
 	const where = " WHERE tenant_id = 'tnt_a' AND seq = "
 	moveUp := "UPDATE events SET seq = seq + 1 WHERE tenant_id = 'tnt_a' AND seq > 2"
 	cases := map[string]struct {
-		do   []string
-		want []string
+		statements []string
+		want       []string
 	}{
 		"id":              {[]string{"UPDATE events SET id = 'evt_x'" + where + "3"}, []string{"edited 3"}},
 		"time":            {[]string{"UPDATE events SET at = at + 1" + where + "3"}, []string{"edited 3"}},
@@ -191,8 +192,8 @@ func TestTampering(t *testing.T) {
 			tenantID := fmt.Sprintf("tnt_%02d", tampered) // one chain per case
 			r.writeEvents(tenantID, 1, 6)
 			r.mark(tenantID)
-			for _, do := range c.do {
-				r.tamper(strings.NewReplacer("tnt_a", tenantID, "evt_x", "evt_x"+tenantID).Replace(do))
+			for _, statement := range c.statements {
+				r.tamper(strings.NewReplacer("tnt_a", tenantID, "evt_x", "evt_x"+tenantID).Replace(statement))
 			}
 			got := r.verdict(tenantID)
 			slices.Sort(got)
@@ -218,12 +219,12 @@ func swap(a, b int) string {
 	return fmt.Sprintf(`UPDATE events SET target_id = CASE seq WHEN %d THEN 'usr_%04d' ELSE 'usr_%04d' END WHERE tenant_id = 'tnt_a' AND seq IN (%d, %d)`, a, b, a, a, b)
 }
 
-// Only a mark that was kept elsewhere reveals that a chain was recomputed, or cut off with its
-// row changed to match.
+// Only a mark that was stored elsewhere reveals that a chain was recomputed, or that its end was
+// deleted and its row was changed to match.
 func TestMarks(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		r.writeEvents("tnt_a", 1, 6)
-		kept := r.mark("tnt_a")
+		saved := r.mark("tnt_a")
 		r.writeEvents("tnt_a", 7, 9)
 		wantHolds := func(want bool, m audit.Mark) {
 			r.Helper()
@@ -231,32 +232,32 @@ func TestMarks(t *testing.T) {
 				r.Errorf("the chain holds the mark %v: %v, %v; want %v", m, got, err, want)
 			}
 		}
-		wantHolds(true, kept)
+		wantHolds(true, saved)
 		wantHolds(true, r.mark("tnt_a"))
 		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 6, Hash: bytes.Repeat([]byte{1}, 32)})
-		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: kept.Hash})
-		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
+		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: saved.Hash})
+		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: saved.Hash})
 
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq > 5",
 			"UPDATE audit_chains SET last = 5, head = (SELECT hash FROM events WHERE tenant_id = 'tnt_a' AND seq = 5) WHERE tenant_id = 'tnt_a'")
 		r.mark("tnt_a")
-		wantHolds(false, kept)
+		wantHolds(false, saved)
 		r.writeEvents("tnt_a", 10, 12) // as long as before
 		r.mark("tnt_a")
-		wantHolds(false, kept)
+		wantHolds(false, saved)
 
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a'", "DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'")
-		wantHolds(false, kept)
-		gone := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
-		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), gone) })
+		wantHolds(false, saved)
+		destroyed := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), destroyed) })
 		r.ok(err)
-		wantHolds(true, kept) // the destruction is recorded
-		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
+		wantHolds(true, saved) // the destruction is recorded
+		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: saved.Hash})
 	})
 }
 
-// Personal data can be blanked in the installation's chain, and the chain still
-// verifies. Verify finds an event of which only half is blanked.
+// Verify finds no fault after personal data was blanked in the installation's chain. It finds an event
+// that is blanked only in part.
 func TestBlanking(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		r.writeEvents("", 1, 5)
@@ -337,7 +338,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// A chain that is longer than a batch, and one with more faults than are listed.
+// A chain can be longer than a batch, and have more faults than Verify lists.
 func TestLongChains(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
@@ -412,8 +413,8 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-// Events written before chains existed have a number and no hash. Verify finds one that
-// is removed or added. The chain begins after them.
+// Events written before chains existed have a number and no hash. The chain begins after them. Verify
+// finds such events that were removed or added.
 func TestOlderEvents(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		r.writeEvents("tnt_a", 1, 3)

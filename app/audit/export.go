@@ -24,38 +24,38 @@ type Scope struct {
 	All      bool
 }
 
-// Place says where an export continues, as text to keep. The empty one is the oldest event
-// that is kept.
-type Place string
+// Cursor is the position from which an export continues, as a text that the caller can store. The
+// empty Cursor is the position before the oldest event.
+type Cursor string
 
-var errPlace = errors.New("the place to begin after is not one that \"doorward audit export\" has written for these events")
+var errCursor = errors.New("the place to begin after is not one that \"doorward audit export\" has written for these events")
 
-// Export returns events of a scope after a place, by number within each trail, and the next
-// place. At the end there are no events. Errors: not_found for a trail that isn't there;
-// events_gone; unavailable; errPlace if after is not a place of this scope.
-func (t *Trail) Export(ctx context.Context, of Scope, after Place) ([]doorward.Event, Place, error) {
-	if !of.All {
-		return t.exportTrail(ctx, of.TenantID, after)
+// Export returns the events of a scope after a cursor, by number within each trail, and the next
+// cursor. At the end it returns no events. Errors: not_found if there is no such trail;
+// events_gone; unavailable; errCursor if after is not a cursor of this scope.
+func (t *Trail) Export(ctx context.Context, scope Scope, after Cursor) ([]doorward.Event, Cursor, error) {
+	if !scope.All {
+		return t.exportTrail(ctx, scope.TenantID, after)
 	}
 	var at store.FeedPosition
 	if after != "" {
 		if n, err := fmt.Sscanf(strings.ReplaceAll(string(after), ".", " "), "%d %d %d %s", &at.Pos, &at.Trims, &at.Seq, &at.Epoch); n != 4 || err != nil {
-			return nil, after, errPlace
+			return nil, after, errCursor
 		}
 	}
 	events, next, err := t.feed(ctx, at, feedBatch, func(doorward.Event) bool { return true })
 	if err != nil {
 		return nil, after, err
 	}
-	return events, Place(fmt.Sprintf("%d.%d.%d.%s", next.Pos, next.Trims, next.Seq, next.Epoch)), nil
+	return events, Cursor(fmt.Sprintf("%d.%d.%d.%s", next.Pos, next.Trims, next.Seq, next.Epoch)), nil
 }
 
-func (t *Trail) exportTrail(ctx context.Context, tenantID string, after Place) ([]doorward.Event, Place, error) {
+func (t *Trail) exportTrail(ctx context.Context, tenantID string, after Cursor) ([]doorward.Event, Cursor, error) {
 	var from *int64
 	if after != "" {
 		seq, err := strconv.ParseInt(string(after), 10, 64)
 		if err != nil || seq < 0 {
-			return nil, after, errPlace
+			return nil, after, errCursor
 		}
 		from = &seq
 	}
@@ -71,5 +71,5 @@ func (t *Trail) exportTrail(ctx context.Context, tenantID string, after Place) (
 			return nil, after, err
 		}
 	}
-	return events, Place(strconv.FormatInt(last, 10)), nil
+	return events, Cursor(strconv.FormatInt(last, 10)), nil
 }

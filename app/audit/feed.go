@@ -11,18 +11,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// types are patterns of actions: "*", an action, or its first words and ".*".
-type types []string
+// patterns select actions: "*", an action, or the first words of actions and ".*".
+type patterns []string
 
-// parseTypes reads patterns that are separated by commas; empty: all. Errors:
-// validation_failed.
-func parseTypes(text string) (types, error) {
+// parsePatterns parses patterns that are separated by commas; an empty text selects all actions.
+// Errors: validation_failed.
+func parsePatterns(text string) (patterns, error) {
 	if text == "" {
 		return nil, nil
 	}
-	all := types(strings.Split(text, ","))
+	all := patterns(strings.Split(text, ","))
 	for _, pattern := range all {
-		known := func(v doorward.Verb) bool { return types{pattern}.matches(v.Action) }
+		known := func(v doorward.Verb) bool { return patterns{pattern}.matches(v.Action) }
 		if !slices.ContainsFunc(doorward.Verbs(), known) {
 			return nil, doorward.InvalidFields(doorward.FieldError{
 				Parameter: "types", Code: "invalid",
@@ -33,7 +33,7 @@ func parseTypes(text string) (types, error) {
 	return all, nil
 }
 
-func (t types) matches(a doorward.Action) bool {
+func (t patterns) matches(a doorward.Action) bool {
 	for _, pattern := range t {
 		group, wild := strings.CutSuffix(pattern, "*")
 		if string(a) == pattern || wild && strings.HasPrefix(string(a), group) && (group == "" || strings.HasSuffix(group, ".")) {
@@ -45,19 +45,19 @@ func (t types) matches(a doorward.Action) bool {
 
 const (
 	feedBatch   = 500  // events read at once
-	maxFeedScan = 5000 // events that are read for one page, including those of other types
+	maxFeedScan = 5000 // events read for one page, including those of other types
 )
 
-func eventsGone(because string) error {
-	return doorward.Fail(doorward.CodeEventsGone, "%s Begin again without after: the answer then begins with the oldest event that is kept.", because)
+func eventsGone(reason string) error {
+	return doorward.Fail(doorward.CodeEventsGone, "%s Begin again without after: the answer then begins with the oldest event that is kept.", reason)
 }
 
-// Feed returns at most limit events of the caller's tenant in the order of their numbers,
-// and the number of the last event that it has read. after is such a number; nil is the oldest
-// event that is kept. only selects actions, as parseTypes reads it. Errors:
-// validation_failed, events_gone.
-func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, only string, limit int) (events []doorward.Event, last int64, err error) {
-	wanted, err := parseTypes(only)
+// Feed returns at most limit events of the caller's tenant in the order of their numbers, and the
+// number of the last event that it has read. It begins after that number, or with the oldest
+// event that is kept if after is nil. types selects actions, in the form of parsePatterns.
+// Errors: validation_failed, events_gone.
+func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, types string, limit int) (events []doorward.Event, last int64, err error) {
+	wanted, err := parsePatterns(types)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -78,13 +78,13 @@ func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, only
 	return t.pageOfTrail(ctx, by.TenantID, last, wanted, limit)
 }
 
-func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wanted types, limit int) (events []doorward.Event, _ int64, err error) {
+func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wanted patterns, limit int) (events []doorward.Event, _ int64, err error) {
 	for scanned := 0; scanned < maxFeedScan && len(events) < limit; {
-		some, err := t.db.Read().EventsAfter(ctx, tenantID, last, feedBatch)
+		read, err := t.db.Read().EventsAfter(ctx, tenantID, last, feedBatch)
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, e := range some {
+		for _, e := range read {
 			if e.Seq != last+1 {
 				return nil, 0, eventsGone("Events after this one were deleted just now.")
 			}
@@ -95,20 +95,19 @@ func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wa
 				break
 			}
 		}
-		if scanned += len(some); len(some) < feedBatch {
+		if scanned += len(read); len(read) < feedBatch {
 			break
 		}
 	}
 	return events, last, nil
 }
 
-// FeedAll returns at most limit events of the tenants that the service key covers, by number
-// within each tenant, and the position after the last one that it has read. It includes the
-// installation's events about tenants. No event is ever added before a position that was
-// returned, however late it is committed. only is as for Feed. Errors: validation_failed,
-// events_gone.
-func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.Position, only string, limit int) ([]doorward.Event, doorward.Position, error) {
-	wanted, err := parseTypes(only)
+// FeedAll returns at most limit events of the tenants that the service key covers, by number within
+// each tenant, and the position after the last event that it has read. It includes the
+// installation's events about tenants. No event is ever added before a returned position, even
+// if its transaction commits late. types is as for Feed. Errors: validation_failed, events_gone.
+func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.Position, types string, limit int) ([]doorward.Event, doorward.Position, error) {
+	wanted, err := parsePatterns(types)
 	if err != nil {
 		return nil, after, err
 	}
@@ -134,8 +133,8 @@ func feedPosition(at doorward.Position) store.FeedPosition {
 	return p
 }
 
-// feed returns at most limit events that are wanted after a position, and the position after
-// the last one that it has read.
+// feed returns at most limit events after a position for which wanted is true, and the position
+// after the last event that it has read.
 func (t *Trail) feed(ctx context.Context, at store.FeedPosition, limit int, wanted func(doorward.Event) bool) (events []doorward.Event, _ store.FeedPosition, err error) {
 	if err := t.extendFeed(ctx); err != nil {
 		return nil, at, err
@@ -177,8 +176,8 @@ func (t *Trail) feedPage(ctx context.Context, at store.FeedPosition, limit int) 
 // extendRows is how many rows one transaction adds to the feed.
 const extendRows = 500
 
-// extendFeed appends what was committed since the feed was read last. Its lock makes only
-// other readers of the feed wait, no writer of events.
+// extendFeed appends the events that were committed since the last call. Its lock makes only other
+// readers of the feed wait, not writers of events.
 func (t *Trail) extendFeed(ctx context.Context) error {
 	behind, err := t.db.Read().FeedIsBehind(ctx)
 	for more := behind; more && err == nil; {

@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// newTrail returns the trail of another node, which keeps events this long; 0: for ever.
+// newTrail returns a Trail of another node. keep is how long events are kept; 0: for ever.
 func (r *fixture) newTrail(keep time.Duration) *audit.Trail {
 	r.Helper()
 	db := r.open()
@@ -61,8 +61,8 @@ func (f *follower) read(ctx context.Context) (all []doorward.Event, err error) {
 	}
 }
 
-// Events come once each and in the order of their numbers within a tenant, on several
-// nodes and with many writers, some of which commit long after others that began later.
+// Each follower gets each event once, in the order of the numbers within a tenant. There are several
+// nodes and many writers, and some writers commit long after others that began later.
 func TestFollowersMissNothing(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		const writers, each, tenants = 12, 20, 5
@@ -70,7 +70,7 @@ func TestFollowersMissNothing(t *testing.T) {
 		nodes := []*store.DB{r.db, r.open()}
 		var errs [writers]error
 		var writing, following sync.WaitGroup
-		var over atomic.Bool
+		var isWritten atomic.Bool
 		for w := range writers {
 			writing.Go(func() {
 				for n := range each {
@@ -85,39 +85,39 @@ func TestFollowersMissNothing(t *testing.T) {
 				}
 			})
 		}
-		release := r.holdChanges()
+		release := r.blockChanges()
 		seen := make([][]doorward.Event, 3)
 		failed := make([]error, len(seen))
 		for i := range seen {
 			f := follower{Trail: r.newTrail(0), by: serviceFor(), limit: []int{1, 7, 200}[i]}
 			following.Go(func() {
 				for last := false; failed[i] == nil; {
-					some, err := f.read(ctx)
-					seen[i], failed[i] = append(seen[i], some...), err
+					events, err := f.read(ctx)
+					seen[i], failed[i] = append(seen[i], events...), err
 					if len(seen[i]) > writers*each/2 {
 						release()
 					}
 					if last {
 						return
 					}
-					last = over.Load() // what was committed before is in the next round
+					last = isWritten.Load() // the next round has everything that was committed before
 				}
 			})
 		}
 		writing.Wait()
-		over.Store(true)
+		isWritten.Store(true)
 		following.Wait()
 		r.ok(errors.Join(append(errs[:], failed...)...))
 		for i, events := range seen {
-			if missed := gaps(events); len(events) != 2*writers*each || missed != "" {
+			if missed := disorder(events); len(events) != 2*writers*each || missed != "" {
 				r.Errorf("follower %d has %d events of %d, and %s", i, len(events), 2*writers*each, missed)
 			}
 		}
 	})
 }
 
-// gaps names the first event that is out of the order of its trail.
-func gaps(events []doorward.Event) string {
+// disorder names the first event whose number doesn't follow the previous one of its trail.
+func disorder(events []doorward.Event) string {
 	last := map[string]int64{}
 	for _, e := range events {
 		id := e.Target.TenantID
@@ -128,9 +128,9 @@ func gaps(events []doorward.Event) string {
 	return ""
 }
 
-// holdChanges keeps transactions that announce something from committing, on PostgreSQL
-// after they have written their events, until release or a second has passed.
-func (r *fixture) holdChanges() (release func()) {
+// blockChanges keeps transactions that announce changes from committing until release is called or a
+// second has passed. On PostgreSQL they have already written their events by then.
+func (r *fixture) blockChanges() (release func()) {
 	r.Helper()
 	if r.db.Engine() == "sqlite" {
 		return func() {} // it has one writer at a time
@@ -187,7 +187,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// A service sees what it covers, and of the installation's trail what is about tenants.
+// A service gets the events of the tenants that it covers, and the installation's events about them.
 func TestFeedOfServices(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		ctx := r.Context()
@@ -222,8 +222,8 @@ func TestFeedOfServices(t *testing.T) {
 	})
 }
 
-// Events that were kept long enough are deleted from the beginning of each trail. The rest still
-// verifies, from the anchor on, and a follower who has missed events gets events_gone.
+// Events that were kept long enough are deleted from the beginning of each trail. Verify finds no fault
+// in the remaining events, and a follower that has missed events gets events_gone.
 func TestOldEventsAreDeleted(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		ctx := r.Context()
@@ -242,8 +242,8 @@ func TestOldEventsAreDeleted(t *testing.T) {
 		first, newest := r.links("tnt_a", 1)[0], r.mark("tnt_a")
 		r.ok(r.newTrail(0).Sweep(ctx)) // deletes nothing
 		r.ok(r.newTrail(keep).Sweep(ctx))
-		if left := r.links("tnt_a", 2); left[0].Seq != 1201 {
-			r.Errorf("the trail begins at %d, want 1201", left[0].Seq)
+		if links := r.links("tnt_a", 2); links[0].Seq != 1201 {
+			r.Errorf("the trail begins at %d, want 1201", links[0].Seq)
 		}
 		if m := r.mark("tnt_a"); m.Seq != 1210 || r.mark("tnt_b").Seq != 3 {
 			r.Errorf("the trails end at %d and %d", m.Seq, r.mark("tnt_b").Seq)
@@ -291,7 +291,7 @@ func (r *fixture) checkFollowersAfterTrim(idle, slow *follower) {
 	}
 }
 
-// age makes the events of a trail up to the number seq older, and recomputes all hashes.
+// age makes the events of a trail older, up to the number seq, and recomputes all hashes.
 func (r *fixture) age(tenantID string, seq int64, by time.Duration) {
 	r.Helper()
 	chain, err := r.db.Read().Chain(r.Context(), tenantID)
@@ -319,7 +319,7 @@ func (r *fixture) links(tenantID string, n int) []store.Link {
 	return all
 }
 
-// A trail can be verified and followed while its beginning is deleted.
+// A trail can be verified while its beginning is deleted.
 func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		ctx := r.Context()
@@ -343,8 +343,8 @@ func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 		}
 		sweeping.Wait()
 		r.ok(swept)
-		if left := r.links("tnt_a", 1)[0].Seq; left != 2901 {
-			r.Errorf("the trail begins at %d", left)
+		if first := r.links("tnt_a", 1)[0].Seq; first != 2901 {
+			r.Errorf("the trail begins at %d, want 2901", first)
 		}
 	})
 }

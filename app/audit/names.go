@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Name is the name of an actor or a target in its tenant: as it is now, or as it was at the
-// removal.
+// Name is the current name of an actor or a target in its tenant, or the name when the person was
+// removed.
 type Name struct{ Name, Email string }
 
 // Names returns the names and addresses of the actors and targets of events in the

@@ -9,9 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// RecentIntact reports whether the last n events of a trail are intact, follow each
-// other, and end at the head of the chain. It doesn't check earlier events.
-// Errors: unavailable.
+// RecentIntact reports whether the last n events of a trail are unchanged, follow each other, and end
+// at the head of the chain. It doesn't check earlier events. Errors: unavailable.
 func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool, error) {
 	end, err := t.db.Read().Chain(ctx, tenantID)
 	if errors.Is(err, store.ErrNone) {
@@ -37,7 +36,7 @@ func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool,
 	return intact, err
 }
 
-// endsIn reports whether the last n events are intact and lead to end. It also reads the event
+// endsIn reports whether the last n events are unchanged and lead to end. It also reads the event
 // before them, for its hash.
 func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error) {
 	seq, hash := end.Start()
@@ -47,7 +46,7 @@ func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error
 	if err != nil {
 		return false, err
 	}
-	if from > first && len(links) > 0 { // what precedes the first of these is not checked
+	if from > first && len(links) > 0 { // the event before the first of these is not known
 		seq, hash = links[0].Seq-1, nil
 	}
 	for _, l := range links {

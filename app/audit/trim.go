@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	trimLeast  = 50  // events that one transaction deletes at least
-	trimMost   = 500 // and at most
-	trimTrails = 100 // trails that are read at once
-	// trimTime is how long a transaction should take: SQLite has one writer, and a node's
-	// heartbeat waits with the others.
-	trimTime = 40 * time.Millisecond
+	minTrimBatch   = 50  // events that one transaction deletes at least
+	maxTrimBatch   = 500 // and at most
+	trimTrailBatch = 100 // trails that are read at once
+	// trimBatchTime is how long a transaction should take: SQLite has one writer, and the node's
+	// heartbeat must wait for it, too.
+	trimBatchTime = 40 * time.Millisecond
 	// trimPause is the shortest time between two batches, in which others write.
 	trimPause = 20 * time.Millisecond
-	// trimFor bounds one sweep: the next one, a minute later, continues.
-	trimFor = 30 * time.Second
+	// trimSweepTime limits one sweep; the next one, a minute later, continues.
+	trimSweepTime = 30 * time.Second
 )
 
-// Sweep deletes events that were kept long enough, from the beginning of each trail; also
-// those from the future, written while the clock was ahead.
+// Sweep deletes events that were kept long enough, from the beginning of each trail. It also deletes
+// events with a time in the future, which were written while the clock was ahead.
 func (t *Trail) Sweep(ctx context.Context) error {
 	if t.keep == 0 {
 		return nil
 	}
-	for began := time.Now(); time.Since(began) < trimFor; {
+	for began := time.Now(); time.Since(began) < trimSweepTime; {
 		now := t.db.Now()
-		due, err := t.db.Read().TrailsDue(ctx, now.Add(-t.keep), now, trimTrails)
+		due, err := t.db.Read().TrailsDue(ctx, now.Add(-t.keep), now, trimTrailBatch)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -41,11 +41,11 @@ func (t *Trail) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// trim deletes the old events of a trail. It pauses as long as a batch took, so that others
-// have half of the time.
+// trim deletes the old events of a trail. After each batch it pauses as long as the batch took, so that
+// others can write half of the time.
 func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) error {
-	limit := trimLeast
-	for more := true; more && time.Since(began) < trimFor; {
+	limit := minTrimBatch
+	for more := true; more && time.Since(began) < trimSweepTime; {
 		start := time.Now()
 		err := t.writer.Upkeep(ctx, func(tx *store.Tx) error {
 			n, err := tx.TrimTrail(ctx, tenantID, tx.Now.Add(-t.keep), limit)
@@ -69,10 +69,10 @@ func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) erro
 // nextBatch returns how many events to delete next, after limit events have taken this long.
 func nextBatch(limit int, took time.Duration) int {
 	switch {
-	case took > trimTime:
-		return max(limit/2, trimLeast)
-	case took < trimTime/3:
-		return min(limit*2, trimMost)
+	case took > trimBatchTime:
+		return max(limit/2, minTrimBatch)
+	case took < trimBatchTime/3:
+		return min(limit*2, maxTrimBatch)
 	}
 	return limit
 }

@@ -6,17 +6,17 @@ import (
 )
 
 func TestNextBatch(t *testing.T) {
-	const slow, good, quick = trimTime + 1, trimTime / 2, time.Millisecond
+	const slow, good, quick = trimBatchTime + 1, trimBatchTime / 2, time.Millisecond
 	for _, c := range []struct {
 		limit int
 		took  time.Duration
 		want  int
 	}{
-		{trimMost, slow, trimMost / 2},
-		{trimLeast, slow, trimLeast},
+		{maxTrimBatch, slow, maxTrimBatch / 2},
+		{minTrimBatch, slow, minTrimBatch},
 		{200, good, 200},
-		{trimLeast, quick, 2 * trimLeast},
-		{trimMost, quick, trimMost},
+		{minTrimBatch, quick, 2 * minTrimBatch},
+		{maxTrimBatch, quick, maxTrimBatch},
 	} {
 		if got := nextBatch(c.limit, c.took); got != c.want {
 			t.Errorf("after %d in %v: %d, want %d", c.limit, c.took, got, c.want)

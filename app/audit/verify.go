@@ -9,39 +9,39 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Mark is a position in a chain. A person who keeps one can prove later that nothing up
-// to there was changed.
+// Mark is a position in a chain. Whoever stores one can show later whether anything before it was
+// changed.
 type Mark struct {
 	TenantID string // empty: the installation
 	Seq      int64
 	Hash     []byte
 }
 
-// FaultKind says what was done to a chain.
+// FaultKind says how a chain was changed.
 type FaultKind string
 
 // The kinds of faults.
 const (
 	Edited    FaultKind = "edited"    // the event was changed, or not written by Doorward
-	Reordered FaultKind = "reordered" // the event is unchanged but had another place
-	Deleted   FaultKind = "deleted"   // events are missing from this place on
+	Reordered FaultKind = "reordered" // the event is unchanged but had another number
+	Deleted   FaultKind = "deleted"   // events are missing from this number on
 	Inserted  FaultKind = "inserted"  // the event has another event's number, or is before the start or beyond the end
 	CutOff    FaultKind = "cut off"   // the last events are missing, or the end of the chain was edited
 	Rewritten FaultKind = "rewritten" // the chain doesn't contain a mark that was taken of it
 )
 
-// Fault is something wrong with a chain.
+// Fault is a change of a chain that Verify has found.
 type Fault struct {
 	Kind    FaultKind
-	Seq     int64  // the first number concerned
+	Seq     int64  // the first number that is affected
 	EventID string // empty where there is no event
 }
 
-// Chains returns the ids of the tenants that have a trail, and first the empty id, which is
-// the installation's.
+// Chains returns the ids of the tenants that have a trail. The first one is empty, for the
+// installation.
 func (t *Trail) Chains(ctx context.Context) ([]string, error) { return t.db.Read().ChainIDs(ctx) }
 
-// VerifyAll counts the faults of all chains. Errors: unavailable.
+// VerifyAll returns the number of faults in all chains. Errors: unavailable.
 func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	chains, err := t.Chains(ctx)
 	if err != nil {
@@ -57,9 +57,9 @@ func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	return faults, nil
 }
 
-// Verify walks the chain of a tenant, or of the installation when the id is empty,
-// and returns its end and its faults, maxFaults at most. It includes events that
-// are added during the walk. Errors: not_found, unavailable.
+// Verify checks the chain of a tenant, or of the installation if the id is empty. It returns the end
+// of the chain and at most maxFaults faults. It includes events that are added while it runs.
+// Errors: not_found, unavailable.
 func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
 	w := walk{tenantID: tenantID}
@@ -76,8 +76,8 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 		if err := w.walkRest(ctx, read, end); err != nil {
 			return Mark{}, nil, err
 		}
-		// Events added since end was read have moved it. Otherwise an event beyond end
-		// doesn't belong to the chain.
+		// An event beyond end may have been added since end was read. If the end hasn't moved,
+		// the event doesn't belong to the chain.
 		if w.seq <= end.Last || !moved || w.isFull() {
 			return Mark{tenantID, end.Last, end.Head}, w.result(end), nil
 		}
@@ -108,10 +108,10 @@ func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []
 	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
 }
 
-// Holds reports whether the chain still contains the mark. If Verify finds no fault,
-// everything up to the mark is then unchanged. It is also true for events deleted for their
-// age, and for a tenant whose destruction is recorded, or whose record may have been deleted
-// for its age.
+// Holds reports whether the chain still contains the mark. If it does and Verify finds no fault,
+// nothing up to the mark was changed. Holds is also true for events that were deleted because of
+// their age, and for a destroyed tenant. If the installation's trail has lost old events, it
+// can't tell a destroyed tenant from a deleted chain, and is true for both.
 func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	read := t.db.Read()
 	chain, err := read.Chain(ctx, m.TenantID)
@@ -124,14 +124,15 @@ func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	switch start, hash := chain.Start(); {
 	case m.Seq == start:
 		return bytes.Equal(m.Hash, hash), nil
-	case m.Seq < chain.Anchor: // it was deleted for its age
+	case m.Seq < chain.Anchor: // the event was deleted because of its age
 		return true, nil
 	}
 	links, err := read.Links(ctx, m.TenantID, doorward.Position{At: m.Seq}, 1)
 	return len(links) == 1 && links[0].Seq == m.Seq && bytes.Equal(links[0].Hash, m.Hash), err
 }
 
-// isDestroyed reports whether the destruction of the tenant is recorded, or may have been.
+// isDestroyed reports whether the destruction of the tenant is recorded, or may have been recorded in
+// an event that was deleted because of its age.
 func (t *Trail) isDestroyed(ctx context.Context, tenantID string) (bool, error) {
 	if tenantID == "" {
 		return false, nil
@@ -140,7 +141,7 @@ func (t *Trail) isDestroyed(ctx context.Context, tenantID string) (bool, error) 
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return false, nil
-	case err != nil || own.Anchor > 0: // the record may have been deleted for its age
+	case err != nil || own.Anchor > 0: // old events were deleted
 		return err == nil, err
 	}
 	f := store.EventFilter{Action: doorward.TenantDestroy, Target: tenantID}

@@ -11,34 +11,34 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// batch is how many events are in memory at once.
+// batch is how many events are read at once.
 const batch = 1000
 
-// maxFaults bounds the faults, since classifying them takes cubic time.
+// maxFaults limits the faults, since finding their kinds takes cubic time.
 const maxFaults = 32
 
-// walk is the state of a Verify.
+// walk is the state of a call of Verify.
 type walk struct {
 	tenantID string
 	at       doorward.Position // of the last row
 	seq      int64             // of the last event in order
 	head     []byte            // the hash that the next event must cover
-	trimmed  int64             // the last event that was deleted for its age during the walk
+	trimmed  int64             // the last event that Sweep has deleted during the walk
 	faults   []Fault
 	misfits  []misfit
 	erased   []store.ErasureRecord
 }
 
-// misfit is an event whose hash doesn't match its place: either it or the event
-// before was changed.
+// misfit is an event whose hash doesn't match its number and the hash before it: either the event or
+// the one before it was changed.
 type misfit struct {
 	store.Link
-	before []byte // the hash of the event before
+	before []byte // the hash of the event before it
 }
 
 func (w *walk) isFull() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
 
-// walkRest walks over all remaining events.
+// walkRest checks all remaining events.
 func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain) error {
 	if w.head == nil {
 		w.seq = end.Anchor
@@ -71,7 +71,7 @@ func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain)
 	}
 }
 
-// skipTrimmed continues after the events that were deleted for their age during the walk.
+// skipTrimmed continues after the events that Sweep has deleted during the walk.
 func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
 	now, err := read.Chain(ctx, w.tenantID)
 	if errors.Is(err, store.ErrNone) { // destroyed during the walk
@@ -84,6 +84,8 @@ func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
 	return err
 }
 
+// step checks the next event. Events up to the number origin were written before chains existed, and
+// have no hash.
 func (w *walk) step(l store.Link, origin int64) {
 	if l.Seq <= w.seq || l.Seq <= origin && l.Hash != nil {
 		w.addFault(Inserted, l.Seq, l.ID)
@@ -106,15 +108,16 @@ func (w *walk) step(l store.Link, origin int64) {
 	w.head = l.Hash
 }
 
-// mayBeBlank reports whether the personal data of an event was removed by Doorward: in the
-// installation's trail with a destroyed tenant, in every trail by an erasure that the trail
-// has recorded.
+// mayBeBlank reports whether Doorward may have removed the personal data of an event: in the
+// installation's trail when a tenant was destroyed, in every trail by an erasure that the trail has
+// recorded.
 func (w *walk) mayBeBlank(e doorward.Event) bool {
 	return w.tenantID == "" || slices.ContainsFunc(w.erased, func(r store.ErasureRecord) bool {
 		return concerns(r, e) && (e.Action != doorward.AccountErase || e.Outcome != doorward.Done)
 	})
 }
 
+// concerns reports whether the erasure has blanked the event.
 func concerns(r store.ErasureRecord, e doorward.Event) bool {
 	return e.ActorID == r.UserID || e.Target.ID == r.UserID || slices.ContainsFunc(r.Changes, func(c doorward.Change) bool {
 		return c.Field == doorward.FieldBlankedInvitation && e.Target.ID == c.To || c.Field == doorward.FieldBlankedEvent && e.ID == c.To
@@ -142,14 +145,14 @@ func (w *walk) result(end store.Chain) []Fault {
 	return w.faults
 }
 
-// explain turns misfits into faults. If a misfit's hash was made for its own number, the
-// misfit itself is unchanged: it only shows that the event before it was edited.
+// explain turns misfits into faults. A misfit whose hash was made for its own number is unchanged
+// itself: it only shows that the event before it was edited.
 func (w *walk) explain(last int64) {
 	for _, m := range w.misfits {
-		seq, genuine := w.place(m)
+		seq, isUnchanged := w.originalSeq(m)
 		switch {
 		case m.Seq > last: // beyond the end, reported by result
-		case !genuine:
+		case !isUnchanged:
 			w.addFault(Edited, m.Seq, m.ID)
 		case seq != m.Seq:
 			w.addFault(Reordered, m.Seq, m.ID)
@@ -160,9 +163,9 @@ func (w *walk) explain(last int64) {
 	}
 }
 
-// place returns the number for which the misfit's hash was made. It tries the numbers and
-// the hashes of all misfits, and finds none if the event itself was edited.
-func (w *walk) place(m misfit) (seq int64, found bool) {
+// originalSeq returns the number for which the misfit's hash was made. It tries the numbers and hashes
+// of all misfits, and finds none if the event itself was edited.
+func (w *walk) originalSeq(m misfit) (seq int64, found bool) {
 	for _, other := range w.misfits {
 		for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {
 			for _, at := range w.misfits {

@@ -51,8 +51,8 @@ type export struct {
 	after, state string
 	trail        *audit.Trail
 	out, log     io.Writer
-	place        audit.Place // after the last line written
-	saved        audit.Place // in the state file
+	place        audit.Cursor // after the last line written
+	saved        audit.Cursor // in the state file
 }
 
 const (
@@ -65,7 +65,7 @@ func (e *export) run(ctx context.Context) error {
 		return err
 	}
 	err := e.loop(ctx)
-	if e.state == "" && e.place != "" && (err == nil || e.place != audit.Place(e.after)) {
+	if e.state == "" && e.place != "" && (err == nil || e.place != audit.Cursor(e.after)) {
 		fmt.Fprintf(e.log, "The next run goes on with --after %s\n", e.place)
 	}
 	return err
@@ -73,7 +73,7 @@ func (e *export) run(ctx context.Context) error {
 
 // begin sets the place from which the export goes on.
 func (e *export) begin() error {
-	e.place = audit.Place(e.after)
+	e.place = audit.Cursor(e.after)
 	if e.state == "" {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (e *export) begin() error {
 	case e.after != "":
 		return usageError("--after: the file of --state exists. Remove one of the two.")
 	}
-	e.place = audit.Place(strings.TrimSpace(string(text)))
+	e.place = audit.Cursor(strings.TrimSpace(string(text)))
 	e.saved = e.place
 	return nil
 }

@@ -1,15 +1,14 @@
 // Package credential verifies passwords and hashes new ones.
 //
-// Every password attempt (login, accepting an invitation, changing the password)
-// goes through Check, so that all share one counter of attempts and one order of
-// work: reserve the attempt, look the account up, hash exactly once, count the
-// failure, record it. Neither the work nor its duration depends on whether the
-// address has an account.
+// Every password attempt (login, accepting an invitation, changing the password) goes
+// through Check, so that all share one counter of attempts and one order of steps: reserve
+// the attempt, look up the account, hash exactly once, count the failure, record it. Neither
+// the steps nor their duration depend on whether the address has an account.
 //
-// A correct password is not yet a success. Check returns a Proof, to be settled in
-// the transaction of the action it permits. Otherwise the attempt counts as a
-// failure, or the counter would reveal a correct guess for an account that may not
-// sign in:
+// A correct password is not yet a success. Check returns a Proof, which is settled in the
+// transaction of the action that it permits. If the action is refused, the attempt counts as a
+// failure: otherwise the counter would reveal a correct guess for an account that may not
+// sign in.
 //
 //	proof, err := verifier.Check(ctx, by, address, password)
 //	…
@@ -37,8 +36,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// MaxPasswordBytes is the longest password that is hashed, in bytes; a longer one
-// is always wrong.
+// MaxPasswordBytes is the length in bytes of the longest password that is hashed. A longer one is
+// always wrong.
 const MaxPasswordBytes = 1024
 
 // Verifier verifies passwords and hashes new ones.
@@ -56,12 +55,12 @@ func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *
 	return v
 }
 
-// SetLimits puts other limits into force, for attempts that begin from now on.
+// SetLimits changes the limits for attempts that begin from now on.
 func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 
-// Proof is a correct password, or another proof after Begin, whose attempt is in flight. Call
-// End, Refuse, RefuseUnknown or Release of each. A Proof without a verifier stands for a proof
-// that has no attempt, such as a session, and settles nothing.
+// Proof is a correct password, or another proof after Begin, with an attempt that is in flight.
+// Call End, Refuse, RefuseUnknown or Release on each Proof. A Proof without a verifier
+// stands for a proof without an attempt, such as a session; Settle and End then do nothing.
 type Proof struct {
 	Account  doorward.Account
 	verifier *Verifier
@@ -70,9 +69,9 @@ type Proof struct {
 	newHash  string // replaces a hash with outdated parameters, unless empty
 }
 
-// Check returns the account of the address if the password is correct. The address
-// is as typed. Errors: invalid_credentials for every cause that lies with the
-// caller, too_many_attempts, unavailable.
+// Check returns a Proof with the account of the address if the password is correct. The address
+// need not be canonical. Errors: invalid_credentials for a wrong password, an unknown address and
+// every other fault of the caller; too_many_attempts, unavailable.
 func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
 	email := canonical(address)
 	attempt, err := v.begin(ctx, by, email)
@@ -91,17 +90,16 @@ func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	return proof, nil
 }
 
-// Begin reserves an attempt at a proof other than the password, in the same limits. The
-// Proof is settled, ended or refused like that of a password. Errors: too_many_attempts,
-// unavailable.
+// Begin reserves an attempt at a proof other than the password, under the same limits. The Proof
+// is settled, ended or refused like that of a password. Errors: too_many_attempts, unavailable.
 func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorward.Account) (Proof, error) {
 	attempt, err := v.begin(ctx, by, account.Email)
 	return Proof{Account: account, verifier: v, by: by, attempt: attempt}, err
 }
 
-// BeginUsernameless is Begin for a passkey that names its account. It counts in the limit of
-// the client network only: such a proof can't be guessed, and failures of others must not
-// lock a person out.
+// BeginUsernameless is Begin for a passkey that names its account. Only the limit of the client
+// network applies: such a proof can't be guessed, and the failures of others must not lock a
+// person out.
 func (v *Verifier) BeginUsernameless(ctx context.Context, by doorward.Caller) (Proof, error) {
 	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admitClient(ctx, tx, a, by) })
 	if err != nil && !attempt.busy {
@@ -110,7 +108,7 @@ func (v *Verifier) BeginUsernameless(ctx context.Context, by doorward.Caller) (P
 	return Proof{verifier: v, by: by, attempt: attempt}, err
 }
 
-// begin reserves the attempt, and records a refusal, except one only for attempts in flight.
+// begin reserves the attempt. It records a refusal, unless the only cause is attempts in flight.
 func (v *Verifier) begin(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admit(ctx, tx, a, by, email) })
 	if err != nil && !attempt.busy {
@@ -119,8 +117,8 @@ func (v *Verifier) begin(ctx context.Context, by doorward.Caller, email string) 
 	return attempt, err
 }
 
-// compare looks the account up and compares the password. A correct one is hashed
-// again if its hash is of another origin or has other parameters.
+// compare looks up the account and compares the password. It hashes a correct password again if its
+// hash was imported or has other parameters.
 func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof, correct bool, err error) {
 	p.Account, err = v.db.Read().AccountByEmail(ctx, email)
 	if err != nil && !errors.Is(err, store.ErrNone) {
@@ -133,8 +131,8 @@ func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof
 	return p, result.OK, err
 }
 
-// Settle makes the attempt a success, in the transaction of what it permits and under the
-// lock on the account. An outdated hash is replaced, unless the password has changed since.
+// Settle makes the attempt a success, in the transaction of the permitted action and under the lock
+// on the account. It replaces an outdated hash, unless the password has changed since.
 func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	if err := p.rehash(ctx, tx); err != nil {
 		return err
@@ -142,9 +140,9 @@ func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	return p.attempt.settle(ctx, tx)
 }
 
-// Pause ends the attempt without an outcome, in the transaction that asks for another
-// proof: the password neither counts as a failure nor clears the counter. Otherwise a second
-// factor could be guessed for ever between right passwords. An outdated hash is replaced.
+// Pause ends the attempt without an outcome, in the transaction that asks for another proof. The
+// password neither counts as a failure nor clears the counter: if it did clear it, a second
+// factor could be guessed for ever between correct passwords. Pause replaces an outdated hash.
 func (p Proof) Pause(ctx context.Context, tx *store.Tx) error {
 	if err := p.rehash(ctx, tx); err != nil || p.attempt.id == "" {
 		return err
@@ -161,10 +159,9 @@ func (p Proof) rehash(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// End ends the attempt by the result of the action, and returns that result, or
-// the fault that kept the attempt from being counted. Without an error the attempt
-// is settled already. A refusal counts as a failure, but a fault of the server and
-// challenge_over release the attempt.
+// End ends the attempt by the result of the action. It returns that result, or the error if the
+// attempt could not be counted. Without an error the attempt is settled already. A refusal counts
+// as a failure; a fault of the server and challenge_over release the attempt.
 func (p Proof) End(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
@@ -179,16 +176,15 @@ func (p Proof) End(ctx context.Context, err error) error {
 	return err
 }
 
-// Release ends the attempt as if it had not been made, for a refusal that says to the
-// caller that the password is correct. Don't call End then.
+// Release ends the attempt as if it had not been made. Call it instead of End for a refusal that
+// shows the caller that the password is correct.
 func (p Proof) Release(ctx context.Context) { p.verifier.release(ctx, p.attempt) }
 
 // SamePassword reports whether two texts are the same password.
 func SamePassword(a, b string) bool { return norm.NFC.String(a) == norm.NFC.String(b) }
 
-// Allowance is the rest of a known browser's own allowance after a success. It is
-// nil for other callers: the rest of an account's or a network's would reveal the
-// use of others.
+// Allowance returns what remains of a known browser's own allowance after a success. It is nil for
+// other callers: the allowance of an account or a network would reveal what others do.
 func (p Proof) Allowance() *doorward.Allowance {
 	if p.attempt.allowance == nil {
 		return nil
@@ -196,8 +192,8 @@ func (p Proof) Allowance() *doorward.Allowance {
 	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.remainingAfterSuccess, Reset: deviceWindow}
 }
 
-// canonical is the address to look up. A malformed one becomes empty, which no
-// account has, so that the work is the same.
+// canonical returns the address to look up. It returns an empty address, which no account has, for a
+// malformed one, so that the steps are the same.
 func canonical(address string) string {
 	email, err := mailaddr.Parse(address)
 	if err != nil {
@@ -206,8 +202,7 @@ func canonical(address string) string {
 	return email
 }
 
-// verify hashes exactly once, even without an account or for a password that is
-// too long.
+// verify hashes exactly once, also if there is no account or the password is too long.
 func (v *Verifier) verify(ctx context.Context, hash, password string) (argon.Result, error) {
 	password = norm.NFC.String(password)
 	if len(password) > MaxPasswordBytes {

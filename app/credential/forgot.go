@@ -9,8 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Limits of password resets: mails to one address, and requests of one client
-// network.
+// Limits on requests for a password reset: for one address, and from one client network.
 const (
 	forgotHits       = 3
 	forgotPerNetwork = 30
@@ -23,8 +22,8 @@ type forgotCounter struct {
 	limit  int
 }
 
-// forgotCounters returns the counters in the order in which they are locked. That of the
-// address is the last. That of the network is left out if the limit per client address is off.
+// forgotCounters returns the counters in the order in which they are locked; the last one is that of
+// the address. There is none of the network if the limit per client address is off.
 func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
 	if v.limits.Load().PerIP == 0 {
@@ -33,12 +32,12 @@ func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCoun
 	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)
 }
 
-// changesPerAccount are the changes of the address that a person may ask for within
-// forgotWindow: each sends a mail to the present address.
+// changesPerAccount is how many changes of the address a person may request within forgotWindow. Each
+// sends a mail to the present address.
 const changesPerAccount = 10
 
-// emailChangeCounters returns the counter of the account and those of a reset for the new
-// address: it shares them, so that all mails to one address have one limit.
+// emailChangeCounters returns the counter of the account, and the counters of resets for the new
+// address, so that changes and resets share the limit on mails to an address.
 func (v *Verifier) emailChangeCounters(by doorward.Caller, email string) []forgotCounter {
 	return append([]forgotCounter{{"change-email:" + by.ID, changesPerAccount}}, v.forgotCounters(by, email)...)
 }
@@ -55,9 +54,8 @@ func (v *Verifier) CountEmailChange(ctx context.Context, tx *store.Tx, by doorwa
 	return err
 }
 
-// CheckForgotLimits returns too_many_attempts if no further reset may be requested, the
-// same for addresses without an account. It only reads, so that a request beyond the
-// limits is cheap.
+// CheckForgotLimits returns too_many_attempts if no further reset may be requested, also for an address
+// without an account. It only reads, so that a request beyond the limits is cheap.
 func (v *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
 	return v.checkCounters(ctx, v.forgotCounters(by, email))
 }
@@ -69,9 +67,9 @@ func (v *Verifier) checkCounters(ctx context.Context, counters []forgotCounter) 
 		if errors.Is(err, store.ErrNone) {
 			continue
 		}
-		left := t.Since.Add(forgotWindow).Sub(now)
-		if err == nil && t.Hits >= c.limit && left > 0 {
-			err = tooMany(left)
+		wait := t.Since.Add(forgotWindow).Sub(now)
+		if err == nil && t.Hits >= c.limit && wait > 0 {
+			err = tooMany(wait)
 		}
 		if err != nil {
 			return err
@@ -80,9 +78,8 @@ func (v *Verifier) checkCounters(ctx context.Context, counters []forgotCounter) 
 	return nil
 }
 
-// CountForgot counts a request for a reset, and returns how many the address has had in this
-// hour. Errors are those of CheckForgotLimits; the transaction must then be
-// rolled back.
+// CountForgot counts a request for a reset, and returns how many requests there were for the address
+// within an hour. Errors: too_many_attempts; then the transaction must be rolled back.
 func (v *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
 	return count(ctx, tx, v.forgotCounters(by, email))
 }

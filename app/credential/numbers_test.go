@@ -17,7 +17,7 @@ const freeFailures = 5
 //
 //	go test -run Golden ./app/credential -update
 func TestGoldenNumbers(t *testing.T) {
-	var shortest time.Duration // time of closedAfter failures, each as early as allowed
+	var shortest time.Duration // in which closedAfter failures are possible
 	for failures := freeFailures; failures < closedAfter; failures++ {
 		shortest += delay(failures - freeFailures)
 	}
@@ -33,7 +33,7 @@ func TestGoldenNumbers(t *testing.T) {
 		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, formatDuration(deviceWindow))},
 		{"tries of all known browsers of an account", fmt.Sprintf("%d in %s", devicesHits, formatDuration(deviceWindow))},
 		{"an attempt is in flight for at most", attemptLife},
-		{"time from the end of the last membership until the counters of an account are deleted", countersKept},
+		{"time from the end of the last membership until the counters of an account are deleted", counterRetention},
 		{"a browser is known for", doorward.DeviceLife},
 		{"failures of a client address are counted for", ipWindow},
 		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, formatDuration(forgotWindow))},

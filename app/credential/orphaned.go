@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// countersKept is how long an account's counters outlive its last membership: a
+	// counterRetention is how long an account's counters are kept after its last membership: a
 	// removal must not reset the count of guesses.
-	countersKept = 24 * time.Hour
-	orphanBatch  = 100
+	counterRetention = 24 * time.Hour
+	orphanBatch      = 100
 )
 
-// SweepOrphaned deletes the counters of accounts that have been in no tenant for a
-// day. Password and known browsers were deleted with the last membership; for
-// accounts that an older version left behind they are deleted here.
+// SweepOrphaned deletes the counters of accounts that have been in no tenant for a day. Password and
+// known browsers were deleted with the last membership. For accounts that an older version has left
+// behind, they are deleted here.
 func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 	for {
-		left, err := v.db.Read().OrphanedAccounts(ctx, v.db.Now().Add(-countersKept), orphanBatch)
-		if err != nil || len(left) == 0 {
+		orphaned, err := v.db.Read().OrphanedAccounts(ctx, v.db.Now().Add(-counterRetention), orphanBatch)
+		if err != nil || len(orphaned) == 0 {
 			return err
 		}
-		for _, account := range left {
+		for _, account := range orphaned {
 			err = errors.Join(err, v.writer.Upkeep(ctx, func(tx *store.Tx) error { return sweepOrphaned(ctx, tx, account) }))
 		}
 		if err != nil {
@@ -33,7 +33,7 @@ func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 	}
 }
 
-// sweepOrphaned decides under the lock on the account, which member.Ensure takes too.
+// sweepOrphaned checks again under the lock on the account, which member.Ensure takes too.
 func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAccount) error {
 	if locked, err := tx.LockAccount(ctx, account.ID); err != nil || !locked {
 		return err

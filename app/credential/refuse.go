@@ -10,10 +10,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// refuse counts the attempt as a failure and records the refusal, in one transaction. It
-// doesn't look for the account's trail, so its work is the same for every address: the
-// worker of the inbox does that. The text typed as the address is not recorded, since people
-// type passwords into that field.
+// refuse counts the attempt as a failure and records the refusal, in one transaction. The worker
+// of the inbox looks up the account later, so refuse does the same work for every address. The text
+// typed as the address is not recorded, since people type passwords into that field.
 func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
@@ -22,11 +21,10 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 	})
 }
 
-// Refuse counts the attempt as a failure and records a refusal of the action, after a wrong
-// second factor, or a correct password of somebody who may not sign in. It is one
-// transaction, as for a wrong password, so that the time doesn't distinguish the two. It
-// returns the reason, or the fault that kept it from being counted. It ends the attempt, in
-// place of Proof.End.
+// Refuse counts the attempt as a failure and records a refusal of the action. It is for a wrong
+// second factor, or a correct password of somebody who may not sign in. Like refuse it uses one
+// transaction, so that the time doesn't distinguish the two. It returns the reason, or the error
+// if the attempt could not be counted. Call it instead of End.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
@@ -43,8 +41,8 @@ func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason
 }
 
 // refuseBeyondLimits records the refusal if err is too_many_attempts, and returns err. Attempts
-// beyond the limits cost the caller nothing and may be many, so they are recorded by the
-// counter that refused them and not by client.
+// beyond the limits are cheap and may be many, so their refusals are grouped by the counter that
+// refused them, not by client.
 func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
@@ -53,9 +51,9 @@ func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, e
 	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
 }
 
-// HomeTenant returns the tenant whose trail records the user's own actions and failures:
-// the preferred one if the user is in it, else the one used last, else the oldest,
-// and empty for a user in no tenant.
+// HomeTenant returns the tenant whose trail records the user's own actions and failures: the
+// preferred tenant if the user is in it, else the one with the latest login, else the oldest. It is
+// empty for a user in no tenant.
 func HomeTenant(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
 	memberships, err := read.Memberships(ctx, userID)
 	var home doorward.User

@@ -18,25 +18,24 @@ const MaxPasswordLength = 128
 
 // Rules decide which passwords may be set. They demand a length, and refuse common and
 // invisible passwords, sequences, repetitions, and what contains the user's address or name.
-// There are no composition rules (NIST SP 800-63B-4, section 3.1.1.2). Rules are a value, so
-// that a request uses the same ones until its end, also when others come into force.
+// There are no composition rules (NIST SP 800-63B-4, section 3.1.1.2). Rules are passed by value,
+// so that a request uses the same rules to its end, even if they are changed.
 type Rules struct {
 	MinLength int // in code points
 	Common    *commonpw.List
 }
 
-// minWordLength, in characters: shorter words of the identity occur in good
-// passwords by chance.
+// minWordLength is the length, in code points, from which names and addresses are refused in passwords.
+// Shorter ones occur in good passwords by chance.
 const minWordLength = 4
 
-// CheckNew returns what is wrong with a new password and its confirmation, each
-// with a pointer: required, mismatch, too_short, too_long, too_common,
-// contains_identity. words are the names of the user and of tenants; the address
-// is checked, too.
+// CheckNew returns the faults of a new password and its confirmation, with their pointers. The codes
+// are required, mismatch, too_short, too_long, too_common and contains_identity. words are the
+// names of the user and of tenants; the password must contain neither them nor the address.
 func (r Rules) CheckNew(password, confirm, email string, words ...string) []doorward.FieldError {
 	password, confirm = norm.NFC.String(password), norm.NFC.String(confirm)
 	var faults []doorward.FieldError
-	if f, bad := r.password(password, email, words); bad {
+	if f, isFault := r.password(password, email, words); isFault {
 		f.Pointer = "/password"
 		faults = append(faults, f)
 	}
@@ -49,6 +48,7 @@ func (r Rules) CheckNew(password, confirm, email string, words ...string) []door
 	return faults
 }
 
+// password returns the fault of a new password, and whether there is one.
 func (r Rules) password(password, email string, words []string) (doorward.FieldError, bool) {
 	length := utf8.RuneCountInString(password)
 	switch {
@@ -68,17 +68,17 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 	return doorward.FieldError{}, false
 }
 
-// invisible has spaces (NIST SP 800-63B-4, section 3.1.1.2, wants them accepted,
-// but alone they are no secret), control and format characters. Unassigned code
-// points are not in it: they may be emoji of a newer Unicode version.
+// invisible has spaces, control and format characters. Passwords may contain spaces (NIST SP
+// 800-63B-4, section 3.1.1.2), but not only these. Unassigned code points are not in it: they may
+// be emoji of a newer Unicode version.
 var invisible = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf}
 
 func anyVisible(password string) bool {
 	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, invisible...) && !doorward.IsBlank(r) })
 }
 
-// containsAny ignores letter case. Folding in both directions covers letters whose
-// upper and lower forms don't map one to one.
+// containsAny reports whether the password contains one of the words, ignoring case. Mapping to upper
+// and then to lower case covers letters whose forms don't map one to one.
 func containsAny(password string, words []string) bool {
 	password = fold(password)
 	for _, w := range words {

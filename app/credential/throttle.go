@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Limits bound password attempts. 0 switches a limit off.
+// Limits limit password attempts. 0 switches a limit off.
 type Limits struct {
 	PerAccount int // failures per address before attempts are delayed
 	PerIP      int // failures per client address in ten minutes
@@ -29,39 +29,38 @@ const (
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
 	deviceHits    = 10 // of one browser
-	devicesHits   = 30 // of all browsers of an account
+	devicesHits   = 30 // of all known browsers of an account
 	// attemptLife is longer than any request: an older attempt belongs to a node that
 	// was killed.
 	attemptLife = time.Minute
-	// finishWithin bounds the write of an outcome after the request has ended.
-	finishWithin = 5 * time.Second
+	// finishTimeout limits the write of an outcome after the request has ended.
+	finishTimeout = 5 * time.Second
 )
 
-// forever is the end of a delay that time doesn't end; see closedAfter and CountCode.
+// forever is the end of a delay that only a reset ends; see closedAfter and CountCode.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// attempt names the buckets that an attempt counts in. One from a known device
-// doesn't count for its client network.
+// attempt names the buckets in which an attempt counts. An attempt from a known device doesn't count
+// in the bucket of its client network.
 type attempt struct {
 	id                    string  // empty when no limit applies
-	limits                *Limits // in force when it began
-	own                   string  // bucket of the account or the device
+	limits                *Limits // in force when the attempt began
+	own                   string  // bucket of the known device, else of the account
 	ip                    string  // bucket of the client network, without a known device
 	all                   string  // bucket of all devices of the account, with a known device
 	device                []byte  // hash of the known device
 	allowance             *doorward.Allowance
 	remainingAfterSuccess int // what is left of the allowance after a success
-	// busy: refused only because of attempts in flight.
+	// busy reports whether the attempt was refused only because of attempts in flight.
 	busy bool
 }
 
-// wider is the bucket besides own: at most one of ip and all is set.
+// wider returns the other bucket, besides own: at most one of ip and all is set.
 func (a attempt) wider() string { return a.ip + a.all }
 
-// reserve stores the attempt before anything is hashed, so that parallel guesses,
-// also on several nodes, can't pass the limits between the check and the count.
-// While it is in flight, further attempts that would exceed the limits if it
-// failed must wait for a second. A refused attempt leaves no row.
+// reserve stores the attempt before the password is hashed, so that parallel guesses on any node
+// can't exceed the limits between the check and the count. While the attempt is in flight it counts
+// as a failure: attempts beyond the limits must wait for a second. A refused attempt leaves no row.
 func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) error) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
@@ -77,7 +76,7 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 	case err == nil:
 	case doorward.HasCode(err, doorward.CodeTooManyAttempts):
 		err = a.withAllowance(err)
-	default: // it may have been committed
+	default: // the transaction may have been committed
 		v.release(ctx, a)
 	}
 	if a.own+a.wider() == "" {
@@ -86,6 +85,8 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 	return a, err
 }
 
+// admit checks the limits of the caller's known devices, or else of the client network and of the
+// account, and sets the buckets of the attempt.
 func (v *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
 	known, err := v.knownDevices(ctx, tx, a, by, email)
 	switch {
@@ -100,20 +101,19 @@ func (v *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorw
 	return v.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
-// withAllowance adds the rest of the device's allowance to the error; see
-// Proof.Allowance.
+// withAllowance adds the remaining allowance of the device to the error; see Proof.Allowance.
 func (a attempt) withAllowance(err error) error {
 	var e *doorward.Error
 	if a.allowance == nil || !errors.As(err, &e) {
 		return err
 	}
-	withRest := *e
-	withRest.Allowance = a.allowance
-	return &withRest
+	withAllowance := *e
+	withAllowance.Allowance = a.allowance
+	return &withAllowance
 }
 
-// accountBucket is the bucket of an address. All malformed ones from one client network
-// share a bucket, so that they can't fill the table.
+// accountBucket returns the bucket of an address. Malformed addresses from one client network share a
+// bucket, so that they can't fill the table.
 func accountBucket(email string, by doorward.Caller) string {
 	if email == "" {
 		return "nobody:" + Network(by.IP)
@@ -121,10 +121,9 @@ func accountBucket(email string, by doorward.Caller) string {
 	return "account:" + email
 }
 
-// knownDevices returns the devices of the caller, in whose allowance the attempt
-// counts. It doesn't count for the client network: neighbours could use that up,
-// and failures here would use it up for them. With the limits on accounts off
-// there is no allowance, and a device is treated like any client.
+// knownDevices returns the known devices of the caller. The attempt then counts in their allowance
+// and not for the client network, which callers share: they could use up each other's limit. If the
+// limits on accounts are off there is no allowance, and a known device is treated like any client.
 func (v *Verifier) knownDevices(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) ([]store.KnownDevice, error) {
 	if a.limits.PerAccount == 0 {
 		return nil, nil
@@ -132,15 +131,15 @@ func (v *Verifier) knownDevices(ctx context.Context, tx *store.Tx, a *attempt, b
 	return KnownDevices(ctx, tx.Reader, by, email, tx.Now)
 }
 
-// KnownDevices returns the caller's devices that have signed in to the account of
-// the canonical address before and are still trusted.
+// KnownDevices returns the caller's devices that have signed in to the account of the canonical
+// address before, and are still known.
 func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, email string, now time.Time) ([]store.KnownDevice, error) {
 	return read.KnownDevices(ctx, email, by.Devices, now.Add(-doorward.DeviceLife))
 }
 
-// CurrentDevice is the known browser of the caller, or nil. It is also nil if the caller
-// sends several: a thief could have planted one, and what is returned here stays known when
-// the others end.
+// CurrentDevice returns the known browser of the caller, or nil. It is also nil if the caller sends
+// several: a thief could have planted one, and the current browser stays known when all others are
+// forgotten.
 func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
 	known, err := KnownDevices(ctx, read, by, by.Email, now)
 	if err != nil || len(known) != 1 {
@@ -155,6 +154,7 @@ type counter struct {
 	inFlight int
 }
 
+// lock locks a bucket and reads its counter.
 func lock(ctx context.Context, tx *store.Tx, bucket string, window time.Duration) (c counter, err error) {
 	if c.Throttle, err = tx.LockThrottle(ctx, bucket, window); err != nil {
 		return c, err
@@ -163,13 +163,13 @@ func lock(ctx context.Context, tx *store.Tx, bucket string, window time.Duration
 	return c, err
 }
 
-// remaining is how many more attempts may begin even if all in flight fail.
-func (c counter) remaining(most int) int { return max(0, most-c.Hits-c.inFlight) }
+// remaining returns how many more attempts may begin, as if all in flight had failed.
+func (c counter) remaining(limit int) int { return max(0, limit-c.Hits-c.inFlight) }
 
-// refusal is the error for an attempt beyond the limit: it has to wait for the end
-// of the window, or for the attempts in flight.
-func (a *attempt) refusal(c counter, most int, window time.Duration, now time.Time) error {
-	if c.Hits >= most {
+// refusal returns the error for an attempt beyond the limit, which must wait for the end of the
+// window, or for the attempts in flight.
+func (a *attempt) refusal(c counter, limit int, window time.Duration, now time.Time) error {
+	if c.Hits >= limit {
 		return tooMany(c.Since.Add(window).Sub(now))
 	}
 	return a.refuseBusy()
@@ -180,6 +180,7 @@ func (a *attempt) refuseBusy() error {
 	return tooMany(time.Second)
 }
 
+// admitClient checks the limit of the client network.
 func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
 	if a.limits.PerIP == 0 {
 		return nil
@@ -192,10 +193,9 @@ func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by
 	return err
 }
 
-// admitDevice counts the attempt in the allowance of a known device, which nobody
-// else can use up, and in that of all devices of the account, since a thief who
-// knows the password can make further devices. Of several devices it takes one
-// with some allowance left.
+// admitDevice checks the allowance of a known device, which nobody else can use up, and that of all
+// devices of the account, since a thief who knows the password can make further devices. If the
+// caller has several, it chooses a device with a remaining allowance.
 func (v *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
 	a.all = "devices:" + known[0].UserID
 	all, err := lock(ctx, tx, a.all, deviceWindow)
@@ -227,8 +227,8 @@ func (v *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, kn
 	return nil
 }
 
-// admitAccount admits as many parallel attempts as there are free failures left,
-// then one at a time.
+// admitAccount checks the limit of the account. It admits as many parallel attempts as failures remain
+// without a delay, and then one at a time.
 func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
 	if a.limits.PerAccount == 0 {
 		return nil
@@ -247,7 +247,8 @@ func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, b
 	return nil
 }
 
-// delay is 1 s after the last free failure, and doubles with each further one up to 15 min.
+// delay returns the wait after a failure that reaches the limit: 1 s. It doubles with each further
+// failure, up to 15 min.
 func delay(further int) time.Duration {
 	if further > 10 {
 		return longestDelay
@@ -255,8 +256,7 @@ func delay(further int) time.Duration {
 	return min(firstDelay<<further, longestDelay)
 }
 
-// fail counts the attempt as a failure and writes its record, unless nil, in the
-// same transaction.
+// fail counts the attempt as a failure, and calls record, unless it is nil, in the same transaction.
 func (v *Verifier) fail(ctx context.Context, a attempt, record access.Record) error {
 	if a.id == "" && record == nil {
 		return nil
@@ -274,9 +274,9 @@ func (v *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 	})
 }
 
-// countFailure locks the counters in the order of reserve, so that no two attempts
-// deadlock. The record comes after them: no transaction that locks its row waits
-// for a counter.
+// countFailure counts a failure in all buckets of the attempt. It locks them in the order of reserve,
+// so that attempts can't deadlock. The record is written after that, since no transaction that has
+// locked its row waits for a bucket.
 func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
 	if a.ip != "" {
 		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
@@ -298,6 +298,7 @@ func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) er
 	return failAccount(ctx, tx, a)
 }
 
+// failAccount counts a failure of the account and sets the delay.
 func failAccount(ctx context.Context, tx *store.Tx, a attempt) error {
 	t, err := tx.HitThrottle(ctx, a.own, accountMemory)
 	switch {
@@ -309,15 +310,15 @@ func failAccount(ctx context.Context, tx *store.Tx, a attempt) error {
 	return tx.DelayThrottle(ctx, a.own, tx.Now.Add(delay(t.Hits-a.limits.PerAccount)))
 }
 
-// release ends an attempt without an outcome, which counts nowhere. If the write
-// fails the attempt expires by itself.
+// release ends an attempt without an outcome, so that it doesn't count. If the write fails, the attempt
+// expires by itself.
 func (v *Verifier) release(ctx context.Context, a attempt) {
 	_ = v.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
 }
 
-// finish ends an attempt and writes its outcome. If the request ends before, the
-// outcome is written in the background: closing the connection must not keep a failure
-// from being counted.
+// finish ends an attempt and writes its outcome. If the request ends before that, the outcome is
+// written in the background: a client must not avoid the count of a failure by closing the
+// connection.
 func (v *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
 	if a.id == "" {
 		return nil
@@ -334,10 +335,9 @@ func (v *Verifier) finish(ctx context.Context, a attempt, outcome func(context.C
 	return err
 }
 
-// finishLate writes an outcome unless that is done: the first try may have committed
-// although it returned an error.
+// finishLate writes an outcome, unless the first try has committed although it returned an error.
 func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
-	ctx, stop := context.WithTimeout(ctx, finishWithin)
+	ctx, stop := context.WithTimeout(ctx, finishTimeout)
 	defer stop()
 	_ = v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if isOpen, err := tx.DeleteAttempt(ctx, a.id); err != nil || !isOpen {
@@ -347,8 +347,8 @@ func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(conte
 	})
 }
 
-// settle deletes a successful attempt in the transaction of what it permits, and
-// clears the counter of its account or device.
+// settle deletes a successful attempt in the transaction of the permitted action, and clears the
+// counter of its account or device.
 func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	if a.id == "" {
 		return nil
@@ -359,10 +359,10 @@ func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	return tx.ClearThrottle(ctx, a.own)
 }
 
-// CountCode counts a try at a code of the account's authenticator app, before it is
-// checked. After closedAfter in a row without a proof of a second factor, codes are
-// refused. A reset of the password doesn't clear this counter: it proves the mailbox only,
-// and codes could be guessed for ever between resets. Errors: too_many_attempts.
+// CountCode counts a try of a code of the account's authenticator app, before the code is checked.
+// After closedAfter tries without a proof of a second factor, codes are refused. A reset of the
+// password doesn't clear this counter: it proves only the mailbox, and codes could be guessed for
+// ever between resets. Errors: too_many_attempts.
 func (v *Verifier) CountCode(ctx context.Context, tx *store.Tx, userID string) error {
 	if v.limits.Load().PerAccount == 0 {
 		return nil
@@ -380,7 +380,8 @@ func (v *Verifier) CountCode(ctx context.Context, tx *store.Tx, userID string) e
 	return nil
 }
 
-// codesClosed names the field, so that pages don't tell the person to wait.
+// codesClosed returns the error when codes are refused. It names the field, so that pages don't ask the
+// person to wait.
 func codesClosed() *doorward.Error {
 	err := tooMany(longestDelay)
 	err.Detail = "There were too many wrong codes. Use a passkey, or sign in with a recovery code, or ask an administrator to reset the second factors."
@@ -396,8 +397,8 @@ func ClearCodes(ctx context.Context, tx *store.Tx, userID string) error {
 
 func codesBucket(userID string) string { return "codes:" + userID }
 
-// Reset clears the delays of an address, after a password reset by mail.
-func Reset(ctx context.Context, tx *store.Tx, email string) error {
+// ClearDelays clears the delays of an address, after a password reset by mail.
+func ClearDelays(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)
 }
 
@@ -405,7 +406,7 @@ func tooMany(wait time.Duration) *doorward.Error {
 	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
 }
 
-// Network is the client network of an address, see doorward.Network.
+// Network returns the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
 // Sweep deletes expired counters, attempts and devices, and proofs of a second factor that no
@@ -425,8 +426,8 @@ func (v *Verifier) Sweep(ctx context.Context) error {
 	)
 }
 
-// passkeysPerNetwork are the logins with a passkey alone that one client network may begin
-// within ipWindow. Each page of the login begins one in the browser, and few are finished.
+// passkeysPerNetwork is how many logins with a passkey alone a client network may begin within
+// ipWindow. Each view of the login page begins one, and few are completed.
 const passkeysPerNetwork = 1000
 
 // CountPasskeyBegin counts the beginning of a login with a passkey alone. Errors:

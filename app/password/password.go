@@ -232,7 +232,7 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return err
 	}
-	return credential.Reset(ctx, tx.Tx, account.Email)
+	return credential.ClearDelays(ctx, tx.Tx, account.Email)
 }
 
 // endTrust ends the trust in all browsers except the one in which a signed-in user

@@ -7,10 +7,10 @@
 //		Resource: doorward.Resource{Type: "tenant", ID: "tnt_…"},
 //	}})
 //
-// Users and keys are read from the database for each call, and sessions as by a check.
-// So what has been revoked is refused at once, on every node. A service that is limited to
-// tenants is answered as if nothing existed outside of them. An error means that the answer is
-// unknown, and never stands for a refusal.
+// Each call reads users and keys from the database, and checks sessions as access checks do. So a
+// revocation takes effect at once on every node. For a service that is limited to some tenants,
+// nothing outside of them exists. An error means that the answer is unknown; it is never a
+// refusal.
 package evaluation
 
 import (
@@ -29,22 +29,21 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// The types of subjects. A user is one of Doorward's, or one that the model declares as an
-// entity; the ids of the former begin with ownUser.
+// The types of subjects. A user is one of Doorward's, whose id begins with doorward.PrefixUser, or
+// one that the model declares as an entity.
 const (
 	User    = "user"
 	Key     = "key"
 	Session = "session"
-	ownUser = "usr_"
 )
 
 // Tenant is the type of the resource of actions that have no type of their own.
 const Tenant = "tenant"
 
-// Subject is who would act.
+// Subject is the user, key or session that would act.
 type Subject struct {
 	Type string
-	ID   string // of a user or key; of a session its token
+	ID   string // of a user or key; for a session its token
 	// TenantID chooses the membership of a user. It may be empty if there is one.
 	TenantID string
 }
@@ -54,11 +53,11 @@ type Question struct {
 	Subject  Subject
 	Action   doorward.Action
 	Resource doorward.Resource
-	// What the service says about subject and action, for the operator's policies. For a user
-	// that the model declares, it overrides the model's attributes.
+	// Attributes of subject and action that the service states, for the operator's policies. For a
+	// user that the model declares, they override the model's attributes.
 	SubjectProperties, ActionProperties map[string]any
-	// What the service says about the request: the client's address, which may be malformed, and
-	// the time. nil means now, the zero time unknown.
+	// Properties of the request that the service states: the client's address, which may be
+	// malformed, and the time. A nil Time means now, the zero time is unknown.
 	IP   string
 	Time *time.Time
 }
@@ -68,7 +67,7 @@ type Decision struct {
 	Allowed  bool
 	Reason   string // of a refusal, a sentence
 	PolicyID string // of the policy that refuses; else empty
-	// StepUp is the proof of identity after which the action is allowed; nil for another refusal.
+	// StepUp is the proof of identity that is missing; nil for another reason.
 	StepUp *doorward.ProofNeeded
 }
 
@@ -85,8 +84,8 @@ func New(writer *access.Writer, db *store.DB, sessions *session.Sessions, keys *
 	return &Evaluations{writer, db, sessions, keys}
 }
 
-// Decide answers the questions of a service in their order; by is nil for the operator.
-// It records the use of sessions. Errors: unavailable.
+// Decide answers the questions of a service, in their order; by is nil for the operator. It records
+// uses of sessions. Errors: unavailable.
 func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, questions []Question) ([]Decision, error) {
 	asked := make(map[subjectKey]candidate)
 	for _, q := range questions {
@@ -97,13 +96,13 @@ func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, quest
 	}
 	all, now := make([]Decision, len(questions)), e.db.Now()
 	for i, q := range questions {
-		c := asked[q.subjectKey()].with(q.SubjectProperties)
+		c := asked[q.subjectKey()].withProperties(q.SubjectProperties)
 		all[i] = c.decide(q, now, e.writer.Check)
 	}
 	return all, nil
 }
 
-// subjectKey is what a principal is looked up by.
+// subjectKey is the key by which a principal is looked up.
 type subjectKey struct {
 	subject Subject
 	ip      string
@@ -115,19 +114,19 @@ func (q Question) subjectKey() subjectKey { return subjectKey{q.Subject, q.IP} }
 // connections to other requests.
 const workers = 4
 
-// findAll finds the principal of each key of the map.
+// findAll sets the candidate of each key of the map.
 func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, asked map[subjectKey]candidate) error {
-	todo := make(chan subjectKey, len(asked))
+	pending := make(chan subjectKey, len(asked))
 	for s := range asked {
-		todo <- s
+		pending <- s
 	}
-	close(todo)
+	close(pending)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs []error
 	for range min(workers, len(asked)) {
 		wg.Go(func() {
-			for s := range todo {
+			for s := range pending {
 				c, err := e.find(ctx, by, s)
 				mu.Lock()
 				asked[s], errs = c, append(errs, err)
@@ -142,20 +141,20 @@ func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, aske
 // candidate is the principal of a subject, or why there is none.
 type candidate struct {
 	p          doorward.Principal
-	refusal    string // the reason, a sentence; empty: none
-	isDeclared bool   // by the model
+	refusal    string // why there is none, a sentence; empty if there is one
+	isDeclared bool   // whether it is a user that the model declares
 }
 
-// with adds the attributes that the service sends about the subject. Only for users that the
-// model declares do they change the principal.
-func (c candidate) with(properties map[string]any) candidate {
+// withProperties adds the attributes that the service states for the subject. They change the
+// principal only for users that the model declares.
+func (c candidate) withProperties(properties map[string]any) candidate {
 	if c.isDeclared && len(properties) > 0 {
 		c.p, _ = doorward.PrincipalOfDeclared(c.p.Rules, c.p.ID, properties)
 	}
 	return c
 }
 
-// Reasons for a refusal that lie in the question.
+// Reasons for a refusal because of the question.
 const (
 	noSubject      = "There is no such subject."
 	noAction       = "There is no such action."
@@ -167,7 +166,7 @@ const (
 	otherTenant    = "The resource is not the subject's tenant."
 )
 
-// find returns the only candidate of a subject.
+// find returns the candidate of a subject, or the reason why there isn't exactly one.
 func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s subjectKey) (candidate, error) {
 	all, err := e.candidates(ctx, by, s)
 	switch {
@@ -181,11 +180,11 @@ func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s subje
 	return all[0], nil
 }
 
-// candidates returns the principals of a subject in the tenants that the service sees.
+// candidates returns the candidates of a subject in the tenants that the service covers.
 func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s subjectKey) ([]candidate, error) {
 	switch s.subject.Type {
 	case User:
-		if !strings.HasPrefix(s.subject.ID, ownUser) {
+		if !strings.HasPrefix(s.subject.ID, doorward.PrefixUser) {
 			return e.findDeclared(ctx, by, s.subject.ID)
 		}
 		return e.findMembers(ctx, by, s.subject)
@@ -199,8 +198,8 @@ func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s
 	return []candidate{{refusal: unknownType}}, nil
 }
 
-// findDeclared returns the user that the model declares, who is in no tenant. A service that
-// is limited to tenants doesn't see it.
+// findDeclared returns the user that the model declares, who is in no tenant. A service that is
+// limited to some tenants doesn't get it.
 func (e *Evaluations) findDeclared(ctx context.Context, by *doorward.ServiceKey, id string) ([]candidate, error) {
 	if !by.Covers("") {
 		return nil, nil
@@ -216,7 +215,7 @@ func (e *Evaluations) findDeclared(ctx context.Context, by *doorward.ServiceKey,
 	return []candidate{{p: p, isDeclared: true}}, nil
 }
 
-// findMembers returns the user in each tenant that the service sees, or in the one named.
+// findMembers returns the user in each tenant that the service covers, or only in s.TenantID.
 func (e *Evaluations) findMembers(ctx context.Context, by *doorward.ServiceKey, s Subject) (all []candidate, err error) {
 	users, err := e.memberships(ctx, s)
 	for _, u := range users {
@@ -238,8 +237,8 @@ func (e *Evaluations) memberships(ctx context.Context, s Subject) ([]doorward.Us
 	return []doorward.User{u}, err
 }
 
-// candidateOfMember returns the candidate of a membership, which is refused if the user may
-// not sign in to the tenant.
+// candidateOfMember returns the candidate of a membership, with a refusal if the user may not sign
+// in to the tenant.
 func candidateOfMember(u doorward.User) candidate {
 	c := candidateOf(doorward.PrincipalOf(u, doorward.Session{}))
 	if d := access.CanSignIn(u); !d.Allowed {
@@ -248,8 +247,7 @@ func candidateOfMember(u doorward.User) candidate {
 	return c
 }
 
-// candidateOf makes the candidate of a principal, which is refused if it may not use its
-// tenant.
+// candidateOf returns the candidate of a principal, with a refusal if it may not use its tenant.
 func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
 	if d := access.CanEnter(&p, false); !d.Allowed {
@@ -258,8 +256,8 @@ func candidateOf(p doorward.Principal) candidate {
 	return c
 }
 
-// candidateOfCredential returns the candidate of a key or session that has been looked up, or
-// why there is none.
+// candidateOfCredential returns the candidate of a key or session from the result of its lookup, or
+// the reason why there is none.
 func candidateOfCredential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]candidate, error) {
 	switch {
 	case p.TenantID != "" && !by.Covers(p.TenantID), doorward.HasCode(err, doorward.CodeUnauthenticated):
@@ -272,14 +270,13 @@ func candidateOfCredential(by *doorward.ServiceKey, p doorward.Principal, err er
 	return []candidate{candidateOf(p)}, nil
 }
 
-// decide answers a question about the candidate by check, to which it passes what is known
-// of the request.
+// decide answers a question about the candidate. It calls check with the request of the question.
 func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
 	if c.refusal != "" {
 		return Decision{Reason: c.refusal}
 	}
 	verb, _ := c.p.Rules.Model().Lookup(q.Action)
-	switch want := typeOf(verb); {
+	switch want := resourceType(verb); {
 	case !verb.IsPermission():
 		return Decision{Reason: noAction}
 	case q.Resource.Type != want:
@@ -297,7 +294,7 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 	return Decision{Reason: d.Why(), StepUp: d.Refusal().Proof}
 }
 
-// request is what the service says about the request, for policies.
+// request returns the properties of the request that the service states, for policies.
 func (q Question) request(now time.Time) *doorward.Request {
 	ip, _ := netip.ParseAddr(q.IP)
 	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
@@ -311,5 +308,5 @@ func (q Question) request(now time.Time) *doorward.Request {
 	return r
 }
 
-// typeOf is the type of the resources that an action acts on.
-func typeOf(v *doorward.Verb) string { return cmp.Or(v.Resource, Tenant) }
+// resourceType returns the type of the resources that an action acts on.
+func resourceType(v *doorward.Verb) string { return cmp.Or(v.Resource, Tenant) }

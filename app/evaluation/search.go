@@ -13,23 +13,23 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Found is a page of the results of a search. It may be empty although more follow.
-type Found[T any] struct {
+// SearchResult is a page of the results of a search. It may be empty although more results follow.
+type SearchResult[T any] struct {
 	doorward.Page[T]
-	Reason string // why a search like this can find nothing; else empty
+	Reason string // why such a search can't find anything; else empty
 }
 
 // Limits of one search.
 const (
 	maxScanned = 2000        // rows, or entities of the model
-	chunk      = 500         // rows that are read at once
-	searchTime = time.Second // among entities, since policies about them may take long
+	chunk      = 500         // rows read at once
+	searchTime = time.Second // for entities, since policies about them may take long
 )
 
-// Subjects finds the users or API keys of one tenant that may do what the question asks.
-// The tenant is the resource, or named with the subject. The subject's ID is ignored. Without a
-// tenant it finds the users that the model declares. Errors: unavailable.
-func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[Subject], error) {
+// Subjects finds the users or API keys of one tenant that may perform the action of the question.
+// The tenant is that of the subject, or the resource. Without a tenant it finds users that the model
+// declares. It ignores the ID of the subject. Errors: unavailable.
+func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (SearchResult[Subject], error) {
 	tenantID := q.Subject.TenantID
 	if q.Resource.Type == Tenant {
 		tenantID = cmp.Or(tenantID, q.Resource.ID)
@@ -37,13 +37,13 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	now := e.db.Now()
 	switch {
 	case q.Subject.Type != User && q.Subject.Type != Key:
-		return Found[Subject]{Reason: "Only users and keys can be searched for."}, nil
+		return SearchResult[Subject]{Reason: "Only users and keys can be searched for."}, nil
 	case tenantID == "" && q.Subject.Type == User && by.Covers(""):
 		return e.declaredUsers(ctx, q, w)
 	case tenantID == "":
-		return Found[Subject]{Reason: noTenant}, nil
+		return SearchResult[Subject]{Reason: noTenant}, nil
 	case !by.Covers(tenantID):
-		return Found[Subject]{}, nil
+		return SearchResult[Subject]{}, nil
 	case q.Subject.Type == Key:
 		return e.keysOf(ctx, tenantID, q, w)
 	}
@@ -57,14 +57,14 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 }
 
 // declaredUsers searches the users that the model declares.
-func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.Window) (Found[Subject], error) {
+func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.Window) (SearchResult[Subject], error) {
 	rules, err := e.db.Read().Rules(ctx, "")
 	if err != nil {
-		return Found[Subject]{}, err
+		return SearchResult[Subject]{}, err
 	}
 	ids := rules.Declared(User)
 	if len(ids) == 0 {
-		return Found[Subject]{Reason: noTenant}, nil
+		return SearchResult[Subject]{Reason: noTenant}, nil
 	}
 	now := e.db.Now()
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
@@ -72,19 +72,19 @@ func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.
 		c := candidate{p: p, isDeclared: true}
 		return c.decide(q, now, access.CanCheckAt).Allowed
 	})
-	return foundOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
+	return resultOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
 }
 
-// foundOf turns a page of ids into a page of results.
-func foundOf[T any](ids doorward.Page[string], of func(id string) T) (found Found[T]) {
+// resultOf converts a page of ids to a page of results.
+func resultOf[T any](ids doorward.Page[string], convert func(id string) T) (found SearchResult[T]) {
 	for _, id := range ids.Items {
-		found.Items = append(found.Items, of(id))
+		found.Items = append(found.Items, convert(id))
 	}
 	found.Next = ids.Next
 	return found
 }
 
-// scanIDs looks at sorted ids until the window is full or a limit is reached.
+// scanIDs calls matches for sorted ids until the window is full or a limit is reached.
 func scanIDs(clock func() time.Time, ids []string, w doorward.Window, matches func(id string) bool) (page doorward.Page[string]) {
 	first, found := slices.BinarySearch(ids, w.After.ID)
 	if found {
@@ -105,16 +105,16 @@ func scanIDs(clock func() time.Time, ids []string, w doorward.Window, matches fu
 }
 
 // keysOf searches the keys of a tenant.
-func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w doorward.Window) (Found[Subject], error) {
+func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w doorward.Window) (SearchResult[Subject], error) {
 	t, err := e.db.Read().Tenant(ctx, tenantID)
 	if err != nil {
 		if errors.Is(err, store.ErrNone) {
 			err = nil
 		}
-		return Found[Subject]{}, err
+		return SearchResult[Subject]{}, err
 	}
 	if err := e.db.Clock().Err(); err != nil {
-		return Found[Subject]{}, err // expiry can't be determined
+		return SearchResult[Subject]{}, err // expiry can't be determined
 	}
 	now := e.db.Now()
 	return scan(w, func(w doorward.Window) (doorward.Page[doorward.APIKey], error) {
@@ -127,17 +127,17 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 	})
 }
 
-// scan reads rows until the window is full, all are read, or maxScanned were. look returns
-// the subject of a row, its position in the order, and whether it belongs to the results.
-func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T], error), look func(T) (Subject, doorward.Position, bool)) (found Found[Subject], err error) {
+// scan reads rows until the window is full, all rows are read, or maxScanned were. match returns the
+// subject of a row, its position in the order, and whether it belongs to the results.
+func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T], error), match func(T) (Subject, doorward.Position, bool)) (found SearchResult[Subject], err error) {
 	at := doorward.Window{After: w.After, Limit: chunk}
 	for range maxScanned / chunk {
 		rows, err := read(at)
 		if err != nil {
-			return Found[Subject]{}, err
+			return SearchResult[Subject]{}, err
 		}
 		for i, row := range rows.Items {
-			s, position, matches := look(row)
+			s, position, matches := match(row)
 			if !matches {
 				continue
 			}
@@ -157,15 +157,15 @@ func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T]
 	return found, nil
 }
 
-// Resources finds the tenants in which the subject may do what the question asks, or the
-// entities of a type that the model declares. Errors: unavailable.
-func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
+// Resources finds the resources on which the subject may perform the action of the question: tenants,
+// or entities of a type that the model declares. Errors: unavailable.
+func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (SearchResult[doorward.Resource], error) {
 	if q.Resource.Type != Tenant {
 		return e.entities(ctx, by, q, w)
 	}
 	all, err := e.candidates(ctx, by, q.subjectKey())
 	if err != nil {
-		return Found[doorward.Resource]{}, err
+		return SearchResult[doorward.Resource]{}, err
 	}
 	var found []doorward.Resource
 	now := e.db.Now()
@@ -175,35 +175,36 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 			found = append(found, q.Resource)
 		}
 	}
-	return Found[doorward.Resource]{Page: pageOf(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
+	return SearchResult[doorward.Resource]{Page: pageOf(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
 }
 
 // entities searches the model's entities of the type that the question asks about.
-func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
+func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (SearchResult[doorward.Resource], error) {
 	c, err := e.find(ctx, by, q.subjectKey())
 	if err != nil || c.refusal != "" {
-		return Found[doorward.Resource]{Reason: c.refusal}, err
+		return SearchResult[doorward.Resource]{Reason: c.refusal}, err
 	}
 	ids := c.p.Rules.Declared(q.Resource.Type)
 	if len(ids) == 0 {
-		return Found[doorward.Resource]{Reason: noResources}, nil
+		return SearchResult[doorward.Resource]{Reason: noResources}, nil
 	}
-	c = c.with(q.SubjectProperties)
+	c = c.withProperties(q.SubjectProperties)
 	now := e.db.Now()
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
 		q.Resource.ID = id
 		return c.decide(q, now, access.CanCheckAt).Allowed
 	})
-	return foundOf(found, func(id string) doorward.Resource { return doorward.Resource{Type: q.Resource.Type, ID: id} }), nil
+	return resultOf(found, func(id string) doorward.Resource { return doorward.Resource{Type: q.Resource.Type, ID: id} }), nil
 }
 
-// Actions finds what the subject may do on the resource, by name. Errors: unavailable.
-func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Action], error) {
+// Actions finds the actions that the subject may perform on the resource, sorted by name. Errors:
+// unavailable.
+func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (SearchResult[doorward.Action], error) {
 	c, err := e.find(ctx, by, q.subjectKey())
 	if err != nil || c.refusal != "" {
-		return Found[doorward.Action]{Reason: c.refusal}, err
+		return SearchResult[doorward.Action]{Reason: c.refusal}, err
 	}
-	c = c.with(q.SubjectProperties)
+	c = c.withProperties(q.SubjectProperties)
 	var found []doorward.Action
 	now := e.db.Now()
 	for _, v := range c.p.Rules.Model().Verbs() {
@@ -212,10 +213,10 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 			found = append(found, v.Action)
 		}
 	}
-	return Found[doorward.Action]{Page: pageOf(found, func(a doorward.Action) string { return string(a) }, w)}, nil
+	return SearchResult[doorward.Action]{Page: pageOf(found, func(a doorward.Action) string { return string(a) }, w)}, nil
 }
 
-// pageOf sorts by the id and returns the part in the window.
+// pageOf sorts the items by id and returns those in the window.
 func pageOf[T any](all []T, id func(T) string, w doorward.Window) (page doorward.Page[T]) {
 	slices.SortFunc(all, func(a, b T) int { return strings.Compare(id(a), id(b)) })
 	for _, v := range all {

@@ -97,7 +97,7 @@ func (h *handler) searchAction(ctx context.Context, c *front.Call, in searchInpu
 // search answers with a page of what find returns. sought is the pointer of the member that
 // is searched for, so the request may lack it.
 func search[T, Out any](ctx context.Context, c *front.Call, in searchInput, sought string,
-	find func(context.Context, *doorward.ServiceKey, evaluation.Question, doorward.Window) (evaluation.Found[T], error), view func(T) Out,
+	find func(context.Context, *doorward.ServiceKey, evaluation.Question, doorward.Window) (evaluation.SearchResult[T], error), view func(T) Out,
 ) (out searchResults[Out], err error) {
 	q, missing := in.question()
 	if err := incomplete(missing, sought); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Answer is what a person proves a factor with: one of these.
+// Answer is the answer to a challenge. Exactly one field is set.
 type Answer struct {
 	Code         string // of an authenticator app
 	RecoveryCode string
 	Passkey      []byte // WebAuthn's AuthenticationResponseJSON
 }
 
-// Method is the method of the answer.
+// Method returns the method of the answer.
 func (a Answer) Method() string {
 	switch {
 	case a.RecoveryCode != "":
@@ -29,20 +29,19 @@ func (a Answer) Method() string {
 	return doorward.ByCode
 }
 
-// Match is an answer that was right when it was checked. Use it in the transaction of what
-// it permits.
+// Match is an answer that was right when it was checked. Call Use in the transaction of the permitted
+// action.
 type Match struct {
 	Methods []string // for Assurance.AMR
 	userID  string
 	use     useFunc
 }
 
-// useFunc makes an answer invalid for later use. The trail of the tenant records the use.
+// useFunc makes an answer invalid for later use, and may record that in the trail of the tenant.
 type useFunc func(ctx context.Context, tx *access.Tx, tenantID string) error
 
-// Use makes the answer invalid for later use. The trail of the tenant records that a
-// recovery code was used. Errors: invalid_code when another request was quicker,
-// unavailable.
+// Use makes the answer invalid for later use. It records the use of a recovery code in the trail of
+// the tenant. Errors: invalid_code if another request has used the answer first, unavailable.
 func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if err := m.use(ctx, tx, tenantID); err != nil {
 		return err
@@ -50,10 +49,11 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return credential.ClearCodes(ctx, tx.Tx, m.userID)
 }
 
+// wrongAnswer returns the error invalid_code.
 func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
-// Try counts a try of the challenge and checks the answer. A passkey that turns out to be
-// a copy is disabled. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
+// Try counts a try of the challenge and checks the answer. It disables a passkey that turns out to be
+// copied. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
 func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
 	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		err := f.count(ctx, tx, c)
@@ -97,32 +97,33 @@ func (f *Factors) checkCode(ctx context.Context, userID, code string) (Match, er
 
 func useCode(one store.Factor, step int64) useFunc {
 	return func(ctx context.Context, tx *access.Tx, _ string) error {
-		return wrongUnless(tx.UseCode(ctx, one.ID, step))
+		return wrongAnswerUnless(tx.UseCode(ctx, one.ID, step))
 	}
 }
 
-// checkRecovery checks only the form of the code: Use finds out whether the account has it.
+// checkRecovery checks only the form of the code. Match.Use checks whether the account has it.
 func checkRecovery(userID, code string) (Match, error) {
 	hash, ok := hashOfRecovery(code)
 	if !ok {
 		return Match{}, wrongAnswer()
 	}
 	return Match{[]string{doorward.MethodCode}, userID, func(ctx context.Context, tx *access.Tx, tenantID string) error {
-		if err := wrongUnless(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
+		if err := wrongAnswerUnless(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
 			return err
 		}
 		return recordRecovery(ctx, tx, userID, tenantID)
 	}}, nil
 }
 
-func wrongUnless(right bool, err error) error {
+// wrongAnswerUnless returns err, or invalid_code if right is false.
+func wrongAnswerUnless(right bool, err error) error {
 	if err == nil && !right {
 		err = wrongAnswer()
 	}
 	return err
 }
 
-// isUnavailable reports whether the error is a fault of the server's.
+// isUnavailable reports whether the error is a fault of the server.
 func isUnavailable(err error) bool {
 	var e *doorward.Error
 	return !errors.As(err, &e) || e.Kind() == doorward.KindUnavailable

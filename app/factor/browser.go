@@ -13,21 +13,21 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Browser is a browser that stands in for the second factor.
+// Browser is a remembered browser: it takes the place of the second factor.
 type Browser struct {
 	ID        string
-	Current   bool // it sends this request
+	Current   bool // whether it sends this request
 	ProvedAt  time.Time
 	Until     time.Time // in the tenant that remembers browsers longest
-	IP        string    // both as of ProvedAt; empty if they weren't stored then
-	UserAgent string
+	IP        string    // at ProvedAt; empty if it wasn't stored
+	UserAgent string    // at ProvedAt; empty if it wasn't stored
 }
 
-// browserID identifies a browser in requests: the beginning of the hash of a random token,
+// browserID returns the id of a browser in requests: the beginning of the hash of its random token,
 // which doesn't reveal the token.
 func browserID(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(hash))]) }
 
-// browsers returns those of the caller that stand in for a factor in some tenant.
+// browsers returns the caller's browsers that some tenant remembers.
 func (f *Factors) browsers(ctx context.Context, read store.Reader, by doorward.Caller) ([]Browser, error) {
 	longest, err := rememberDays(ctx, read, by.ID)
 	if err != nil || longest == 0 {
@@ -35,15 +35,14 @@ func (f *Factors) browsers(ctx context.Context, read store.Reader, by doorward.C
 	}
 	all, err := read.RememberedBrowsers(ctx, by.ID, f.db.Now().AddDate(0, 0, -longest))
 	var browsers []Browser
-	for _, s := range all {
-		current := slices.ContainsFunc(by.Devices, func(hash []byte) bool { return bytes.Equal(hash, s.Hash) })
-		browsers = append(browsers, Browser{browserID(s.Hash), current, s.ProvedAt, s.ProvedAt.AddDate(0, 0, longest), s.IP, s.UserAgent})
+	for _, b := range all {
+		current := slices.ContainsFunc(by.Devices, func(hash []byte) bool { return bytes.Equal(hash, b.Hash) })
+		browsers = append(browsers, Browser{browserID(b.Hash), current, b.ProvedAt, b.ProvedAt.AddDate(0, 0, longest), b.IP, b.UserAgent})
 	}
 	return browsers, err
 }
 
-// rememberDays is for how many days a browser of the person can stand in for a factor in
-// any tenant.
+// rememberDays returns for how many days the person's browsers are remembered, at most, in any tenant.
 func rememberDays(ctx context.Context, read store.Reader, userID string) (longest int, err error) {
 	memberships, err := read.Memberships(ctx, userID)
 	if err != nil {
@@ -59,20 +58,20 @@ func rememberDays(ctx context.Context, read store.Reader, userID string) (longes
 	return longest, nil
 }
 
-// Forget makes a browser of the caller's, or all if the id is empty, ask for the second
-// factor again. The trail records it like the end of sessions. Errors: not_found.
+// Forget forgets a remembered browser of the caller, or all if the id is empty, so that a login in it
+// needs the second factor again. It is recorded as session.end. Errors: not_found.
 func (f *Factors) Forget(ctx context.Context, by doorward.Caller, id string) error {
 	_, err := f.writer.Do(ctx, by, doorward.SessionEnd, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		all, err := tx.RememberedBrowsers(ctx, by.ID, time.Time{})
 		if err != nil {
 			return err
 		}
-		chosen := slices.DeleteFunc(slices.Clone(all), func(s store.RememberedBrowser) bool { return id != "" && browserID(s.Hash) != id })
+		chosen := slices.DeleteFunc(slices.Clone(all), func(b store.RememberedBrowser) bool { return id != "" && browserID(b.Hash) != id })
 		if len(chosen) == 0 {
 			return doorward.Fail(doorward.CodeNotFound, "")
 		}
-		for _, s := range chosen {
-			if err := notFoundUnless(tx.ForgetBrowser(ctx, by.ID, s.Hash)); err != nil {
+		for _, b := range chosen {
+			if err := notFoundUnless(tx.ForgetBrowser(ctx, by.ID, b.Hash)); err != nil {
 				return err
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Purpose is what the answer to a challenge permits.
+// Purpose is the purpose of a challenge.
 type Purpose string
 
 // The purposes of challenges.
@@ -26,7 +26,7 @@ const (
 	ForUsernameless Purpose = "anybody" // a login with a passkey alone
 )
 
-// NewChallenge is a challenge as the person gets it.
+// NewChallenge is a challenge in the form that the person gets.
 type NewChallenge struct {
 	Token     secret.Token
 	Methods   []string
@@ -38,7 +38,7 @@ type NewChallenge struct {
 type Challenge struct {
 	store.Challenge
 	hash     secret.Hash
-	webauthn []byte // see challengeOf
+	webauthn []byte // the challenge that authenticators sign, see challengeOf
 }
 
 // Begin makes a challenge for the account in the transaction that asks for the proof. The
@@ -49,7 +49,7 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 	if err != nil {
 		return NewChallenge{}, err
 	}
-	own, err := f.readOwned(ctx, tx.Reader, now)
+	own, err := f.readAnswerable(ctx, tx.Reader, now)
 	if err != nil {
 		return NewChallenge{}, err
 	}
@@ -59,7 +59,7 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 	}, own.passkeys)
 }
 
-// begin makes the challenge c, for one of the passkeys if it can be answered with one.
+// begin makes the challenge c. If it can be answered with a passkey, it must be one of passkeys.
 func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (begun NewChallenge, err error) {
 	begun = NewChallenge{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
 	if c.Purpose != string(ForEnrolment) && c.Purpose != string(ForPasskey) && slices.Contains(c.Methods, doorward.ByPasskey) {
@@ -72,15 +72,15 @@ func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, pa
 	return begun, tx.InsertChallenge(ctx, hash[:], c)
 }
 
-// owned is what an account can answer with.
-type owned struct {
-	account  doorward.Account
-	code     bool // an authenticator app
-	passkeys []passkey.Credential
-	recovery int // codes
+// answerable has the factors and recovery codes with which an account can answer a challenge.
+type answerable struct {
+	account       doorward.Account
+	hasCode       bool // whether there is an authenticator app
+	passkeys      []passkey.Credential
+	recoveryCodes int // number of codes
 }
 
-func (f *Factors) readOwned(ctx context.Context, read store.Reader, account doorward.Account) (o owned, err error) {
+func (f *Factors) readAnswerable(ctx context.Context, read store.Reader, account doorward.Account) (o answerable, err error) {
 	all, err := read.Factors(ctx, account.ID)
 	if err != nil {
 		return o, err
@@ -90,7 +90,7 @@ func (f *Factors) readOwned(ctx context.Context, read store.Reader, account door
 			continue
 		}
 		if one.Kind == doorward.TOTP {
-			o.code = true
+			o.hasCode = true
 			continue
 		}
 		c, err := passkey.Read(one.CredentialID, one.Credential)
@@ -100,24 +100,24 @@ func (f *Factors) readOwned(ctx context.Context, read store.Reader, account door
 		o.passkeys = append(o.passkeys, c)
 	}
 	o.account = account
-	o.recovery, err = read.CountRecoveryCodes(ctx, account.ID)
+	o.recoveryCodes, err = read.CountRecoveryCodes(ctx, account.ID)
 	return o, err
 }
 
-// offered returns the methods by which the account can answer; passkeys says whether browsers
-// allow them at this server's address.
-func (o owned) offered(purpose Purpose, passkeys bool) []string {
+// offered returns the methods by which the account can answer. passkeys says whether browsers allow
+// passkeys at this server's address.
+func (o answerable) offered(purpose Purpose, passkeys bool) []string {
 	first := purpose == ForEnrolment
 	methods := []string{}
-	if o.code || first {
+	if o.hasCode || first {
 		methods = append(methods, doorward.ByCode)
 	}
 	if passkeys && (len(o.passkeys) > 0 || first) {
 		methods = append(methods, doorward.ByPasskey)
 	}
-	// A recovery code proves a session only if no factor is left, as when the last one was
-	// disabled: the person can then set up another.
-	if o.recovery > 0 && (purpose == ForLogin || purpose == ForStepUp && o.account.Factors > 0 && len(methods) == 0) {
+	// A recovery code is accepted for a step-up only if no usable factor remains, as when the last
+	// one was disabled: the person can then set up another factor.
+	if o.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForStepUp && o.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}
 	if purpose == ForStepUp && o.account.Factors == 0 {
@@ -128,15 +128,15 @@ func (o owned) offered(purpose Purpose, passkeys bool) []string {
 
 // Offered returns the methods by which the account can answer a challenge for the purpose.
 func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
-	own, err := f.readOwned(ctx, f.db.Read(), account)
+	own, err := f.readAnswerable(ctx, f.db.Read(), account)
 	return own.offered(purpose, f.issuer.Load().party.Usable()), err
 }
 
-// ChallengeOver is the error of a challenge that has ended, or isn't for what was asked.
+// ChallengeOver returns the error of a challenge that has ended or has another purpose.
 func ChallengeOver() *doorward.Error { return doorward.Fail(doorward.CodeChallengeOver, "") }
 
-// Open returns the challenge of a token, and its account as it is now. Errors:
-// challenge_over, also when the password has changed in between; unavailable.
+// Open returns the challenge of a token, and its current account. Errors: challenge_over, also if the
+// password has changed since; unavailable.
 func (f *Factors) Open(ctx context.Context, token string, purpose Purpose) (Challenge, doorward.Account, error) {
 	c, err := f.read(ctx, token, purpose)
 	if err != nil {
@@ -160,6 +160,7 @@ func (f *Factors) read(ctx context.Context, token string, purpose Purpose) (Chal
 	return c, overIfNone(err)
 }
 
+// overIfNone returns err, or challenge_over for store.ErrNone.
 func overIfNone(err error) error {
 	if errors.Is(err, store.ErrNone) {
 		return ChallengeOver()
@@ -167,7 +168,7 @@ func overIfNone(err error) error {
 	return err
 }
 
-// Accepts reports whether the challenge can be answered by the method.
+// Accepts reports whether the challenge can be answered with the method.
 func (c Challenge) Accepts(method string) bool { return slices.Contains(c.Methods, method) }
 
 // Count counts a try. Errors: challenge_over, unavailable.
@@ -179,8 +180,8 @@ func (f *Factors) count(ctx context.Context, tx *store.Tx, c Challenge) error {
 	return overUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 }
 
-// Take ends the challenge as used, in the transaction of what it permits and under the lock on
-// the account. Errors: challenge_over, also when the password has changed in between.
+// Take marks the challenge as used, in the transaction of the permitted action and under the lock on
+// the account. Errors: challenge_over, also if the password has changed since.
 func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
 	account, err := tx.Account(ctx, c.UserID)
 	if err == nil && account.Generation != c.Generation {
@@ -195,6 +196,7 @@ func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
 	return overUnless(tx.TakeChallenge(ctx, c.hash[:]))
 }
 
+// overUnless returns err, or challenge_over if open is false.
 func overUnless(open bool, err error) error {
 	if err == nil && !open {
 		err = ChallengeOver()

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// EnrolmentLife is how long a TOTP that was begun can be confirmed.
+// EnrolmentLife is how long the enrolment of a TOTP can be confirmed.
 const EnrolmentLife = time.Hour
 
 // Enrolment is a TOTP that is being set up. The seed is shown only here.
@@ -24,30 +24,30 @@ type Enrolment struct {
 	URI  string // for the authenticator app
 }
 
-// Confirmed is what confirming a factor has made.
+// Confirmed is a confirmed factor.
 type Confirmed struct {
 	Factor        doorward.Factor
-	RecoveryCodes []string // of the first factor; shown only here
+	RecoveryCodes []string // made for the first factor, and shown only here
 }
 
-// Enrol begins setting up a TOTP for the caller; the name may be empty. Errors:
+// Enrol begins the enrolment of a TOTP for the caller; the name may be empty. Errors:
 // step_up_required, validation_failed, master_key_missing, too_many_factors.
 func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (Enrolment, error) {
 	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID, name)
 }
 
-// EnrolBy is Enrol by a challenge, for a person who needs a factor to sign in. Errors:
-// challenge_over, and those of Enrol.
+// EnrolBy is Enrol with a challenge in place of a session, for a person who needs a factor to sign in.
+// Errors: challenge_over, and those of Enrol.
 func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
 	c, account, err := f.Open(ctx, token, ForEnrolment)
 	if err != nil {
 		return Enrolment{}, err
 	}
-	who := doorward.User{ID: account.ID, Email: account.Email}
-	return f.enrol(ctx, by.As(who), doorward.MFAChallenge, account, c.TenantID, name)
+	user := doorward.User{ID: account.ID, Email: account.Email}
+	return f.enrol(ctx, by.As(user), doorward.MFAChallenge, account, c.TenantID, name)
 }
 
-// enrol replaces an enrolment that was begun before.
+// enrol begins an enrolment, which replaces an unfinished one.
 func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return Enrolment{}, f.invalid(ctx, by, action, userObject(account.ID, tenantID), faults)
@@ -71,8 +71,8 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 	return e, err
 }
 
-// invalid is the error of faults in a request. A caller without the permission, or who must
-// prove their identity first, gets that error instead.
+// invalid returns the error for faults in a request. A caller who lacks the permission, or a recent
+// proof of identity, gets that error instead.
 func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, faults []doorward.FieldError) error {
 	if err := f.writer.Require(ctx, by, action, on); err != nil {
 		return err
@@ -80,10 +80,10 @@ func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorwa
 	return doorward.InvalidFields(faults...)
 }
 
-// defaultName is that of a TOTP until its person names it.
+// defaultName is the name of a TOTP without a name.
 const defaultName = "Authenticator app"
 
-// prepareEnrolment locks the account and ends its other enrolments. Errors: challenge_over if
+// prepareEnrolment locks the account and deletes its unfinished enrolments. Errors: challenge_over if
 // the account was erased since the challenge was read, too_many_factors.
 func prepareEnrolment(ctx context.Context, tx *access.Tx, userID string) error {
 	if err := overUnless(tx.LockAccount(ctx, userID)); err != nil {
@@ -99,13 +99,12 @@ func prepareEnrolment(ctx context.Context, tx *access.Tx, userID string) error {
 	return err
 }
 
-// Pending returns an enrolment of the caller's that was begun, to show it again. Errors:
-// not_found.
+// Pending returns an unfinished enrolment of the caller, to show it again. Errors: not_found.
 func (f *Factors) Pending(ctx context.Context, by doorward.Caller, id string) (Enrolment, error) {
 	return f.pendingOf(ctx, doorward.Account{ID: by.ID, Email: by.Email}, id)
 }
 
-// PendingBy is Pending by a challenge. Errors: challenge_over, not_found.
+// PendingBy is Pending with a challenge in place of a session. Errors: challenge_over, not_found.
 func (f *Factors) PendingBy(ctx context.Context, token, id string) (Enrolment, error) {
 	_, account, err := f.Open(ctx, token, ForEnrolment)
 	if err != nil {
@@ -119,8 +118,8 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}, err
 }
 
-// Confirm ends the enrolment of the caller's TOTP by its first code, and raises the
-// session to assurance level 2. Errors: not_found, validation_failed with /code wrong,
+// Confirm completes the enrolment of the caller's TOTP with its first code, and raises the session
+// to assurance level 2. Errors: not_found, validation_failed with /code wrong,
 // step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
 	step, err := f.checkFirst(ctx, by.ID, id, code)
@@ -138,14 +137,14 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 		if done, err = f.confirm(ctx, tx, by.ID, id, step); err != nil {
 			return err
 		}
-		return record(ctx, tx, by, done, doorward.MethodCode)
+		return recordAdded(ctx, tx, by, done, doorward.MethodCode)
 	})
 	return done, err
 }
 
-// record records a new factor of the caller's, notifies them, and raises the assurance level
-// of their session.
-func record(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirmed, methods ...string) error {
+// recordAdded records a new factor of the caller, sends a notice, and raises the assurance level of
+// the session.
+func recordAdded(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirmed, methods ...string) error {
 	tx.Changed("factor", "", string(done.Factor.Kind))
 	if len(done.RecoveryCodes) > 0 {
 		tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
@@ -153,11 +152,11 @@ func record(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirm
 	if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
 		return err
 	}
-	return prove(ctx, tx, by, methods...)
+	return raiseAssurance(ctx, tx, by, methods...)
 }
 
-// prove raises the assurance level of the caller's session after a proof by the methods.
-func prove(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) error {
+// raiseAssurance raises the assurance level of the caller's session after a proof by the methods.
+func raiseAssurance(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) error {
 	all, err := tx.UserSessions(ctx, by.ID)
 	if err != nil {
 		return err
@@ -201,8 +200,8 @@ func (f *Factors) pendingSeed(ctx context.Context, userID, id string) ([]byte, e
 	return f.seed(ctx, all[i])
 }
 
-// confirm confirms the factor, and makes recovery codes if it is the account's first.
-// The caller has locked the account. Errors: not_found.
+// confirm confirms the TOTP, and makes recovery codes if it is the account's first factor. The account
+// must be locked. Errors: not_found.
 func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string, step int64) (Confirmed, error) {
 	if err := notFoundUnless(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {
 		return Confirmed{}, err
@@ -214,22 +213,22 @@ func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string,
 	return f.afterAdding(ctx, tx, one.Factor)
 }
 
-// afterAdding must follow each new factor: it calls afterChange, and makes recovery codes for
-// the first one.
+// afterAdding must be called after a factor was added. It calls afterChange, and makes recovery codes
+// for the first factor.
 func (f *Factors) afterAdding(ctx context.Context, tx *access.Tx, one doorward.Factor) (Confirmed, error) {
 	done := Confirmed{Factor: one}
-	left, err := f.afterChange(ctx, tx, one.UserID)
-	if err == nil && left == 1 {
+	count, err := f.afterChange(ctx, tx, one.UserID)
+	if err == nil && count == 1 {
 		done.RecoveryCodes, err = replaceCodes(ctx, tx, one.UserID)
 	}
 	return done, err
 }
 
-// FirstFactor is the confirmation of a first factor that completes a login.
+// FirstFactor is a checked first factor. Confirming it completes a login.
 type FirstFactor struct {
-	Methods []string // for Assurance.AMR
-	c       Challenge
-	confirm func(ctx context.Context, tx *access.Tx) (Confirmed, error)
+	Methods   []string // for Assurance.AMR
+	challenge Challenge
+	confirm   func(ctx context.Context, tx *access.Tx) (Confirmed, error)
 }
 
 // TryFirst counts a try of the challenge, and checks the first code of the TOTP. Errors:
@@ -244,11 +243,11 @@ func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (F
 	}}, err
 }
 
-// Confirm confirms the factor in the transaction that opens the session, under the lock on
-// the account. Somebody who only knows the password can't add a factor to an account that
-// has one by then: that is challenge_over.
+// Confirm confirms the factor in the transaction that opens the session, under the lock on the
+// account. It returns challenge_over if the account has a factor by then: somebody who only knows
+// the password must not add one.
 func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, error) {
-	account, err := tx.Account(ctx, first.c.UserID)
+	account, err := tx.Account(ctx, first.challenge.UserID)
 	if err == nil && account.Factors > 0 {
 		err = ChallengeOver()
 	}
@@ -259,14 +258,13 @@ func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed,
 	if err != nil {
 		return done, err
 	}
-	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, userObject(account.ID, first.c.TenantID),
+	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, userObject(account.ID, first.challenge.TenantID),
 		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
 		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))},
 		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})
 }
 
-// Sweep deletes challenges whose time has passed and enrolments that were not confirmed, and
-// counts the factors.
+// Sweep deletes expired challenges and enrolments, and counts the factors for Totals.
 func (f *Factors) Sweep(ctx context.Context) error {
 	err := errors.Join(
 		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedChallenges(ctx, limit) }),

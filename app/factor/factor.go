@@ -1,11 +1,11 @@
-// Package factor has what people prove their identity with after the password, or in place of
-// it: codes of an authenticator app, passkeys, and recovery codes.
+// Package factor has the proofs of identity after the password, or in place of it: codes of an
+// authenticator app (TOTP), passkeys, and recovery codes.
 //
-// A proof in two steps has a challenge in between: a token that the person gets, of which
-// the database keeps the hash. It can be used once, for one purpose and one account, within
-// doorward.ChallengeLife and doorward.ChallengeTries tries. Each try is counted before it
-// is checked, and what was found is used up by conditional statements in the transaction
-// of what it permits, so that an answer is accepted once on all nodes:
+// Between the two steps of a proof there is a challenge: a token that the person gets, and whose
+// hash is in the database. It can be used once, for one purpose and one account, within
+// doorward.ChallengeLife and doorward.ChallengeTries tries. Each try is counted before it is
+// checked. The transaction of the permitted action marks challenge and answer as used by
+// conditional statements, so that an answer is accepted only once on all nodes:
 //
 //	c, account, err := factors.Open(ctx, token, factor.ForLogin)
 //	proof, err := verifier.Begin(ctx, by, account) // counts in the account's limits
@@ -15,8 +15,8 @@
 //	err = match.Use(ctx, tx, tenantID)
 //	err = proof.Settle(ctx, tx.Tx)
 //
-// Every change of factors is announced to all nodes, ends browsers that stand in for a
-// factor, and sends the person a mail.
+// Every change of factors is announced to all nodes, forgets remembered browsers, which take the
+// place of a factor, and sends the person a mail.
 package factor
 
 import (
@@ -46,15 +46,15 @@ type Factors struct {
 	totals   atomic.Pointer[store.FactorTotals]
 }
 
-// New returns the feature. Authenticator apps and browsers show the issuer; passkeys are
-// bound to the base URL. sessions decides which sessions have expired and are not counted.
+// New returns the feature. Authenticator apps and browsers show the issuer; passkeys are bound to the
+// base URL. sessions determines which sessions have expired and are not counted.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer, baseURL string) *Factors {
 	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, sessions: sessions, baseURL: baseURL}
 	f.SetIssuer(issuer)
 	return f
 }
 
-// issuer is the name that authenticator apps and browsers show, and what follows from it.
+// issuer is the name that authenticator apps and browsers show, and the relying party with that name.
 type issuer struct {
 	name  string
 	party *passkey.Party
@@ -68,36 +68,36 @@ func (f *Factors) SetIssuer(name string) {
 // Passkeys reports whether browsers allow passkeys at this server's address.
 func (f *Factors) Passkeys() bool { return f.issuer.Load().party.Usable() }
 
-// Own are a person's factors, and what stands in for them.
-type Own struct {
-	Factors       []doorward.Factor // that are confirmed, the oldest first
-	RecoveryCodes int               // that are left
-	Remembered    []Browser         // that stand in for a factor, the latest first
+// OwnFactors are the factors of a caller, with recovery codes and remembered browsers.
+type OwnFactors struct {
+	Factors       []doorward.Factor // confirmed ones, the oldest first
+	RecoveryCodes int               // how many remain
+	Remembered    []Browser         // the latest first
 }
 
 // OfCaller returns the caller's factors. Errors: unavailable.
-func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (Own, error) {
+func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors, error) {
 	read := f.db.Read()
 	all, err := read.Factors(ctx, by.ID)
 	if err != nil {
-		return Own{}, err
+		return OwnFactors{}, err
 	}
-	own := Own{}
+	own := OwnFactors{}
 	for _, one := range all {
 		if one.ConfirmedAt != nil {
 			own.Factors = append(own.Factors, one.Factor)
 		}
 	}
 	if own.RecoveryCodes, err = read.CountRecoveryCodes(ctx, by.ID); err != nil {
-		return Own{}, err
+		return OwnFactors{}, err
 	}
 	own.Remembered, err = f.browsers(ctx, read, by)
 	return own, err
 }
 
-// Rename names a factor of the caller's. Like every change it ends browsers that stand in
-// for a factor: a thief could exchange names, so that the owner removes the wrong factor.
-// Errors: step_up_required, validation_failed, not_found.
+// Rename renames a factor of the caller. Like every change it forgets remembered browsers: a thief
+// could exchange names, so that the owner removes the wrong factor. Errors: step_up_required,
+// validation_failed, not_found.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
 	faults := doorward.CheckName("/name", name)
 	if name == "" {
@@ -108,15 +108,15 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 	}
 	var renamed doorward.Factor
 	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
-		was, err := lockFactor(ctx, tx, by.ID, id)
+		old, err := lockFactor(ctx, tx, by.ID, id)
 		if err != nil {
 			return err
 		}
-		if renamed = was.Factor; renamed.Name == name {
+		if renamed = old.Factor; renamed.Name == name {
 			tx.SkipEvent()
 			return nil
 		}
-		tx.Changed("factorRenamed", "", string(renamed.Kind)) // what people call their devices is not for the trail
+		tx.Changed("factorRenamed", "", string(renamed.Kind)) // the trail doesn't have the names, which are private
 		renamed.Name = name
 		if err := notFoundUnless(tx.RenameFactor(ctx, by.ID, id, name)); err != nil {
 			return err
@@ -129,37 +129,37 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 	return renamed, err
 }
 
-// Remove removes a factor of the caller's, and with the last one the recovery codes.
-// Errors: step_up_required; not_found; mfa_required_here for the last one that can be used
-// while a tenant demands one.
+// Remove removes a factor of the caller, and the recovery codes with the last factor. Errors:
+// step_up_required; not_found; mfa_required_here for the last usable factor while a tenant demands
+// one.
 func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return f.writer.Do(ctx, by, doorward.MFARemove, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
-		was, err := lockFactor(ctx, tx, by.ID, id)
+		old, err := lockFactor(ctx, tx, by.ID, id)
 		if err != nil {
 			return err
 		}
 		if err := notFoundUnless(tx.DeleteFactor(ctx, by.ID, id)); err != nil {
 			return err
 		}
-		left, err := f.afterChange(ctx, tx, by.ID)
+		count, err := f.afterChange(ctx, tx, by.ID)
 		if err != nil {
 			return err
 		}
 		if err := checkDemand(ctx, tx, by.ID); err != nil {
 			return err
 		}
-		if left == 0 {
+		if count == 0 {
 			if err := tx.SetRecoveryCodes(ctx, by.ID, nil); err != nil {
 				return err
 			}
 		}
-		tx.Changed("factor", string(was.Kind), "")
+		tx.Changed("factor", string(old.Kind), "")
 		return notify(ctx, tx, store.MailFactorRemoved, by.Email)
 	})
 }
 
-// checkDemand returns mfa_required_here if a tenant of the account demands a factor and it
-// has none that can be used.
+// checkDemand returns mfa_required_here if a tenant of the account demands a factor and the account
+// has no usable one.
 func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 	all, err := tx.Factors(ctx, userID)
 	if err != nil || slices.ContainsFunc(all, func(one store.Factor) bool { return one.Usable() }) {
@@ -181,9 +181,9 @@ func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 	return nil
 }
 
-// afterChange must follow each change of an account's factors: it announces their number to all
-// nodes, and ends challenges and browsers that stand in for one. It returns the number.
-func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
+// afterChange must be called after each change of an account's factors. It announces their number to
+// all nodes, and ends challenges and remembered browsers. It returns the number.
+func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string) (count int, err error) {
 	if err := tx.UpdateFactorCounts(ctx, userID); err != nil {
 		return 0, err
 	}
@@ -197,7 +197,7 @@ func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string)
 	return account.Factors, err
 }
 
-// notify sends the person a mail about a change to the account, with the browser used.
+// notify queues a mail to the person about the change, and records the browser that was used.
 func notify(ctx context.Context, tx *access.Tx, kind store.MailKind, email string) error {
 	tx.RecordUserAgent()
 	return tx.Notify(ctx, kind, email)
@@ -219,6 +219,7 @@ func lockFactor(ctx context.Context, tx *access.Tx, userID, id string) (store.Fa
 	return all[i], nil
 }
 
+// notFoundUnless returns err, or not_found if found is false.
 func notFoundUnless(found bool, err error) error {
 	if err == nil && !found {
 		err = doorward.Fail(doorward.CodeNotFound, "")
@@ -230,13 +231,13 @@ func userObject(userID, tenantID string) doorward.Object {
 	return doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
 }
 
-// seedPlace says where a seed is stored.
+// seedPlace returns where a sealed seed is stored.
 func seedPlace(id string) seal.Place {
 	return seal.Place{Table: "factors", ID: id, Column: "seed_sealed"}
 }
 
-// seed opens the seed of a TOTP. A master key that is missing now is a fault of the
-// server's, since the seed was sealed with one. Errors: unavailable.
+// seed opens the sealed seed of a TOTP. Here a missing master key is a fault of the server, since
+// the seed was sealed with one. Errors: unavailable.
 func (f *Factors) seed(ctx context.Context, one store.Factor) ([]byte, error) {
 	seed, err := f.master.Open(ctx, seedPlace(one.ID), one.SeedSealed)
 	if err != nil && !isUnavailable(err) {
@@ -245,7 +246,7 @@ func (f *Factors) seed(ctx context.Context, one store.Factor) ([]byte, error) {
 	return seed, err
 }
 
-// CountMembers counts the people of the caller's tenant by whether they have a factor.
+// CountMembers returns how many people of the caller's tenant have a factor, and how many don't.
 // Errors: forbidden, unavailable.
 func (f *Factors) CountMembers(ctx context.Context, by doorward.Caller) (store.FactorCount, error) {
 	if err := f.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {

@@ -101,8 +101,8 @@ func TestLastFactor(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		_, boss := f.Tenant()
-		_, token := f.Invite(boss, ann.User.Email, doorward.RoleViewer)
+		_, otherOwner := f.Tenant()
+		_, token := f.Invite(otherOwner, ann.User.Email, doorward.RoleViewer)
 		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
 		f.NoError(err)
 		a, b := f.Enrol(ann), f.Enrol(ann)
@@ -110,7 +110,7 @@ func TestLastFactor(t *testing.T) {
 			return apptest.Code(apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), ann.Caller, id)))
 		}
 		demand := func(roles ...doorward.Role) {
-			f.EditTenant(boss, func(s *doorward.TenantSettings) {
+			f.EditTenant(otherOwner, func(s *doorward.TenantSettings) {
 				s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: roles, GraceDays: 30}
 			})
 		}
@@ -135,7 +135,7 @@ func TestLastFactor(t *testing.T) {
 	})
 }
 
-// TestOthersFactors: nobody renames, removes or confirms a factor of somebody else.
+// TestOthersFactors: nobody can rename, remove or confirm a factor of somebody else.
 func TestOthersFactors(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -145,14 +145,14 @@ func TestOthersFactors(t *testing.T) {
 		pending, err := n.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
 		next := &apptest.Authenticator{Seed: pending.Seed}
-		for what, err := range map[string]error{
+		for name, err := range map[string]error{
 			"rename":  apptest.ErrorOf(n.Rename(f.Context(), bob.Caller, a.ID, "mine")),
 			"remove":  apptest.ErrorOf(n.Remove(f.Context(), bob.Caller, a.ID)),
 			"confirm": apptest.ErrorOf(n.Confirm(f.Context(), bob.Caller, pending.ID, next.Code(f.DB.Now()))),
 			"codes":   apptest.ErrorOf(n.NewRecoveryCodes(f.Context(), bob.Caller)),
 		} {
 			if apptest.Code(err) != doorward.CodeNotFound {
-				f.Errorf("%s: %v", what, err)
+				f.Errorf("%s: %v", name, err)
 			}
 		}
 		for name, want := range map[string]doorward.Code{"": doorward.CodeValidationFailed, "a\nb": doorward.CodeValidationFailed, "Phone": ""} {
@@ -222,9 +222,9 @@ func TestReset(t *testing.T) {
 				f.Fatalf("the reset has ended %+v, %v; the session is valid: %v", ended, err, f.IsValid(p.Token))
 			}
 		}
-		for who, by := range map[string]apptest.Person{"oneself": owner, "above": f.Join(owner, doorward.RoleAdmin)} {
+		for name, by := range map[string]apptest.Person{"oneself": owner, "above": f.Join(owner, doorward.RoleAdmin)} {
 			if _, err := f.Node(0).Factors.Reset(f.Context(), by.Caller, owner.User); apptest.Code(err) != doorward.CodeForbidden {
-				f.Errorf("%s: %v", who, err)
+				f.Errorf("%s: %v", name, err)
 			}
 		}
 		token := f.MailToken(ann.User.Email)
@@ -260,9 +260,9 @@ func TestOperatorsReset(t *testing.T) {
 			f.Errorf("the reset has ended %+v, %v; the session is valid: %v", ended, err, f.IsValid(ann.Token))
 		}
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
-		for _, who := range []string{"nobody@example.com", "nobody"} {
-			if _, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, who); apptest.Code(err) != doorward.CodeNotFound {
-				f.Errorf("%s: %v", who, err)
+		for _, address := range []string{"nobody@example.com", "nobody"} {
+			if _, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, address); apptest.Code(err) != doorward.CodeNotFound {
+				f.Errorf("%s: %v", address, err)
 			}
 		}
 	})

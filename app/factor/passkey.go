@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// challengeOf is the challenge that authenticators sign for a token. It is derived from the
-// token, so that the database doesn't have to keep it.
+// challengeOf returns the challenge of WebAuthn for a token. It is derived from the token, so that the
+// database doesn't have to store it.
 func challengeOf(token secret.Token) []byte {
 	sum := sha256.Sum256([]byte("webauthn challenge of " + token.Reveal()))
 	return sum[:]
@@ -40,8 +40,8 @@ func methodsOf(c passkey.Credential) []string {
 	return []string{doorward.MethodDevice, doorward.MethodPresent}
 }
 
-// BeginUsernameless makes a challenge for a login with a passkey alone (a discoverable
-// credential of WebAuthn): the answer names the account. Errors: passkeys_unavailable.
+// BeginUsernameless makes a challenge for a login with a passkey alone (a discoverable credential of
+// WebAuthn). The answer names the account. Errors: passkeys_unavailable.
 func (f *Factors) BeginUsernameless(ctx context.Context, tx *store.Tx) (NewChallenge, error) {
 	if err := f.requirePasskeys(); err != nil {
 		return NewChallenge{}, err
@@ -54,9 +54,9 @@ func (f *Factors) OpenUsernameless(ctx context.Context, token string) (Challenge
 	return f.read(ctx, token, ForUsernameless)
 }
 
-// TryUsernameless is Try for a challenge of BeginUsernameless. It returns the challenge with
-// the account of the passkey, also if the answer is wrong, and without an account if the
-// passkey is unknown.
+// TryUsernameless is Try for a challenge of BeginUsernameless. It also returns the account of the
+// passkey, and the challenge for that account, even if the answer is wrong. The account is zero if
+// the passkey is unknown.
 func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
 	if err := f.Count(ctx, c); err != nil {
 		return c, doorward.Account{}, Match{}, err
@@ -103,16 +103,16 @@ func (f *Factors) checkPasskey(ctx context.Context, by doorward.Caller, c Challe
 	return f.verify(ctx, by, c, one, answer)
 }
 
-// verify checks the answer by the passkey.
+// verify checks the answer of the passkey.
 func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor, answer passkey.Answer) (Match, error) {
 	if !one.Usable() || !f.issuer.Load().party.Usable() {
 		return Match{}, wrongAnswer()
 	}
-	was, err := passkey.Read(one.CredentialID, one.Credential)
+	old, err := passkey.Read(one.CredentialID, one.Credential)
 	if err != nil {
 		return Match{}, err
 	}
-	now, err := f.issuer.Load().party.Verify(c.webauthn, one.UserID, was, answer)
+	used, err := f.issuer.Load().party.Verify(c.webauthn, one.UserID, old, answer)
 	switch {
 	case errors.Is(err, passkey.ErrCopied):
 		return Match{}, f.disable(ctx, by, c, one)
@@ -120,16 +120,15 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 		return Match{}, wrongAnswer()
 	}
 	next := one
-	next.Credential, next.Synced = now.Text(), now.BackupEligible
-	return Match{methodsOf(now), one.UserID, func(ctx context.Context, tx *access.Tx, _ string) error {
-		return wrongUnless(tx.UsePasskey(ctx, one, next))
+	next.Credential, next.Synced = used.Text(), used.BackupEligible
+	return Match{methodsOf(used), one.UserID, func(ctx context.Context, tx *access.Tx, _ string) error {
+		return wrongAnswerUnless(tx.UsePasskey(ctx, one, next))
 	}}, nil
 }
 
-// disable disables a passkey of which there is a copy, and notifies its owner: it isn't known
-// which of the two is the owner's. The challenge is used up in the same transaction. So an
-// answer that is sent twice is not taken for a copy: its challenge is over the second
-// time. Errors: invalid_code, challenge_over.
+// disable disables a passkey that was copied, and notifies the owner: nobody can tell which of the
+// two is the owner's. It also marks the challenge as used. So an answer that is sent twice doesn't
+// look like a copy: its challenge is over the second time. Errors: invalid_code, challenge_over.
 func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor) error {
 	account, err := f.db.Read().Account(ctx, one.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
@@ -154,7 +153,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if err != nil {
 			return err
 		}
-		if !disabled { // another answer was quicker, or it was removed
+		if !disabled { // another request has disabled or removed it
 			tx.SkipEvent()
 			return nil
 		}
@@ -170,7 +169,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 	return err
 }
 
-// BeginPasskey begins setting up a passkey for the caller. Errors: passkeys_unavailable,
+// BeginPasskey begins the enrolment of a passkey for the caller. Errors: passkeys_unavailable,
 // step_up_required, too_many_factors.
 func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun NewChallenge, err error) {
 	if err := f.requirePasskeys(); err != nil {
@@ -197,14 +196,15 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun N
 	return begun, err
 }
 
-// BeginPasskeyBy is BeginPasskey by the challenge of an enrolment, for a person who needs a
-// factor to sign in. It makes no other challenge: the passkey answers the same one. Errors:
+// BeginPasskeyBy is BeginPasskey with a challenge in place of a session, for a person who needs a
+// factor to sign in. It doesn't make another challenge: the passkey answers the same one. Errors:
 // passkeys_unavailable, challenge_over.
 func (f *Factors) BeginPasskeyBy(ctx context.Context, token string) (NewChallenge, error) {
 	return f.pendingPasskey(ctx, token, ForEnrolment)
 }
 
-// PendingPasskey shows an enrolment in a session once more. Errors: challenge_over.
+// PendingPasskey returns an unfinished enrolment of BeginPasskey, to show it again. Errors:
+// challenge_over, passkeys_unavailable.
 func (f *Factors) PendingPasskey(ctx context.Context, token string) (NewChallenge, error) {
 	return f.pendingPasskey(ctx, token, ForPasskey)
 }
@@ -226,8 +226,8 @@ func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpo
 	return begun, err
 }
 
-// creationOptions returns the options to make a passkey, on an authenticator that has none of
-// the account's.
+// creationOptions returns WebAuthn's options to make a passkey. They exclude authenticators that
+// have a passkey of the account.
 func (f *Factors) creationOptions(ctx context.Context, token secret.Token, account doorward.Account) (json.RawMessage, error) {
 	all, err := f.db.Read().Factors(ctx, account.ID)
 	if err != nil {
@@ -247,7 +247,7 @@ func (f *Factors) creationOptions(ctx context.Context, token secret.Token, accou
 	return f.issuer.Load().party.CreationOptions(challengeOf(token), passkey.User{ID: account.ID, Name: account.Email}, known)
 }
 
-// ConfirmPasskey ends the setting up of the caller's passkey, and raises the session to
+// ConfirmPasskey completes the enrolment of the caller's passkey, and raises the session to
 // assurance level 2. The name may be empty. Errors: challenge_over, step_up_required,
 // too_many_factors, validation_failed with /credential wrong.
 func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
@@ -273,11 +273,12 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 		if done, err = f.insert(ctx, tx, made); err != nil {
 			return err
 		}
-		return record(ctx, tx, by, done, made.methods...)
+		return recordAdded(ctx, tx, by, done, made.methods...)
 	})
 	return done, wrongCredential(err)
 }
 
+// wrongCredential turns invalid_code into a fault of /credential.
 func wrongCredential(err error) error {
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
 		return doorward.Invalid("/credential", "wrong", "This is no new passkey for the challenge. Begin again.")
@@ -285,7 +286,7 @@ func wrongCredential(err error) error {
 	return err
 }
 
-// newPasskey is a passkey that can be inserted.
+// newPasskey is a checked passkey that isn't inserted yet.
 type newPasskey struct {
 	store.Factor
 	methods []string
@@ -313,7 +314,8 @@ func (f *Factors) register(ctx context.Context, by doorward.Caller, c Challenge,
 	}}, methodsOf(made)}, nil
 }
 
-// browserName names a passkey by the browser that it was made in, if that is known.
+// browserName returns the name of the browser and its system, for a passkey without a name; empty if
+// they are unknown.
 func browserName(userAgent string) string {
 	browser, system := useragent.Parse(userAgent)
 	if browser != "" && system != "" {
@@ -322,12 +324,12 @@ func browserName(userAgent string) string {
 	return browser + system
 }
 
-// insert adds the passkey, under the lock on the account. Errors: invalid_code if an
-// account has it.
+// insert inserts the passkey, under the lock on the account. Errors: invalid_code if an account has it
+// already.
 func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (Confirmed, error) {
 	one := made.Factor
 	one.CreatedAt, one.ConfirmedAt = tx.Now, &tx.Now
-	if err := wrongUnless(tx.InsertFactor(ctx, one)); err != nil {
+	if err := wrongAnswerUnless(tx.InsertFactor(ctx, one)); err != nil {
 		return Confirmed{}, err
 	}
 	return f.afterAdding(ctx, tx, one.Factor)
@@ -342,13 +344,13 @@ func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Cha
 	}}, err
 }
 
-// RequestOptions returns the options for the browser to answer an open challenge of an
-// account, to show the challenge again. They are empty if no passkey can answer it.
+// RequestOptions returns WebAuthn's options to answer an open challenge, to show the challenge again.
+// They are empty if no passkey can answer it.
 func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMessage, error) {
 	if !c.Accepts(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
 		return nil, nil
 	}
-	own, err := f.readOwned(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
+	own, err := f.readAnswerable(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
 	if err != nil {
 		return nil, err
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A recovery code has 120 random bits, so its plain SHA-256 can be stored: the code can't be
-// found by trying. People type it, in groups of four characters.
+// A recovery code has 120 random bits, so it can be stored as a plain SHA-256: nobody can guess it.
+// People type it in groups of four characters.
 const (
 	recoveryBytes = 15
 	recoveryChars = recoveryBytes * 8 / 5
 	recoveryGroup = 4
 )
 
-// newRecoveryCodes returns codes as people get them, and their hashes.
+// newRecoveryCodes returns codes in the form that people get, and their hashes.
 func newRecoveryCodes() (codes []string, hashes [][]byte) {
 	for range doorward.RecoveryCodes {
 		random := make([]byte, recoveryBytes)
@@ -33,6 +33,7 @@ func newRecoveryCodes() (codes []string, hashes [][]byte) {
 	return codes, hashes
 }
 
+// grouped separates groups of characters with hyphens.
 func grouped(text string) string {
 	var groups []string
 	for ; text != ""; text = text[recoveryGroup:] {
@@ -44,7 +45,7 @@ func grouped(text string) string {
 // separators removes what people type between the characters of a code.
 var separators = strings.NewReplacer(" ", "", "-", "", "\t", "")
 
-// hashOfRecovery returns the hash of a code as it was typed, and false if it can be none.
+// hashOfRecovery returns the hash of a typed code, and false if it doesn't have the form of a code.
 func hashOfRecovery(code string) ([]byte, bool) {
 	if len(code) > 4*recoveryChars {
 		return nil, false
@@ -65,11 +66,11 @@ func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]s
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
-		left, err := f.afterChange(ctx, tx, by.ID)
+		count, err := f.afterChange(ctx, tx, by.ID)
 		if err != nil {
 			return err
 		}
-		if left == 0 {
+		if count == 0 {
 			return doorward.Fail(doorward.CodeNotFound, "There is no second factor yet. The first one makes recovery codes.")
 		}
 		if codes, err = replaceCodes(ctx, tx, by.ID); err != nil {
@@ -92,11 +93,11 @@ func recordRecovery(ctx context.Context, tx *access.Tx, userID, tenantID string)
 	if err != nil {
 		return err
 	}
-	left, err := tx.CountRecoveryCodes(ctx, userID)
+	remaining, err := tx.CountRecoveryCodes(ctx, userID)
 	if err != nil {
 		return err
 	}
 	return tx.NotifyAlso(ctx, store.MailRecoveryUsed, account.Email, doorward.MFARecover, userObject(userID, tenantID),
-		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(left + 1), To: strconv.Itoa(left)},
+		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)},
 		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Reset lets a member set factors up again. It ends the member's sessions in the tenant and
-// mails the member a code for ConfirmReset: an administrator of one tenant doesn't remove what
-// protects the account in another. The result doesn't show whether the member has factors.
-// Errors: forbidden, also for oneself; not_found.
+// Reset lets a member set up factors again. It ends the member's sessions in the tenant and mails
+// the member a code for ConfirmReset. It doesn't remove factors itself, since they protect the
+// account in other tenants, too. The result doesn't show whether the member has factors. Errors:
+// forbidden, also for oneself; not_found.
 func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
 	revocation, err := f.writer.DoAll(ctx, by, f.resetOperation(ctx, target, func(tx *access.Tx, member doorward.User) (err error) {
@@ -36,8 +36,8 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 	return ended, err
 }
 
-// resetOperation returns the operation mfa.reset. It reads the member again under the locks,
-// for the second decision and for write.
+// resetOperation returns the operation mfa.reset. It reads the member again under the locks, for the
+// second decision and for write.
 func (f *Factors) resetOperation(ctx context.Context, target doorward.User, write func(*access.Tx, doorward.User) error) access.Operation {
 	current := func(read store.Reader) (doorward.User, error) {
 		member, err := read.User(ctx, target.TenantID, target.ID)
@@ -69,8 +69,8 @@ func (f *Factors) resetOperation(ctx context.Context, target doorward.User, writ
 	}
 }
 
-// ConfirmReset removes all factors and recovery codes of the account by the code of the mail
-// and the password. Errors: challenge_over, invalid_credentials, too_many_attempts.
+// ConfirmReset removes all factors and recovery codes of the account, by the code of the mail and the
+// password. Errors: challenge_over, invalid_credentials, too_many_attempts.
 func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, password string) (doorward.Revocation, error) {
 	c, account, err := f.openReset(ctx, token)
 	if err != nil {
@@ -100,8 +100,8 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	return revocation, proof.End(ctx, err)
 }
 
-// openReset returns the challenge of a mail and its account. It stays valid when the password
-// changes, since ConfirmReset asks for the present one.
+// openReset returns the challenge of a mail and its account. The challenge stays valid when the
+// password changes, since ConfirmReset asks for the present one.
 func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorw
 	return c, account, explainResetOver(overIfNone(err))
 }
 
-// explainResetOver gives challenge_over the text for the code of a mail.
+// explainResetOver adds the text for the code of a mail to challenge_over.
 func explainResetOver(err error) error {
 	if !doorward.HasCode(err, doorward.CodeChallengeOver) {
 		return err

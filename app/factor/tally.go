@@ -8,9 +8,9 @@ type Metric int
 // The counters.
 const (
 	Passed    Metric = iota // the answer to a challenge completed a sign-in
-	Recovered               // the answer, a recovery code, completed a sign-in
+	Recovered               // a recovery code completed a sign-in
 	Asked                   // a challenge was made
-	Proved                  // an answer proved a session again
+	Proved                  // an answer completed a step-up
 	Refused                 // an answer was wrong
 	metricCount
 )

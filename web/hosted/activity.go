@@ -12,7 +12,7 @@ import (
 // security is the content of the page of one's own security: what one signs in with, from
 // where, and what happened last.
 type security struct {
-	factor.Own
+	factor.OwnFactors
 	ownSessions
 	Recent        []recentEvent
 	CanAddPasskey bool // the address of the installation allows passkeys
@@ -24,7 +24,7 @@ type recentEvent struct {
 	Key string
 }
 
-func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.Own) (security, error) {
+func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.OwnFactors) (security, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
 	if err != nil {
 		return security{}, err
@@ -34,7 +34,7 @@ func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.Own) (
 		return security{}, err
 	}
 	recent, err := h.app.Accounts.Recent(ctx, c.Caller)
-	return security{Own: own, ownSessions: sessions, Recent: describeAll(recent)}, err
+	return security{OwnFactors: own, ownSessions: sessions, Recent: describeAll(recent)}, err
 }
 
 func describeAll(recent []accounts.Recent) (all []recentEvent) {

@@ -171,7 +171,7 @@ func sampleTOTP() ui.View {
 
 func sampleFactors() security {
 	used := noon.Add(-time.Hour)
-	own := factor.Own{RecoveryCodes: 9, Factors: []doorward.Factor{
+	own := factor.OwnFactors{RecoveryCodes: 9, Factors: []doorward.Factor{
 		{ID: "mfa_1", Kind: doorward.TOTP, Name: "Authenticator app", CreatedAt: noon.AddDate(0, -1, 0), LastUsedAt: &used},
 		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true, DisabledAt: &used},
 	}, Remembered: []factor.Browser{

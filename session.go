@@ -32,14 +32,15 @@ type SessionLimits struct {
 // days of grace.
 func (s Session) ExpiresAt(l SessionLimits) time.Time {
 	end := s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
-	if due, demanded := s.Tenant.SecondFactor.DueFrom(s.Role, s.JoinedAt); demanded && !s.HasSecondFactor() && due.Before(end) {
+	if due, demanded := s.Tenant.SecondFactor.DueFrom(s.Role, s.JoinedAt); demanded && !s.SatisfiesFactorDemand() && due.Before(end) {
 		return due
 	}
 	return end
 }
 
-// HasSecondFactor reports whether the session satisfies a demand for a second factor.
-func (a Assurance) HasSecondFactor() bool { return a.AAL > 1 || a.Remembered }
+// SatisfiesFactorDemand reports whether the session satisfies a tenant's demand for a second factor: by
+// a factor, a passkey or a remembered browser.
+func (a Assurance) SatisfiesFactorDemand() bool { return a.AAL > 1 || a.Remembered }
 
 // AuthAt returns when the user was last authenticated.
 func (s Session) AuthAt() time.Time {

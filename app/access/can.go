@@ -31,7 +31,7 @@ func CanInTenantAt(by *doorward.Caller, now time.Time, action doorward.Action) D
 	return can(&by.Principal, action, &ownTenant, requestOf(by, now))
 }
 
-// requestOf returns nil if no policy could read the request.
+// requestOf returns the request for policies, or nil if there is no policy that could read it.
 func requestOf(by *doorward.Caller, now time.Time) *doorward.Request {
 	if by.Policy == nil {
 		return nil
@@ -91,6 +91,7 @@ func DependsOnRequest(p *doorward.Principal, action doorward.Action) bool {
 // its address: pass &ownTenant, not a copy.
 var ownTenant doorward.Object
 
+// can decides for every kind of principal. r is nil if there is no request.
 func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *doorward.Request) Decision {
 	verb, ok := p.Rules.Model().Lookup(action)
 	switch {
@@ -114,6 +115,7 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *
 	return no(ReasonCredential)
 }
 
+// canMember decides for a user or an API key on an object of their tenant.
 func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, r *doorward.Request) Decision {
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:
@@ -130,7 +132,7 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	if p.Policy != nil && !isExempt(p, verb) {
-		return underPolicy(p, verb, r)
+		return applyPolicies(p, verb, r)
 	}
 	return yes(ReasonRole)
 }
@@ -149,7 +151,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	if isTenantUnusable(p, verb.WhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
-	if d := underPolicy(p, verb, r); !d.Allowed {
+	if d := applyPolicies(p, verb, r); !d.Allowed {
 		return d
 	}
 	return Decision{Allowed: true, Reason: ReasonPolicy, permit: permit}
@@ -158,8 +160,8 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 // noRequest stands for an unknown request.
 var noRequest = &doorward.Request{}
 
-// underPolicy asks the policies about the action and about the permission that allows it.
-func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
+// applyPolicies decides by the policies, for the action and for the permission that allows it.
+func applyPolicies(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
 	r = cmp.Or(r, noRequest)
 	refusal := p.Policy.Refusal(verb.Through, r)
 	if refusal == nil && verb.Action != verb.Through {
@@ -207,7 +209,7 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 		d.Allowed = !rank.Outranks(p.ActsAs)
 	}
 	if !d.Allowed {
-		d.Reason, d.own, d.obstacle, d.of = ReasonRank, p.Role, string(on.Held), verb.Through
+		d.Reason, d.role, d.obstacle, d.permission = ReasonRank, p.Role, string(on.Held), verb.Through
 	}
 	return d
 }
@@ -216,10 +218,10 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 // the principal's, and the principal's own role must have all of its permissions.
 func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
 	if given.Rank.Outranks(p.ActsAs) {
-		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(given.Role), given: true}
+		return Decision{Reason: ReasonRank, role: p.Role, obstacle: string(given.Role), given: true}
 	}
 	if own := p.Rules.Grant(p.Role); own == nil || !given.Permissions.Within(own.Permissions) {
-		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(given.Role), given: true, lacked: true}
+		return Decision{Reason: ReasonRank, role: p.Role, obstacle: string(given.Role), given: true, lacked: true}
 	}
 	return yes(ReasonRole)
 }
@@ -284,7 +286,7 @@ func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 
 // refuseMissing refuses because the role lacks the permission, or because only the API key does.
 func refuseMissing(p *doorward.Principal, verb *doorward.Verb) Decision {
-	d := Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
+	d := Decision{Reason: ReasonRole, role: p.Role, obstacle: string(verb.Through)}
 	if g := p.Rules.Grant(p.Role); p.Kind == doorward.ByKey && g != nil && g.Permissions.Allow(verb) {
 		d.Reason = ReasonKey
 	}
@@ -320,7 +322,7 @@ func CanEnterByKey(p *doorward.Principal) Decision {
 // KeyCause is why an API key is not valid. It is recorded in the trail; callers don't see it.
 type KeyCause string
 
-// The causes.
+// The causes of an invalid key.
 const (
 	KeyUnknown  KeyCause = "unknown"
 	KeyRevoked  KeyCause = "revoked"

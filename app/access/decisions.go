@@ -96,6 +96,7 @@ func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doo
 	}
 }
 
+// keep puts the decision into the queue, or counts it as dropped.
 func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
 	one := queuedDecision{at: d.now(), principal: *p, action: action, decision: decision}
 	if r != nil {

@@ -157,9 +157,9 @@ func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 		return row, true
 	}
 	if len(i.counted) < inboxKeys {
-		kept := row
-		kept.Hits = 0
-		i.counted[keyOf(row)] = &kept
+		counter := row
+		counter.Hits = 0 // row itself is written now
+		i.counted[keyOf(row)] = &counter
 		i.subjects[row.Source]++
 	}
 	return row, false
@@ -204,7 +204,7 @@ func (i *Inbox) forget(row store.InboxRow) {
 	i.subjects[row.Source]--
 }
 
-// Flush writes what was counted in memory. Errors: unavailable; the rows are kept
+// Flush writes the counts in memory to the database. Errors: unavailable; then the rows stay in memory
 // for the next flush.
 func (i *Inbox) Flush(ctx context.Context) error {
 	rest, err := writeRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },

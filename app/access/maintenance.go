@@ -120,8 +120,8 @@ func refusalOf(m store.Maintenance, err error) error {
 }
 
 // areExempt reports whether the operations are allowed during a pause: those of Doorward itself,
-// which carry out earlier decisions; those of the operator at the terminal, who has no id; and
-// actions with WhilePaused.
+// which carry out earlier decisions; those of the operator at the terminal (without an id), for
+// whose work changes are paused; and actions with WhilePaused.
 func areExempt(by doorward.Caller, operations []Operation) bool {
 	if by.Kind == doorward.System || by.Kind == doorward.Operator && by.ID == "" {
 		return true

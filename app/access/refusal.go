@@ -53,15 +53,15 @@ type Decision struct {
 	Reason  Reason
 
 	// For the text of a refusal:
-	own      doorward.Role   // role of the principal
-	obstacle string          // a permission, a role that is too high, or a tenant's status, by Reason
-	given    bool            // ReasonRank: obstacle is the role to be given, not the object's role
-	lacked   bool            // ReasonRank: obstacle has a permission that the principal's role lacks
-	of       doorward.Action // ReasonRank: the permission that the action needs
-	policy   *doorward.PolicyRefusal
-	permit   *doorward.PolicyPermit
-	proof    *doorward.ProofNeeded
-	stepUp   bool // the model demands a recent proof for the action
+	role       doorward.Role   // of the principal
+	obstacle   string          // a permission, a role that is too high, or a tenant's status, by Reason
+	given      bool            // ReasonRank: obstacle is the role that the action gives, not the object's role
+	lacked     bool            // ReasonRank: obstacle has a permission that the principal's role lacks
+	permission doorward.Action // ReasonRank: the permission that the action needs
+	policy     *doorward.PolicyRefusal
+	permit     *doorward.PolicyPermit
+	proof      *doorward.ProofNeeded
+	stepUp     bool // the model demands a recent proof for the action
 }
 
 // Policy returns the policy that refuses; nil for other reasons.
@@ -101,10 +101,10 @@ func (d Decision) Why() string {
 func (d Decision) Refusal() *doorward.Error {
 	switch d.Reason {
 	case ReasonRole:
-		if d.own == "" {
+		if d.role == "" {
 			return doorward.Fail(doorward.CodeForbidden, "No policy of the platform permits %s.", d.obstacle)
 		}
-		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.role, d.obstacle)
 	case ReasonRank:
 		return d.rankError()
 	case ReasonForeign:
@@ -138,11 +138,11 @@ func (d Decision) Refusal() *doorward.Error {
 }
 
 func (d Decision) policyError() *doorward.Error {
-	of := "tenant"
+	owner := "tenant"
 	if d.policy.ByOperator {
-		of = "platform"
+		owner = "platform"
 	}
-	detail := cmp.Or(d.policy.Reason, fmt.Sprintf("The policy %q of the %s refuses it.", d.policy.PolicyID, of))
+	detail := cmp.Or(d.policy.Reason, fmt.Sprintf("The policy %q of the %s refuses it.", d.policy.PolicyID, owner))
 	if d.policy.Needs != "" {
 		detail += fmt.Sprintf(" The policy reads %s, which the request lacks.", d.policy.Needs)
 	}
@@ -154,17 +154,17 @@ func (d Decision) policyError() *doorward.Error {
 func (d Decision) rankError() *doorward.Error {
 	switch {
 	case d.given && d.obstacle == "":
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't make a role with permissions that it lacks.", d.own)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't make a role with permissions that it lacks.", d.role)
 	case d.lacked:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.own, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.role, d.obstacle)
 	case d.given:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.obstacle)
-	case d.of == doorward.APIKeyManage:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.own, d.obstacle)
-	case d.of == doorward.RoleManage:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.own, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.role, d.obstacle)
+	case d.permission == doorward.APIKeyManage:
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.role, d.obstacle)
+	case d.permission == doorward.RoleManage:
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.role, d.obstacle)
 	}
-	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.own, d.obstacle)
+	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.role, d.obstacle)
 }
 
 func (d Decision) tenantError() *doorward.Error {

@@ -84,7 +84,7 @@ func (a *Assertions) Audiences() []string { return a.audiences }
 // Signed returns how many tokens this node has signed, for metrics.
 func (a *Assertions) Signed() int64 { return a.signed.Load() }
 
-// Token is a signed token.
+// Token is a signed JSON Web Token.
 type Token struct {
 	Text      string
 	ExpiresAt time.Time

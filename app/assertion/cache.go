@@ -21,8 +21,8 @@ type cachedToken struct {
 
 // isCurrent reports whether the token may be returned again: it was signed less than reuse ago, the
 // clock was not set back since, and the properties of the principal are the same.
-func (m *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
-	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID && m.authAt == p.AuthAt.Unix()
+func (t *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
+	return now < t.reuseUntil && now >= t.reuseUntil-reuse.Microseconds() && t.role == p.Role && t.tenant == p.TenantID && t.authAt == p.AuthAt.Unix()
 }
 
 // cache is a set-associative cache of tokens with four ways, which is read without a lock. A new
@@ -59,8 +59,8 @@ func (c *cache) setOf(credential string) *[ways]atomic.Pointer[cachedToken] {
 func (c *cache) get(credential string, audience int) *cachedToken {
 	set := c.setOf(credential)
 	for i := range set {
-		if m := set[i].Load(); m != nil && m.audience == audience && m.credential == credential {
-			return m
+		if t := set[i].Load(); t != nil && t.audience == audience && t.credential == credential {
+			return t
 		}
 	}
 	return nil
@@ -75,13 +75,13 @@ func (c *cache) lock(credential string) (unlock func()) {
 
 // put replaces the earlier token of the credential and audience. If there is none, it uses an empty
 // place, or the place of the oldest token.
-func (c *cache) put(m *cachedToken) {
-	set := c.setOf(m.credential)
+func (c *cache) put(t *cachedToken) {
+	set := c.setOf(t.credential)
 	to, earliest := 0, int64(1<<63-1)
 	for i := range set {
 		until := int64(0) // an empty place
 		if old := set[i].Load(); old != nil {
-			if old.audience == m.audience && old.credential == m.credential {
+			if old.audience == t.audience && old.credential == t.credential {
 				to = i
 				break
 			}
@@ -91,7 +91,7 @@ func (c *cache) put(m *cachedToken) {
 			to, earliest = i, until
 		}
 	}
-	set[to].Store(m)
+	set[to].Store(t)
 }
 
 // clear forgets all tokens.

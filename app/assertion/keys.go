@@ -179,6 +179,7 @@ type plan struct {
 	remove []string    // ids of keys
 }
 
+// planOf returns what has to change at an instant, given the keys in the order in which they sign.
 func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 	if len(rows) == 0 {
 		return plan{add: []time.Time{now, now.Add(keyLife)}}
@@ -242,6 +243,7 @@ func (a *Assertions) applyPlan(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
+// add inserts a new key that begins to sign at starts.
 func (a *Assertions) add(ctx context.Context, tx *store.Tx, starts time.Time) error {
 	key := jwt.NewKey()
 	id := key.Public().ID
@@ -278,14 +280,14 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 		if atOnce {
 			starts = startOnAllNodes(rows[:i], tx.Now)
 		}
-		earlier, err := tx.StartSigningKey(ctx, rows[i].ID, starts)
+		isEarlier, err := tx.StartSigningKey(ctx, rows[i].ID, starts)
 		if err != nil {
 			return err
 		}
 		// starts is in the past if the key signs at once.
 		r = Rotated{rows[i].ID, slices.MaxFunc([]time.Time{starts, tx.Now}, time.Time.Compare)}
 		tx.Changed("signingKey", "", r.KeyID)
-		if !earlier {
+		if !isEarlier {
 			r.StartsAt = rows[i].StartsAt
 			tx.SkipEvent()
 		}

@@ -91,8 +91,8 @@ func (w *walk) step(l store.Link, origin int64) {
 		w.addFault(Inserted, l.Seq, l.ID)
 		return
 	}
-	gap := l.Seq > w.seq+1
-	if gap {
+	hasGap := l.Seq > w.seq+1
+	if hasGap {
 		w.addFault(Deleted, w.seq+1, "")
 	}
 	w.seq = l.Seq
@@ -102,7 +102,7 @@ func (w *walk) step(l store.Link, origin int64) {
 	switch {
 	case !l.Intact(), l.Blanked() && !w.mayBeBlank(l.Event):
 		w.addFault(Edited, l.Seq, l.ID)
-	case !gap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
+	case !hasGap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
 		w.misfits = append(w.misfits, misfit{l, w.head})
 	}
 	w.head = l.Hash

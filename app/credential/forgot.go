@@ -11,7 +11,7 @@ import (
 
 // Limits on requests for a password reset: for one address, and from one client network.
 const (
-	forgotHits       = 3
+	forgotPerAddress = 3
 	forgotPerNetwork = 30
 	forgotWindow     = time.Hour
 )
@@ -25,7 +25,7 @@ type forgotCounter struct {
 // forgotCounters returns the counters in the order in which they are locked; the last one is that of
 // the address. There is none of the network if the limit per client address is off.
 func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
-	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
+	counters := []forgotCounter{{"forgot:" + email, forgotPerAddress}}
 	if v.limits.Load().PerIP == 0 {
 		return counters
 	}

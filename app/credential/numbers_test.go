@@ -36,7 +36,7 @@ func TestGoldenNumbers(t *testing.T) {
 		{"time from the end of the last membership until the counters of an account are deleted", counterRetention},
 		{"a browser is known for", doorward.DeviceLife},
 		{"failures of a client address are counted for", ipWindow},
-		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, formatDuration(forgotWindow))},
+		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotPerAddress, formatDuration(forgotWindow))},
 		{"requests for a reset from a client address", fmt.Sprintf("%d in %s", forgotPerNetwork, formatDuration(forgotWindow))},
 		{"logins with a passkey alone begun from a client address", fmt.Sprintf("%d in %s", passkeysPerNetwork, formatDuration(ipWindow))},
 	} {

@@ -49,12 +49,13 @@ func memberOf(tenantID string, who *doorwardtest.Person) m {
 	return m{"type": "user", "id": who.ID, "properties": m{"tenantId": tenantID}}
 }
 
-// permits and refuses require this decision, and refuses a reason that contains the text.
+// permits requires that the question is answered with a permission.
 func (e evaluator) permits(t *testing.T, question m) {
 	t.Helper()
 	e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", true).members("", "decision")
 }
 
+// refuses requires that the question is refused, with a reason that contains the text.
 func (e evaluator) refuses(t *testing.T, question m, reason string) {
 	t.Helper()
 	a := e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", false).members("", "decision", "context")

@@ -114,8 +114,8 @@ var headers = map[string]*huma.Header{
 		Description: "How to authenticate (RFC 9110, section 11.6.1)",
 		Required:    true, Schema: &huma.Schema{Type: "string", Pattern: `^Bearer realm="doorward"`},
 	},
-	// Not required, though 429 and 503 always have it: ogen makes code that doesn't compile
-	// of two sets of headers that differ only in that. The tests of web demand it there.
+	// Not required, though 429 and 503 always have it: ogen generates code that doesn't compile if
+	// two sets of headers differ only in whether one is required. The tests of web require it.
 	"Retry-After": {
 		Description: "Seconds to wait before the next attempt",
 		Schema:      &huma.Schema{Type: "integer", Minimum: new(1.0)},
@@ -389,9 +389,9 @@ func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
 	}
 }
 
-// failure describes the answers with the status: a problem with one of the codes,
-// each with an example and named in the description. The codes aren't an enum, since a
-// client must take an unknown one for what its status says.
+// failure describes the answers with the status: a problem with one of the codes. Each code has
+// an example and is named in the description. The codes aren't an enum: later versions may add
+// codes, which a client must treat by their status.
 func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	var names []string
 	examples := map[string]*huma.Example{}

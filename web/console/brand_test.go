@@ -210,8 +210,8 @@ func TestAccentForm(t *testing.T) {
 	for _, wrong := range []string{"red", "#fff", "#12345g", "}*{color:red", strings.Repeat("9", 7)} {
 		admin.post("/console/settings/accent", url.Values{"accent": {wrong}}, http.StatusUnprocessableEntity, "Write # and six digits", `value="60"`)
 	}
-	for _, none := range []string{"112233", "11223g.css", "1122334.css", ".css", "%23112233.css", "112233.css.css"} {
-		admin.get("/assets/accents/"+none, http.StatusNotFound)
+	for _, invalid := range []string{"112233", "11223g.css", "1122334.css", ".css", "%23112233.css", "112233.css.css"} {
+		admin.get("/assets/accents/"+invalid, http.StatusNotFound)
 	}
 	// A tenant's accent stays on its pages.
 	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/accents/")

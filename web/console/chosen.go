@@ -17,7 +17,7 @@ import (
 const maxChosen = 100
 
 // peopleActs and invitationActs are the values of the field "act": what can be done with the
-// chosen rows. Another one is "role:" with the name of the role to give to people.
+// chosen rows. For people it can also be roleAct followed by the name of the new role.
 var (
 	peopleActs     = []string{"suspend", "resume", "remove"}
 	invitationActs = []string{"resend", "revoke", inviteAct}

@@ -12,8 +12,8 @@ text?.addEventListener("input", () => {
 	show(picker.value);
 });
 
-// While one chooses, the page and its samples show the colour, by the style sheet that they
-// would have once it is saved.
+// While a colour is chosen, the page and its samples show it. They load the style sheet that the
+// saved colour would have.
 let sheet;
 let timer;
 function show(colour) {

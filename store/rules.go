@@ -351,6 +351,13 @@ func (r Reader) ModelVersions(ctx context.Context) ([]ModelVersion, error) {
 	return list(ctx, r, modelFields, sqlModelVersions)
 }
 
+const sqlLockModel = `UPDATE shared_clock SET moved = moved WHERE id = 1`
+
+// LockModel makes other transactions that call it wait until this one ends, so that no policy is
+// added to what a new model was compared with. Since the built-in model has no row, it locks that
+// of the shared clock, which nodes lock only when they join.
+func (tx *Tx) LockModel(ctx context.Context) error { return tx.run(ctx, sqlLockModel) }
+
 const sqlInsertModel = `INSERT INTO models (version, revision, text, created_at, created_by)
 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (version) DO NOTHING`
 

@@ -132,6 +132,9 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		return a, err
 	}
 	a.Revocation, err = m.writer.Do(ctx, by, doorward.ModelApply, object, func(tx *access.Tx) error {
+		if err := tx.LockModel(ctx); err != nil {
+			return err
+		}
 		before, err := current(ctx, tx.Reader)
 		if err != nil {
 			return err

@@ -299,11 +299,7 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 			tx.SkipEvent()
 			return nil
 		}
-		schema, err := schemaOf(ctx, tx.Reader) // the model may have changed since
-		if err == nil {
-			err = check(d.Text, schema)
-		}
-		if err != nil {
+		if err := checkNow(ctx, tx, d.Text); err != nil {
 			return err
 		}
 		v = d.version(tx, by, s.last+1)
@@ -314,6 +310,19 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		return tx.InsertPolicy(ctx, v)
 	})
 	return p.withObserved(ctx, c, v, err)
+}
+
+// checkNow checks the text again, since the model may have changed. No other model is applied until
+// the transaction ends.
+func checkNow(ctx context.Context, tx *access.Tx, text string) error {
+	if err := tx.LockModel(ctx); err != nil {
+		return err
+	}
+	schema, err := schemaOf(ctx, tx.Reader)
+	if err != nil {
+		return err
+	}
+	return check(text, schema)
 }
 
 // withObserved adds the version, with what it has observed, to the answer of a change. It returns

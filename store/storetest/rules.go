@@ -188,6 +188,7 @@ func models(f *fixture) {
 		equal(f, f.value(got, err), v)
 	}
 	f.write(func(tx *store.Tx) {
+		noError(f, tx.LockModel(ctx))
 		added, err := tx.InsertModel(ctx, second)
 		equal(f, f.value(added, err), false)
 	})

@@ -90,6 +90,16 @@ func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	return proof, nil
 }
 
+// CheckOf is Check for the account with an id, which had the address when it was read. By now
+// another account may have the address, whose password proves nothing.
+func (v *Verifier) CheckOf(ctx context.Context, by doorward.Caller, id, address, password string) (Proof, error) {
+	proof, err := v.Check(ctx, by, address, password)
+	if err == nil && proof.Account.ID != id {
+		return Proof{}, proof.End(ctx, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+	}
+	return proof, err
+}
+
 // Begin reserves an attempt at a proof other than the password, under the same limits. The Proof
 // is settled, ended or refused like that of a password. Errors: too_many_attempts, unavailable.
 func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorward.Account) (Proof, error) {

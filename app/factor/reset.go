@@ -76,7 +76,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	proof, err := f.verifier.Check(ctx, by, account.Email, password)
+	proof, err := f.verifier.CheckOf(ctx, by, account.ID, account.Email, password)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}

@@ -143,3 +143,24 @@ func TestResetEndsForSlowClocks(t *testing.T) {
 	err := apptest.ErrorOf(f.Nodes[1].Passwords.Reset(f.Context(), apptest.Anonymous(1), token, apptest.Password(1), apptest.Password(1)))
 	f.WantCodes([]error{err}, apptest.Codes{doorward.CodeResetExpired: 1})
 }
+
+// TestAddressOfAnotherAccount: while a request to change the password waits, its account gets
+// another address, and somebody else gets that one. Their password is not the caller's.
+func TestAddressOfAnotherAccount(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		change := func(p apptest.Person, to string) {
+			f.Helper()
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
+			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), f.MailToken(to))))
+		}
+		change(ann, f.NewEmail("moved"))
+		f.Subjects(ann.User.Email) // sends the notices first
+		change(owner, ann.User.Email)
+		next := apptest.Password(1)
+		err := apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, next, next)) // ann.Caller was read before
+		f.WantCodes([]error{err}, apptest.Codes{doorward.CodeValidationFailed: 1})
+		f.WantPassword(ann.User.Email, 0, 2)
+	})
+}

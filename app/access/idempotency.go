@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// BeginCall marks a call with an Idempotency-Key in the database. The feature stores the answer
-// with Tx.KeepAnswer in the transaction that makes the object. That fails unless the attempt still
-// has the mark. So only one attempt commits, on all nodes and after crashes, and the others get
-// its answer.
+// A call with an Idempotency-Key has a mark in the database, from BeginCall on. The feature stores
+// the answer with Tx.KeepAnswer, in the transaction that makes the object. KeepAnswer fails unless
+// the attempt still has the mark. So only one attempt commits, on all nodes and after crashes, and
+// the others get its answer.
 
 // BeginCall marks the call as being in progress. If an earlier attempt has succeeded, it returns
 // the sealed answer of that attempt instead, once every node has applied the revocations that the

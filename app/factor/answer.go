@@ -80,24 +80,24 @@ func (f *Factors) checkCode(ctx context.Context, userID, code string) (Match, er
 	if err != nil {
 		return Match{}, err
 	}
-	for _, one := range all {
-		if one.Kind != doorward.TOTP || !one.Usable() {
+	for _, stored := range all {
+		if stored.Kind != doorward.TOTP || !stored.Usable() {
 			continue
 		}
-		seed, err := f.seed(ctx, one)
+		seed, err := f.seed(ctx, stored)
 		if err != nil {
 			return Match{}, err
 		}
-		if step, ok := totp.Match(seed, code, f.db.Now(), one.LastStep); ok {
-			return Match{[]string{doorward.MethodCode}, userID, useCode(one, step)}, nil
+		if step, ok := totp.Match(seed, code, f.db.Now(), stored.LastStep); ok {
+			return Match{[]string{doorward.MethodCode}, userID, useCode(stored, step)}, nil
 		}
 	}
 	return Match{}, wrongAnswer()
 }
 
-func useCode(one store.Factor, step int64) useFunc {
+func useCode(stored store.Factor, step int64) useFunc {
 	return func(ctx context.Context, tx *access.Tx, _ string) error {
-		return wrongAnswerUnless(tx.UseCode(ctx, one.ID, step))
+		return wrongAnswerUnless(tx.UseCode(ctx, stored.ID, step))
 	}
 }
 

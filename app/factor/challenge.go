@@ -49,27 +49,27 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 	if err != nil {
 		return NewChallenge{}, err
 	}
-	own, err := f.readAnswerable(ctx, tx.Reader, now)
+	available, err := f.readAnswerable(ctx, tx.Reader, now)
 	if err != nil {
 		return NewChallenge{}, err
 	}
 	return f.begin(ctx, tx.Tx, store.Challenge{
 		Purpose: string(purpose), UserID: account.ID, TenantID: tenantID, SessionID: sessionID,
-		Generation: account.Generation, Methods: own.offered(purpose, f.issuer.Load().party.Usable()),
-	}, own.passkeys)
+		Generation: account.Generation, Methods: available.offered(purpose, f.issuer.Load().party.Usable()),
+	}, available.passkeys)
 }
 
 // begin makes the challenge c. If it can be answered with a passkey, it must be one of passkeys.
-func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (begun NewChallenge, err error) {
-	begun = NewChallenge{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
+func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (challenge NewChallenge, err error) {
+	challenge = NewChallenge{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
 	if c.Purpose != string(ForEnrolment) && c.Purpose != string(ForPasskey) && slices.Contains(c.Methods, doorward.ByPasskey) {
-		if begun.PublicKey, err = f.issuer.Load().party.RequestOptions(challengeOf(begun.Token), passkeys); err != nil {
-			return begun, err
+		if challenge.PublicKey, err = f.issuer.Load().party.RequestOptions(challengeOf(challenge.Token), passkeys); err != nil {
+			return challenge, err
 		}
 	}
-	hash := begun.Token.Hash()
-	c.EndsAt = begun.ExpiresAt
-	return begun, tx.InsertChallenge(ctx, hash[:], c)
+	hash := challenge.Token.Hash()
+	c.EndsAt = challenge.ExpiresAt
+	return challenge, tx.InsertChallenge(ctx, hash[:], c)
 }
 
 // answerable has the factors and recovery codes with which an account can answer a challenge.
@@ -85,15 +85,15 @@ func (f *Factors) readAnswerable(ctx context.Context, read store.Reader, account
 	if err != nil {
 		return o, err
 	}
-	for _, one := range all {
-		if !one.Usable() {
+	for _, stored := range all {
+		if !stored.Usable() {
 			continue
 		}
-		if one.Kind == doorward.TOTP {
+		if stored.Kind == doorward.TOTP {
 			o.hasCode = true
 			continue
 		}
-		c, err := passkey.Read(one.CredentialID, one.Credential)
+		c, err := passkey.Read(stored.CredentialID, stored.Credential)
 		if err != nil {
 			return o, err
 		}
@@ -128,8 +128,8 @@ func (o answerable) offered(purpose Purpose, passkeys bool) []string {
 
 // Offered returns the methods by which the account can answer a challenge for the purpose.
 func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
-	own, err := f.readAnswerable(ctx, f.db.Read(), account)
-	return own.offered(purpose, f.issuer.Load().party.Usable()), err
+	available, err := f.readAnswerable(ctx, f.db.Read(), account)
+	return available.offered(purpose, f.issuer.Load().party.Usable()), err
 }
 
 // ChallengeOver returns the error of a challenge that has ended or has another purpose.

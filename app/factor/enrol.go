@@ -191,8 +191,8 @@ func (f *Factors) pendingSeed(ctx context.Context, userID, id string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(one store.Factor) bool {
-		return one.ID == id && one.Kind == doorward.TOTP && one.ConfirmedAt == nil
+	i := slices.IndexFunc(all, func(stored store.Factor) bool {
+		return stored.ID == id && stored.Kind == doorward.TOTP && stored.ConfirmedAt == nil
 	})
 	if i < 0 || !f.db.Now().Before(all[i].CreatedAt.Add(EnrolmentLife)) {
 		return nil, doorward.Fail(doorward.CodeNotFound, "")
@@ -206,20 +206,20 @@ func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string,
 	if err := notFoundUnless(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {
 		return Confirmed{}, err
 	}
-	one, err := lockFactor(ctx, tx, userID, id)
+	stored, err := lockFactor(ctx, tx, userID, id)
 	if err != nil {
 		return Confirmed{}, err
 	}
-	return f.afterAdding(ctx, tx, one.Factor)
+	return f.afterAdding(ctx, tx, stored.Factor)
 }
 
 // afterAdding must be called after a factor was added. It calls afterChange, and makes recovery codes
 // for the first factor.
-func (f *Factors) afterAdding(ctx context.Context, tx *access.Tx, one doorward.Factor) (Confirmed, error) {
-	done := Confirmed{Factor: one}
-	count, err := f.afterChange(ctx, tx, one.UserID)
+func (f *Factors) afterAdding(ctx context.Context, tx *access.Tx, added doorward.Factor) (Confirmed, error) {
+	done := Confirmed{Factor: added}
+	count, err := f.afterChange(ctx, tx, added.UserID)
 	if err == nil && count == 1 {
-		done.RecoveryCodes, err = replaceCodes(ctx, tx, one.UserID)
+		done.RecoveryCodes, err = replaceCodes(ctx, tx, added.UserID)
 	}
 	return done, err
 }

@@ -83,9 +83,9 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors,
 		return OwnFactors{}, err
 	}
 	own := OwnFactors{}
-	for _, one := range all {
-		if one.ConfirmedAt != nil {
-			own.Factors = append(own.Factors, one.Factor)
+	for _, stored := range all {
+		if stored.ConfirmedAt != nil {
+			own.Factors = append(own.Factors, stored.Factor)
 		}
 	}
 	if own.RecoveryCodes, err = read.CountRecoveryCodes(ctx, by.ID); err != nil {
@@ -162,7 +162,7 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 // has no usable one.
 func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 	all, err := tx.Factors(ctx, userID)
-	if err != nil || slices.ContainsFunc(all, func(one store.Factor) bool { return one.Usable() }) {
+	if err != nil || slices.ContainsFunc(all, func(stored store.Factor) bool { return stored.Usable() }) {
 		return err
 	}
 	memberships, err := tx.Memberships(ctx, userID)
@@ -209,7 +209,7 @@ func lockFactor(ctx context.Context, tx *access.Tx, userID, id string) (store.Fa
 		return store.Factor{}, err
 	}
 	all, err := tx.Factors(ctx, userID)
-	i := slices.IndexFunc(all, func(one store.Factor) bool { return one.ID == id && one.ConfirmedAt != nil })
+	i := slices.IndexFunc(all, func(stored store.Factor) bool { return stored.ID == id && stored.ConfirmedAt != nil })
 	if err == nil && i < 0 {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
@@ -238,8 +238,8 @@ func seedPlace(id string) seal.Place {
 
 // seed opens the sealed seed of a TOTP. Here a missing master key is a fault of the server, since
 // the seed was sealed with one. Errors: unavailable.
-func (f *Factors) seed(ctx context.Context, one store.Factor) ([]byte, error) {
-	seed, err := f.master.Open(ctx, seedPlace(one.ID), one.SeedSealed)
+func (f *Factors) seed(ctx context.Context, stored store.Factor) ([]byte, error) {
+	seed, err := f.master.Open(ctx, seedPlace(stored.ID), stored.SeedSealed)
 	if err != nil && !isUnavailable(err) {
 		err = doorward.Unavailable(err)
 	}

@@ -65,14 +65,14 @@ func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Cha
 	if err != nil {
 		return c, doorward.Account{}, Match{}, wrongAnswer()
 	}
-	one, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
+	stored, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
 	if errors.Is(err, store.ErrNone) {
 		err = wrongAnswer()
 	}
 	if err != nil {
 		return c, doorward.Account{}, Match{}, err
 	}
-	account, err := f.db.Read().Account(ctx, one.UserID)
+	account, err := f.db.Read().Account(ctx, stored.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
 		err = wrongAnswer()
 	}
@@ -83,7 +83,7 @@ func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Cha
 	if answer.UserHandle == "" { // the authenticator hasn't named the account
 		return c, account, Match{}, wrongAnswer()
 	}
-	match, err := f.verify(ctx, by, c, one, answer)
+	match, err := f.verify(ctx, by, c, stored, answer)
 	return c, account, match, err
 }
 
@@ -93,44 +93,44 @@ func (f *Factors) checkPasskey(ctx context.Context, by doorward.Caller, c Challe
 	if err != nil {
 		return Match{}, wrongAnswer()
 	}
-	one, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
-	if errors.Is(err, store.ErrNone) || err == nil && one.UserID != c.UserID {
+	stored, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
+	if errors.Is(err, store.ErrNone) || err == nil && stored.UserID != c.UserID {
 		err = wrongAnswer()
 	}
 	if err != nil {
 		return Match{}, err
 	}
-	return f.verify(ctx, by, c, one, answer)
+	return f.verify(ctx, by, c, stored, answer)
 }
 
 // verify checks the answer of the passkey.
-func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor, answer passkey.Answer) (Match, error) {
-	if !one.Usable() || !f.issuer.Load().party.Usable() {
+func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, stored store.Factor, answer passkey.Answer) (Match, error) {
+	if !stored.Usable() || !f.issuer.Load().party.Usable() {
 		return Match{}, wrongAnswer()
 	}
-	old, err := passkey.Read(one.CredentialID, one.Credential)
+	old, err := passkey.Read(stored.CredentialID, stored.Credential)
 	if err != nil {
 		return Match{}, err
 	}
-	used, err := f.issuer.Load().party.Verify(c.webauthn, one.UserID, old, answer)
+	used, err := f.issuer.Load().party.Verify(c.webauthn, stored.UserID, old, answer)
 	switch {
 	case errors.Is(err, passkey.ErrCopied):
-		return Match{}, f.disable(ctx, by, c, one)
+		return Match{}, f.disable(ctx, by, c, stored)
 	case err != nil:
 		return Match{}, wrongAnswer()
 	}
-	next := one
+	next := stored
 	next.Credential, next.Synced = used.Text(), used.BackupEligible
-	return Match{methodsOf(used), one.UserID, func(ctx context.Context, tx *access.Tx, _ string) error {
-		return wrongAnswerUnless(tx.UsePasskey(ctx, one, next))
+	return Match{methodsOf(used), stored.UserID, func(ctx context.Context, tx *access.Tx, _ string) error {
+		return wrongAnswerUnless(tx.UsePasskey(ctx, stored, next))
 	}}, nil
 }
 
 // disable disables a passkey that was copied, and notifies the owner: nobody can tell which of the
 // two is the owner's. It also marks the challenge as used. So an answer that is sent twice doesn't
 // look like a copy: its challenge is over the second time. Errors: invalid_code, challenge_over.
-func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor) error {
-	account, err := f.db.Read().Account(ctx, one.UserID)
+func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, stored store.Factor) error {
+	account, err := f.db.Read().Account(ctx, stored.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
 		err = ChallengeOver()
 	}
@@ -149,7 +149,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if err := f.Take(ctx, tx, c); err != nil {
 			return err
 		}
-		disabled, err := tx.DisableFactor(ctx, one.ID)
+		disabled, err := tx.DisableFactor(ctx, stored.ID)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
 			return err
 		}
-		tx.Changed("factor", string(one.Kind), "")
+		tx.Changed("factor", string(stored.Kind), "")
 		return notify(ctx, tx, store.MailPasskeyCopied, account.Email)
 	})
 	if err == nil {
@@ -171,9 +171,9 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 
 // BeginPasskey begins the enrolment of a passkey for the caller. Errors: passkeys_unavailable,
 // step_up_required, too_many_factors.
-func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun NewChallenge, err error) {
+func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (challenge NewChallenge, err error) {
 	if err := f.requirePasskeys(); err != nil {
-		return begun, err
+		return challenge, err
 	}
 	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		tx.SkipEvent() // ConfirmPasskey records it
@@ -184,16 +184,16 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun N
 		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
-		begun, err = f.begin(ctx, tx.Tx, store.Challenge{
+		challenge, err = f.begin(ctx, tx.Tx, store.Challenge{
 			Purpose: string(ForPasskey), UserID: by.ID, TenantID: by.TenantID, SessionID: by.SessionID,
 			Generation: account.Generation, Methods: []string{doorward.ByPasskey},
 		}, nil)
 		return err
 	})
 	if err == nil {
-		begun.PublicKey, err = f.creationOptions(ctx, begun.Token, doorward.Account{ID: by.ID, Email: by.Email})
+		challenge.PublicKey, err = f.creationOptions(ctx, challenge.Token, doorward.Account{ID: by.ID, Email: by.Email})
 	}
-	return begun, err
+	return challenge, err
 }
 
 // BeginPasskeyBy is BeginPasskey with a challenge in place of a session, for a person who needs a
@@ -221,9 +221,9 @@ func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpo
 	if err != nil {
 		return NewChallenge{}, ChallengeOver()
 	}
-	begun := NewChallenge{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
-	begun.PublicKey, err = f.creationOptions(ctx, token, account)
-	return begun, err
+	challenge := NewChallenge{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
+	challenge.PublicKey, err = f.creationOptions(ctx, token, account)
+	return challenge, err
 }
 
 // creationOptions returns WebAuthn's options to make a passkey. They exclude authenticators that
@@ -233,18 +233,18 @@ func (f *Factors) creationOptions(ctx context.Context, token secret.Token, accou
 	if err != nil {
 		return nil, err
 	}
-	var known []passkey.Credential
-	for _, one := range all {
-		if one.Kind != doorward.Passkey {
+	var excluded []passkey.Credential
+	for _, stored := range all {
+		if stored.Kind != doorward.Passkey {
 			continue
 		}
-		c, err := passkey.Read(one.CredentialID, one.Credential)
+		c, err := passkey.Read(stored.CredentialID, stored.Credential)
 		if err != nil {
 			return nil, err
 		}
-		known = append(known, c)
+		excluded = append(excluded, c)
 	}
-	return f.issuer.Load().party.CreationOptions(challengeOf(token), passkey.User{ID: account.ID, Name: account.Email}, known)
+	return f.issuer.Load().party.CreationOptions(challengeOf(token), passkey.User{ID: account.ID, Name: account.Email}, excluded)
 }
 
 // ConfirmPasskey completes the enrolment of the caller's passkey, and raises the session to
@@ -327,12 +327,12 @@ func browserName(userAgent string) string {
 // insert inserts the passkey, under the lock on the account. Errors: invalid_code if an account has it
 // already.
 func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (Confirmed, error) {
-	one := made.Factor
-	one.CreatedAt, one.ConfirmedAt = tx.Now, &tx.Now
-	if err := wrongAnswerUnless(tx.InsertFactor(ctx, one)); err != nil {
+	factor := made.Factor
+	factor.CreatedAt, factor.ConfirmedAt = tx.Now, &tx.Now
+	if err := wrongAnswerUnless(tx.InsertFactor(ctx, factor)); err != nil {
 		return Confirmed{}, err
 	}
-	return f.afterAdding(ctx, tx, one.Factor)
+	return f.afterAdding(ctx, tx, factor.Factor)
 }
 
 // TryFirstPasskey counts a try of the challenge, and checks the passkey that was made for it.
@@ -350,9 +350,9 @@ func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMess
 	if !c.Accepts(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
 		return nil, nil
 	}
-	own, err := f.readAnswerable(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
+	available, err := f.readAnswerable(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
 	if err != nil {
 		return nil, err
 	}
-	return f.issuer.Load().party.RequestOptions(c.webauthn, own.passkeys)
+	return f.issuer.Load().party.RequestOptions(c.webauthn, available.passkeys)
 }

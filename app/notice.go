@@ -103,7 +103,7 @@ func (l *noticeLog) admit(n lease.Notice) (leftOut int, ok bool) {
 		delete(l.open, beginning)
 		return 0, ok
 	}
-	leftOut, ok = l.limit.Line(string(n.Kind)+" "+n.Node, time.Now())
+	leftOut, ok = l.limit.Allow(string(n.Kind)+" "+n.Node, time.Now())
 	if hasEnd(n.Kind) {
 		l.open[n.Kind] = ok
 		if !ok {

@@ -25,7 +25,7 @@ func (a *acceptLog) logError(err error) {
 		return
 	}
 	a.failed.Add(1)
-	leftOut, ok := a.limit.Line(err.Error(), time.Now())
+	leftOut, ok := a.limit.Allow(err.Error(), time.Now())
 	if !ok {
 		return
 	}

@@ -16,19 +16,19 @@ type clockTest struct {
 
 // measure returns a measurement by which the database's clock is ahead of this machine's
 // unchanged clock.
-func (m *clockTest) measure(ahead, within time.Duration) measurement {
+func (m *clockTest) measure(ahead, uncertainty time.Duration) measurement {
 	local := time.Now()
 	m.Clock.offset = m.step // as if this machine's clock were set: only the difference counts
-	return measurement{local: local, database: local.Round(0).Add(ahead), uncertainty: within}
+	return measurement{local: local, database: local.Round(0).Add(ahead), uncertainty: uncertainty}
 }
 
-func (m *clockTest) want(ahead time.Duration, wrong bool, what string) {
+func (m *clockTest) want(ahead time.Duration, wrong bool, when string) {
 	m.Helper()
 	if off := time.Until(m.Now()) - ahead; off.Abs() > 50*time.Millisecond {
-		m.Errorf("%s: the time is %v off", what, off)
+		m.Errorf("%s: the time is %v off", when, off)
 	}
 	if m.Wrong() != wrong || (m.Err() != nil) != wrong || wrong && !doorward.HasCode(m.Err(), doorward.CodeUnavailable) {
-		m.Errorf("%s: wrong is %v, %v; want %v", what, m.Wrong(), m.Err(), wrong)
+		m.Errorf("%s: wrong is %v, %v; want %v", when, m.Wrong(), m.Err(), wrong)
 	}
 }
 

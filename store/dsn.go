@@ -23,9 +23,9 @@ func CheckDSN(dsn string) error {
 	return errors.New("store: write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME")
 }
 
-// SamePlace reports whether two valid DSNs certainly name one database. It
+// SameDatabase reports whether two valid DSNs certainly name one database. It
 // compares files and the parts of a URL, without connecting.
-func SamePlace(a, b string) bool {
+func SameDatabase(a, b string) bool {
 	pathA, inFileA := strings.CutPrefix(a, "sqlite:")
 	pathB, inFileB := strings.CutPrefix(b, "sqlite:")
 	switch {

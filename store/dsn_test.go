@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-func TestSamePlace(t *testing.T) {
+func TestSameDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("there.db", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -37,10 +37,10 @@ func TestSamePlace(t *testing.T) {
 		{"postgres://localhost/doorward?search_path=a", "postgres://localhost/doorward?search_path=b", false},
 		{"postgres://db1/doorward", "postgres://db2/doorward", false},
 	} {
-		if got := store.SamePlace(c.a, c.b); got != c.same {
+		if got := store.SameDatabase(c.a, c.b); got != c.same {
 			t.Errorf("%s and %s: the same database: %v, want %v", c.a, c.b, got, c.same)
 		}
-		if got := store.SamePlace(c.b, c.a); got != c.same {
+		if got := store.SameDatabase(c.b, c.a); got != c.same {
 			t.Errorf("%s and %s: the same database: %v, want %v", c.b, c.a, got, c.same)
 		}
 	}

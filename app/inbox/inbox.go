@@ -297,7 +297,7 @@ func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) e
 	if err != nil || !found {
 		return err
 	}
-	if leftOut, ok := w.lines.Line(cause.Error(), time.Now()); ok {
+	if leftOut, ok := w.lines.Allow(cause.Error(), time.Now()); ok {
 		w.log.Error("inbox: a row can't be recorded and is set aside",
 			"action", row.Action, "reason", row.Reason, "minute", row.Minute, "event", row.Event.ID, "retryIn", pause, "leftOut", leftOut, "err", cause)
 	}

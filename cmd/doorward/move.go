@@ -35,7 +35,7 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 					return usageError("--%s: %s.", d.flag, plain(err))
 				}
 			}
-			if store.SamePlace(from, to) {
+			if store.SameDatabase(from, to) {
 				return usageError("--from and --to are the same database.")
 			}
 			s.cfg.Database = to // in place of the default

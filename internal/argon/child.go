@@ -194,8 +194,8 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 }
 
 // awaitGreeting returns nil if the process reads requests of this version.
-func (p *child) awaitGreeting(within time.Duration) error {
-	defer p.killAfter(within)()
+func (p *child) awaitGreeting(timeout time.Duration) error {
+	defer p.killAfter(timeout)()
 	got := make([]byte, len(greeting))
 	if _, err := io.ReadFull(p.out, got); err != nil {
 		return err
@@ -207,8 +207,8 @@ func (p *child) awaitGreeting(within time.Duration) error {
 }
 
 // ask has the process make one hash. After an error the process can't be used any more.
-func (p *child) ask(r request, within time.Duration) ([]byte, error) {
-	defer p.killAfter(within)()
+func (p *child) ask(r request, timeout time.Duration) ([]byte, error) {
+	defer p.killAfter(timeout)()
 	p.asked++
 	frame, err := r.frame(p.asked)
 	if err != nil {

@@ -178,13 +178,13 @@ func parseNumber(s string) (uint32, error) {
 
 // unpack decodes between least and most bytes. Encoding them again must give the
 // same text, because Go's decoder ignores line breaks and unused bits.
-func unpack(enc *base64.Encoding, s, what string, least, most int) ([]byte, error) {
+func unpack(enc *base64.Encoding, s, name string, least, most int) ([]byte, error) {
 	b, err := enc.DecodeString(s)
 	if err != nil || enc.EncodeToString(b) != s {
-		return nil, fmt.Errorf("the %s is not in its base64 alphabet", what)
+		return nil, fmt.Errorf("the %s is not in its base64 alphabet", name)
 	}
 	if len(b) < least || len(b) > most {
-		return nil, fmt.Errorf("the %s has %d bytes, not %d to %d", what, len(b), least, most)
+		return nil, fmt.Errorf("the %s has %d bytes, not %d to %d", name, len(b), least, most)
 	}
 	return b, nil
 }

@@ -112,7 +112,7 @@ func (c *compiler) comparison(n ast.IsNode) condition {
 func (c *compiler) call(n ast.NodeTypeExtensionCall) condition {
 	switch {
 	case n.Name == "isInRange" && len(n.Args) == 2:
-		return compare(c.term(n.Args[0]), c.term(n.Args[1]), func(ip, of types.IPAddr) bool { return of.Contains(ip) })
+		return compare(c.term(n.Args[0]), c.term(n.Args[1]), func(ip, prefix types.IPAddr) bool { return prefix.Contains(ip) })
 	case len(n.Args) != 1:
 	case n.Name == "isLoopback":
 		return test(c.term(n.Args[0]), types.IPAddr.IsLoopback)
@@ -155,8 +155,8 @@ func (c *compiler) variable(name types.String) term {
 	return nil
 }
 
-func (c *compiler) attribute(of ast.IsNode, name types.String) term {
-	variable, _ := of.(ast.NodeTypeVariable)
+func (c *compiler) attribute(object ast.IsNode, name types.String) term {
+	variable, _ := object.(ast.NodeTypeVariable)
 	slot := slices.Index(keyNames[:], name)
 	switch {
 	case variable.Name == "resource":
@@ -208,9 +208,9 @@ func choice(test, then, otherwise condition) condition {
 }
 
 // test says whether holds is true of the value. It errs where that is not of the type T.
-func test[T types.Value](of term, holds func(T) bool) condition {
+func test[T types.Value](value term, holds func(T) bool) condition {
 	return func(e *evaluation) result {
-		if v, ok := of(e).(T); ok {
+		if v, ok := value(e).(T); ok {
 			return resultOf(holds(v))
 		}
 		return errs
@@ -266,8 +266,8 @@ func orderAny(left, right types.Value, orEqual bool) result {
 	return resultOf(holds)
 }
 
-func containsAny(set, of types.Set) bool {
-	for v := range of.All() {
+func containsAny(set, values types.Set) bool {
+	for v := range values.All() {
 		if set.Contains(v) {
 			return true
 		}
@@ -275,8 +275,8 @@ func containsAny(set, of types.Set) bool {
 	return false
 }
 
-func containsAll(set, of types.Set) bool {
-	for v := range of.All() {
+func containsAll(set, values types.Set) bool {
+	for v := range values.All() {
 		if !set.Contains(v) {
 			return false
 		}
@@ -284,10 +284,10 @@ func containsAll(set, of types.Set) bool {
 	return true
 }
 
-func timeOfDay(of term) term {
+func timeOfDay(instant term) term {
 	const day = 24 * 60 * 60 * 1000 // ms
 	return func(e *evaluation) types.Value {
-		if at, ok := of(e).(types.Datetime); ok {
+		if at, ok := instant(e).(types.Datetime); ok {
 			return types.NewDurationFromMillis(at.Milliseconds() % day)
 		}
 		return nil

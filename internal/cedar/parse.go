@@ -231,16 +231,16 @@ func scopeHasAction(scope ast.IsActionScopeNode, uid types.EntityUID) bool {
 	return true
 }
 
-func scopeHasResource(scope ast.IsResourceScopeNode, of types.EntityType) bool {
+func scopeHasResource(scope ast.IsResourceScopeNode, resource types.EntityType) bool {
 	switch scope := scope.(type) {
 	case ast.ScopeTypeEq:
-		return scope.Entity.Type == of
+		return scope.Entity.Type == resource
 	case ast.ScopeTypeIn:
-		return scope.Entity.Type == of
+		return scope.Entity.Type == resource
 	case ast.ScopeTypeIs:
-		return scope.Type == of
+		return scope.Type == resource
 	case ast.ScopeTypeIsIn:
-		return scope.Type == of && scope.Entity.Type == of
+		return scope.Type == resource && scope.Entity.Type == resource
 	}
 	return true
 }

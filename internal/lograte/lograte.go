@@ -2,7 +2,7 @@
 // failed checks a second during a database outage. A line for each would fill the
 // disk and hide other lines.
 //
-//	if leftOut, ok := limiter.Line(err.Error(), time.Now()); ok {
+//	if leftOut, ok := limiter.Allow(err.Error(), time.Now()); ok {
 //		log.Error("request failed", "err", err, "leftOut", leftOut)
 //	}
 package lograte
@@ -29,9 +29,9 @@ type Limiter struct {
 // maxCauses bounds the memory, and the lines per interval.
 const maxCauses = 8
 
-// Line reports whether to log an event of a cause at a time, and how many were left
+// Allow reports whether to log an event of a cause at a time, and how many were left
 // out since the previous line. Digits in the cause are ignored.
-func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
+func (l *Limiter) Allow(cause string, now time.Time) (leftOut int, ok bool) {
 	cause = strings.Map(withoutDigits, cause)
 	quiet := l.Quiet
 	if quiet == 0 {
@@ -57,7 +57,7 @@ func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
 func Warnings(log *slog.Logger, msg string) func(error) {
 	limit := &Limiter{Quiet: time.Minute}
 	return func(err error) {
-		if leftOut, ok := limit.Line(err.Error(), time.Now()); ok {
+		if leftOut, ok := limit.Allow(err.Error(), time.Now()); ok {
 			log.Warn(msg, "err", err, "leftOut", leftOut)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// TestLine: the first line of a cause is logged, then one a second with the number left
+// TestAllow: the first line of a cause is logged, then one a second with the number left
 // out. Another cause is logged at once, and the number of causes is limited.
-func TestLine(t *testing.T) {
+func TestAllow(t *testing.T) {
 	var l Limiter
 	began := time.Now()
 	for _, step := range []struct {
@@ -31,14 +31,14 @@ func TestLine(t *testing.T) {
 		{2*time.Second - 1, "refused", 0, false},
 		{2 * time.Second, "refused", 1, true},
 	} {
-		leftOut, line := l.Line(step.cause, began.Add(step.after))
+		leftOut, line := l.Allow(step.cause, began.Add(step.after))
 		if leftOut != step.leftOut || line != step.line {
 			t.Errorf("%q after %v: line %v with %d left out, want %v with %d", step.cause, step.after, line, leftOut, step.line, step.leftOut)
 		}
 	}
 	lines := 0
 	for n := range 100 {
-		if _, line := l.Line(fmt.Sprintf("%c", rune('A'+n)), began.Add(time.Minute)); line {
+		if _, line := l.Allow(fmt.Sprintf("%c", rune('A'+n)), began.Add(time.Minute)); line {
 			lines++
 		}
 	}
@@ -47,7 +47,7 @@ func TestLine(t *testing.T) {
 	}
 	slow := Limiter{Quiet: time.Minute}
 	for after, want := range []bool{true, false, true} {
-		if _, line := slow.Line("x", began.Add(time.Duration(after)*30*time.Second)); line != want {
+		if _, line := slow.Allow("x", began.Add(time.Duration(after)*30*time.Second)); line != want {
 			t.Errorf("with a minute between lines, after %d s: %v", after*30, line)
 		}
 	}

@@ -160,11 +160,11 @@ func (r *reader) checkType(n *yaml.Node) {
 	r.checkName(n, resourceName, "a type", "one word of small letters a to z, digits and _, beginning with a letter")
 }
 
-func (r *reader) checkID(n *yaml.Node, of reference) {
+func (r *reader) checkID(n *yaml.Node, ref reference) {
 	switch {
-	case of.id == "" || len(of.id) > maxEntityID:
+	case ref.id == "" || len(ref.id) > maxEntityID:
 		r.fault(n, CodeInvalid, "Write an id of 1 to %d bytes.", maxEntityID)
-	case of.kind == TypeUser && strings.HasPrefix(of.id, ownUserPrefix):
+	case ref.kind == TypeUser && strings.HasPrefix(ref.id, ownUserPrefix):
 		r.fault(n, CodeReserved, "Ids that begin with %s are those of Doorward's users, who can't be entities.", quote(ownUserPrefix))
 	}
 }

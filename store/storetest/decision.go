@@ -30,7 +30,7 @@ func keptDecisions(f *fixture) {
 		})
 		return k
 	}
-	kept := func(tenantID string, since time.Time, before doorward.Position, limit int) (all []store.KeptDecision) {
+	read := func(tenantID string, since time.Time, before doorward.Position, limit int) (all []store.KeptDecision) {
 		all, err := f.Read().Decisions(ctx, tenantID, since, before, limit)
 		noError(f, err)
 		return all
@@ -43,11 +43,11 @@ func keptDecisions(f *fixture) {
 	first, second = keep(acme.ID, "usr_b", time.Minute), keep(acme.ID, gone.ID, time.Second)
 	keep(other.ID, "usr_c", 0)
 	keep("tnt_none", "usr_c", 0) // of a tenant that was destroyed
-	same(kept(acme.ID, time.Time{}, end, 10), second, first)
-	same(kept(acme.ID, first.At.Add(time.Microsecond), end, 10), second)
-	same(kept(acme.ID, time.Time{}, doorward.Position{At: second.At.UnixMicro(), ID: second.ID}, 10), first)
-	same(kept(acme.ID, time.Time{}, end, 1), second)
-	equal(f, len(kept("tnt_none", time.Time{}, end, 10)), 0)
+	same(read(acme.ID, time.Time{}, end, 10), second, first)
+	same(read(acme.ID, first.At.Add(time.Microsecond), end, 10), second)
+	same(read(acme.ID, time.Time{}, doorward.Position{At: second.At.UnixMicro(), ID: second.ID}, 10), first)
+	same(read(acme.ID, time.Time{}, end, 1), second)
+	equal(f, len(read("tnt_none", time.Time{}, end, 10)), 0)
 
 	f.write(func(tx *store.Tx) {
 		large := first
@@ -56,20 +56,20 @@ func keptDecisions(f *fixture) {
 		equal(f, f.value(fits, err), false)
 		noError(f, tx.DeleteAccount(ctx, gone))
 	})
-	same(kept(acme.ID, time.Time{}, end, 10), first)
+	same(read(acme.ID, time.Time{}, end, 10), first)
 	ahead := keep(acme.ID, "usr_b", -2*store.ClockTolerance)
 	f.write(func(tx *store.Tx) {
 		n, err := tx.DropDecisions(ctx, first.At, 10) // those from before, and those of the future
 		equal(f, f.value(n, err), int64(1))
 	})
-	same(kept(acme.ID, time.Time{}, doorward.Position{At: ahead.At.UnixMicro() + 1}, 10), first)
+	same(read(acme.ID, time.Time{}, doorward.Position{At: ahead.At.UnixMicro() + 1}, 10), first)
 	f.write(func(tx *store.Tx) {
 		n, err := tx.DropDecisions(ctx, first.At.Add(time.Second), 10)
 		equal(f, f.value(n, err), int64(1))
 		n, err = tx.DropDecisionsOf(ctx, other.ID, 10)
 		equal(f, f.value(n, err), int64(1))
 	})
-	equal(f, len(kept(acme.ID, time.Time{}, end, 10))+len(kept(other.ID, time.Time{}, end, 10)), 0)
+	equal(f, len(read(acme.ID, time.Time{}, end, 10))+len(read(other.ID, time.Time{}, end, 10)), 0)
 }
 
 // texts are the decisions as text, since netip.Addr can't be compared by go-cmp.

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-func (f *fixture) factor(of doorward.Account, kind doorward.FactorKind) store.Factor {
+func (f *fixture) factor(account doorward.Account, kind doorward.FactorKind) store.Factor {
 	f.Helper()
-	x := store.Factor{Factor: doorward.Factor{ID: f.id("mfa_"), UserID: of.ID, Kind: kind, Name: "Phone", CreatedAt: f.clock.read()}}
+	x := store.Factor{Factor: doorward.Factor{ID: f.id("mfa_"), UserID: account.ID, Kind: kind, Name: "Phone", CreatedAt: f.clock.read()}}
 	if kind == doorward.Passkey {
 		at := f.clock.read()
 		x.ConfirmedAt, x.CredentialID, x.Credential, x.Synced = &at, []byte(x.ID), []byte("counter 1"), true

@@ -81,7 +81,7 @@ func idempotentCalls(f *fixture) {
 // endOfIdempotentCalls: expired rows are deleted in parts, those of a tenant, or all, at once.
 func endOfIdempotentCalls(f *fixture) {
 	ctx := f.Context()
-	left := func() (all []string) {
+	remaining := func() (all []string) {
 		for _, id := range []string{"a", "b", "c", "d"} {
 			if f.isKnown(id) {
 				all = append(all, id)
@@ -98,11 +98,11 @@ func endOfIdempotentCalls(f *fixture) {
 	for _, want := range []int64{1, 1, 0} {
 		f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteExpiredCalls(ctx, 1)), want) })
 	}
-	equal(f, left(), []string{"c", "d"})
+	equal(f, remaining(), []string{"c", "d"})
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteCallsOf(ctx, "tnt_c")) })
-	equal(f, left(), []string{"d"})
+	equal(f, remaining(), []string{"d"})
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAllCalls(ctx)) })
-	equal(f, left(), []string(nil))
+	equal(f, remaining(), []string(nil))
 }
 
 // idempotentRaces: of many attempts at once one gets the mark, also when it has

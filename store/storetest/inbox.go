@@ -209,11 +209,11 @@ func inboxRaces(f *fixture) {
 	all.Wait()
 	rows, err := f.Read().PendingInbox(f.Context(), 10)
 	noError(f, err)
-	left := 0
+	pending := 0
 	for _, r := range rows {
-		left += r.Hits - r.Recorded
+		pending += r.Hits - r.Recorded
 	}
-	if recorded+left != 41 {
-		f.Errorf("%d of 41 were recorded and %d are left", recorded, left)
+	if recorded+pending != 41 {
+		f.Errorf("%d of 41 were recorded and %d are left", recorded, pending)
 	}
 }

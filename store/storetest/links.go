@@ -362,8 +362,8 @@ func blankedMails(f *fixture) {
 	if kept, err := f.Read().Invitation(ctx, inv.ID); err != nil || kept.Delivery != doorward.DeliveryFailed || kept.Email != inv.Email {
 		f.Errorf("the invitation is %+v, %v", kept, err)
 	}
-	if left := f.due(); len(left) != 1 || left[0].Recipient != "bob@acme.example" {
-		f.Errorf("the queued mail is %+v", left)
+	if due := f.due(); len(due) != 1 || due[0].Recipient != "bob@acme.example" {
+		f.Errorf("the queued mail is %+v", due)
 	}
 }
 

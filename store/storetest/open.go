@@ -80,11 +80,11 @@ func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
 }
 
 // Until waits up to a minute for a condition.
-func Until(t testing.TB, what string, is func() bool) {
+func Until(t testing.TB, condition string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); {
+	for deadline := time.Now().Add(time.Minute); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for %s", what)
+			t.Fatalf("waited a minute for %s", condition)
 		}
 		<-time.After(2 * time.Millisecond)
 	}

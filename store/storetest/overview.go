@@ -101,9 +101,9 @@ func invitationsByDelivery(f *fixture) {
 }
 
 // wantInvitations fails unless the filter selects these ids, in any order.
-func wantInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFilter, want ...string) {
+func wantInvitations(f *fixture, tenant doorward.Tenant, filter store.InvitationFilter, want ...string) {
 	f.Helper()
-	page, err := f.Read().InvitationPage(f.Context(), of.ID, filter, f.clock.read(), doorward.Window{Limit: 9})
+	page, err := f.Read().InvitationPage(f.Context(), tenant.ID, filter, f.clock.read(), doorward.Window{Limit: 9})
 	noError(f, err)
 	var ids []string
 	for _, i := range page.Items {

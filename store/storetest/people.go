@@ -121,9 +121,9 @@ func orphanedAccounts(f *fixture) {
 	equal(f, f.value(now, err), want)
 	equal(f, f.known(ann.Email, time.Time{}, "1"), []string(nil))
 
-	left := f.clock.read()
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left.Add(-1), 9)), []store.OrphanedAccount(nil))
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left, 9)), []store.OrphanedAccount{{Account: want, LeftAt: left}})
+	leftAt := f.clock.read()
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt.Add(-1), 9)), []store.OrphanedAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []store.OrphanedAccount{{Account: want, LeftAt: leftAt}})
 	f.write(func(tx *store.Tx) {
 		_, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
@@ -133,7 +133,7 @@ func orphanedAccounts(f *fixture) {
 		equal(f, t.Hits, 1)
 		noError(f, tx.UnmarkOrphaned(ctx, ann.ID))
 	})
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left, 9)), []store.OrphanedAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []store.OrphanedAccount(nil))
 }
 
 func whoHasSignedIn(f *fixture) {

@@ -280,14 +280,14 @@ func (f *fixture) sessionAged(u doorward.User, created, seen time.Duration) door
 }
 
 // wantDeletions runs each kind of deletion, rolled back afterwards, on eight sessions of which
-// three are live: counted is what it returns, and left is how many sessions remain.
+// three are live: counted is what it returns, and remaining is how many sessions it leaves.
 func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
 	f.Helper()
 	ctx, loose := f.Context(), acme
 	loose.Settings = doorward.TenantSettings{}
 	for _, c := range []struct {
-		counted, left int64
-		ends          func(tx *store.Tx) (int64, error)
+		counted, remaining int64
+		ends               func(tx *store.Tx) (int64, error)
 	}{
 		{2, 4, func(tx *store.Tx) (int64, error) { return tx.DeleteMemberSessions(ctx, life, acme.ID, ann.ID) }},
 		{0, 7, func(tx *store.Tx) (int64, error) { return tx.DeleteMemberSessions(ctx, life, acme.ID, bob.ID) }},
@@ -301,7 +301,7 @@ func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant
 		err := f.try(ctx, func(tx *store.Tx) error {
 			equal(f, f.value(c.ends(tx)), c.counted)
 			noError(f, tx.EditTenant(ctx, loose)) // no session exceeds these limits
-			equal(f, f.value(tx.DeleteAllSessions(ctx, aDay)), c.left)
+			equal(f, f.value(tx.DeleteAllSessions(ctx, aDay)), c.remaining)
 			return undo
 		})
 		if !errors.Is(err, undo) {
@@ -423,16 +423,16 @@ func sweepOfThrottles(f *fixture) {
 		return more
 	}
 	sweep()
-	left := func(bucket string) error { _, err := f.Read().Throttle(ctx, bucket); return err }
+	lookup := func(bucket string) error { _, err := f.Read().Throttle(ctx, bucket); return err }
 	for bucket, want := range map[string]error{"old": store.ErrNone, "delayed": nil, "closed": nil, "new": nil} {
-		if err := left(bucket); !errors.Is(err, want) {
+		if err := lookup(bucket); !errors.Is(err, want) {
 			f.Errorf("after a day %s is %v, want %v", bucket, err, want)
 		}
 	}
 	f.clock.move(time.Minute)
 	sweep()
 	for bucket, want := range map[string]error{"delayed": store.ErrNone, "closed": nil, "new": store.ErrNone} {
-		if err := left(bucket); !errors.Is(err, want) {
+		if err := lookup(bucket); !errors.Is(err, want) {
 			f.Errorf("a minute later %s is %v, want %v", bucket, err, want)
 		}
 	}
@@ -445,7 +445,7 @@ func sweepOfThrottles(f *fixture) {
 			f.Errorf("more is %v after sweep %d", more, n)
 		}
 	}
-	if err := left("many0"); !errors.Is(err, store.ErrNone) {
+	if err := lookup("many0"); !errors.Is(err, store.ErrNone) {
 		f.Errorf("reading one of many: %v", err)
 	}
 }

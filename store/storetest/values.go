@@ -82,7 +82,7 @@ func unicodeText(f *fixture) {
 // one that can't be stored would keep its mail queued for ever.
 func untrustedText(f *fixture) {
 	ctx := f.Context()
-	for sent, kept := range map[string]string{
+	for sent, stored := range map[string]string{
 		"550 nein\x00danke":    "550 neindanke",
 		"550 caf\xe9 ferm\xe9": "550 caf\ufffd ferm\ufffd",
 		"550 \xf0\x9f\x9a":     "550 \ufffd",
@@ -90,7 +90,7 @@ func untrustedText(f *fixture) {
 		f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
 		m := f.due()[0]
 		f.write(func(tx *store.Tx) { noError(f, tx.MailRetry(ctx, m.ID, f.clock.read(), sent)) })
-		equal(f, f.due()[0].LastError, kept)
+		equal(f, f.due()[0].LastError, stored)
 		f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, sent)) })
 	}
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliveryFailed)), 3)

@@ -170,7 +170,7 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 		slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))), slog.String("requestId", about.id), slog.Any("err", e.Err),
 	}
 	if about.logLimited {
-		leftOut, ok := s.outage.Line(path(r)+" "+e.Err.Error(), time.Now())
+		leftOut, ok := s.outage.Allow(path(r)+" "+e.Err.Error(), time.Now())
 		if !ok {
 			return
 		}

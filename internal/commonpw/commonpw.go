@@ -119,8 +119,8 @@ func newList(entries []string) *List {
 func fold(password string) string { return strings.ToLower(password) }
 
 // Contains reports whether password, in normal form C, is on the list, ignoring
-// letter case. A filter has false positives, and of an entry that was the hash of a
-// password with upper-case letters it knows only that spelling.
+// letter case. A filter has false positives, and an entry that is the hash of a password
+// with upper-case letters matches only that spelling.
 func (l *List) Contains(password string) bool {
 	if l.filter != nil {
 		return l.filter.contains(password)
@@ -142,8 +142,8 @@ func (l *List) Contains(password string) bool {
 	return false
 }
 
-// Len returns the number of passwords on the list, which it counts on each call. That of
-// a filter may be too low, by its false positives.
+// Len returns the number of passwords on the list, which it counts on each call. For a
+// filter it may be too low, because of false positives.
 func (l *List) Len() int {
 	if l.filter != nil {
 		return int(l.filter.header.Entries)

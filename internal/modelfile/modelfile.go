@@ -171,7 +171,7 @@ func (f Faults) Error() string {
 }
 
 // ordered returns the faults in the order of the text, without duplicates and limited in
-// number. Those behind the end of the text are moved to its end.
+// number. Faults behind the end of the text are moved to its end.
 func (f Faults) ordered(text []byte) Faults {
 	lines := strings.Split(string(text), "\n")
 	for i, fault := range f {

@@ -18,8 +18,8 @@ var (
 	challenge = []byte("a challenge of thirty-two bytes.")
 )
 
-// need returns the value of a call that must not fail.
-func need[T any](t *testing.T, v T, err error) T {
+// must returns the value of a call that must not fail.
+func must[T any](t *testing.T, v T, err error) T {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -30,25 +30,25 @@ func need[T any](t *testing.T, v T, err error) T {
 func toJSON(t *testing.T, credential map[string]any) []byte {
 	t.Helper()
 	b, err := json.Marshal(credential)
-	return need(t, b, err)
+	return must(t, b, err)
 }
 
 // register creates a passkey for ann.
 func register(t *testing.T, a *passkeytest.Authenticator) passkey.Credential {
 	t.Helper()
 	options, err := party.CreationOptions(challenge, ann, nil)
-	made, err2 := a.Create(need(t, options, err))
-	c, err := party.Register(challenge, ann.ID, toJSON(t, need(t, made, err2)))
-	return need(t, c, err)
+	made, err2 := a.Create(must(t, options, err))
+	c, err := party.Register(challenge, ann.ID, toJSON(t, must(t, made, err2)))
+	return must(t, c, err)
 }
 
 // use signs in with the passkey: it has the authenticator answer and verifies the answer.
 func use(t *testing.T, a *passkeytest.Authenticator, c passkey.Credential) (passkey.Credential, error) {
 	t.Helper()
 	options, err := party.RequestOptions(challenge, []passkey.Credential{c})
-	got, err2 := a.Get(need(t, options, err))
-	answer, err := passkey.Parse(toJSON(t, need(t, got, err2)))
-	if answer = need(t, answer, err); string(answer.CredentialID) != string(c.ID) || answer.UserHandle != ann.ID {
+	got, err2 := a.Get(must(t, options, err))
+	answer, err := passkey.Parse(toJSON(t, must(t, got, err2)))
+	if answer = must(t, answer, err); string(answer.CredentialID) != string(c.ID) || answer.UserHandle != ann.ID {
 		t.Errorf("the answer is %+v", answer)
 	}
 	return party.Verify(challenge, ann.ID, c, answer)
@@ -71,18 +71,18 @@ func TestRegisterAndUse(t *testing.T) {
 	c := register(t, a)
 	for range 2 {
 		back, err := passkey.Read(c.ID, c.Text())
-		next, err2 := use(t, a, need(t, back, err))
-		if next = need(t, next, err2); next.Counter <= c.Counter || slices.Equal(next.Text(), c.Text()) {
+		next, err2 := use(t, a, must(t, back, err))
+		if next = must(t, next, err2); next.Counter <= c.Counter || slices.Equal(next.Text(), c.Text()) {
 			t.Errorf("the counter went from %d to %d", c.Counter, next.Counter)
 		}
 		c = next
 	}
 	options, err := party.CreationOptions(challenge, ann, []passkey.Credential{c})
-	if _, err := a.Create(need(t, options, err)); !errors.Is(err, passkeytest.ErrExcluded) {
+	if _, err := a.Create(must(t, options, err)); !errors.Is(err, passkeytest.ErrExcluded) {
 		t.Errorf("a second one on the same authenticator: %v", err)
 	}
 	o, err := passkeytest.Read(options)
-	if need(t, o, err); o.RP.ID != "id.example.com" || string(o.User.ID) != ann.ID || o.Selection.UserVerification != "required" || o.Selection.ResidentKey != "required" {
+	if must(t, o, err); o.RP.ID != "id.example.com" || string(o.User.ID) != ann.ID || o.Selection.UserVerification != "required" || o.Selection.ResidentKey != "required" {
 		t.Errorf("the options are %+v", o)
 	}
 }
@@ -106,24 +106,24 @@ func TestWrongAnswers(t *testing.T) {
 			t.Errorf("used with a wrong %s: %v", name, err)
 		}
 		options, err := party.CreationOptions(challenge, ann, nil)
-		made, err2 := a.Create(need(t, options, err))
-		if _, err := party.Register(challenge, ann.ID, toJSON(t, need(t, made, err2))); !errors.Is(err, passkey.ErrWrong) {
+		made, err2 := a.Create(must(t, options, err))
+		if _, err := party.Register(challenge, ann.ID, toJSON(t, must(t, made, err2))); !errors.Is(err, passkey.ErrWrong) {
 			t.Errorf("registered with a wrong %s: %v", name, err)
 		}
 	}
 	a := passkeytest.New(origin)
 	c := register(t, a)
 	options, err := party.RequestOptions([]byte("another challenge of 32 bytes..."), nil)
-	got, err2 := a.Get(need(t, options, err))
-	answer, err := passkey.Parse(toJSON(t, need(t, got, err2)))
-	if _, err := party.Verify(challenge, ann.ID, c, need(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
+	got, err2 := a.Get(must(t, options, err))
+	answer, err := passkey.Parse(toJSON(t, must(t, got, err2)))
+	if _, err := party.Verify(challenge, ann.ID, c, must(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
 		t.Errorf("to another challenge: %v", err)
 	}
 	a.Keys[0].Handle = []byte("usr_eve")
 	options, err = party.RequestOptions(challenge, nil)
-	got, err2 = a.Get(need(t, options, err))
-	answer, err = passkey.Parse(toJSON(t, need(t, got, err2)))
-	if _, err := party.Verify(challenge, ann.ID, c, need(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
+	got, err2 = a.Get(must(t, options, err))
+	answer, err = passkey.Parse(toJSON(t, must(t, got, err2)))
+	if _, err := party.Verify(challenge, ann.ID, c, must(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
 		t.Errorf("with another user handle: %v", err)
 	}
 	other := register(t, passkeytest.New(origin))
@@ -149,7 +149,7 @@ func TestCopied(t *testing.T) {
 	c := register(t, a)
 	copied := a.Copy()
 	c, err := use(t, a, c)
-	need(t, c, err)
+	must(t, c, err)
 	if _, err := use(t, copied, c); !errors.Is(err, passkey.ErrCopied) {
 		t.Errorf("the same counter: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestCopied(t *testing.T) {
 	c = register(t, a)
 	for range 3 {
 		c, err = use(t, a, c)
-		need(t, c, err)
+		must(t, c, err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestBecomesSynced(t *testing.T) {
 	c := register(t, a)
 	a.Flags |= passkeytest.BackupEligible | passkeytest.BackedUp
 	c, err := use(t, a, c)
-	if need(t, c, err); !c.BackupEligible {
+	if must(t, c, err); !c.BackupEligible {
 		t.Error("the credential is not recorded as synced")
 	}
 	a.Flags = passkeytest.Present | passkeytest.Verified

@@ -54,7 +54,7 @@ func backgroundFor(img *image.RGBA) Background {
 	return AnyBackground
 }
 
-// luminance returns that of a pixel with premultiplied alpha.
+// luminance returns the luminance of a pixel with premultiplied alpha.
 func luminance(r, g, b, a uint8) float64 {
 	light := func(v uint8) float64 { return linear[min(255, int(v)*255/int(a))] }
 	return .2126*light(r) + .7152*light(g) + .0722*light(b)

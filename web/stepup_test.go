@@ -48,6 +48,7 @@ func TestStepUp(t *testing.T) {
 			{"PATCH " + hooksPath + "/" + hookID, m{"about": "another"}},
 			{"POST " + hooksPath + "/" + hookID + "/rotate-secret", m{}},
 			{"DELETE " + hooksPath + "/" + hookID, nil},
+			{"PATCH /api/v2/tenant", m{"settings": m{"stepUpMinutes": 60}}}, // would make all of these possible
 		}
 		ordinary := []struct {
 			route string
@@ -60,6 +61,8 @@ func TestStepUp(t *testing.T) {
 			{"DELETE " + keysPath + "/" + keyID + "/previous", nil},
 			{"POST /api/v2/auth/invite", m{"email": "ann@acme.example", "role": "ADMIN"}}, // sensitive only for people with a factor
 			{"PATCH /api/v2/users/" + bob.ID, m{"role": "ADMIN"}},
+			{"PATCH /api/v2/tenant", m{"settings": m{"stepUpMinutes": 10}}},
+			{"PATCH /api/v2/tenant", m{"settings": m{"stepUpMinutes": 5, "invitationDays": 3}}},
 			{"DELETE /api/v2/sessions", nil},
 		}
 		d.Advance(9*time.Minute + 50*time.Second)
@@ -86,6 +89,29 @@ func TestStepUp(t *testing.T) {
 				t.Errorf("%s: %d %s", r.route, a.status, a.body)
 			}
 		}
+	}, masterKey(t))
+}
+
+// TestLiftingADemandNeedsAProof: who has an old session of an OWNER without a factor can't
+// lift the tenant's demand for one, and then close the tenant.
+func TestLiftingADemandNeedsAProof(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := acme.Owner.Token()
+		edit := func(settings m) answer {
+			return d.send(t, "PATCH /api/v2/tenant", m{"settings": settings}, as(owner))
+		}
+		edit(m{"mfa": "required", "mfaRoles": []string{"OWNER", "ADMIN"}, "mfaGraceDays": 30}).ok(200)
+		d.Advance(10*time.Minute + time.Second)
+		edit(m{"mfa": "optional"}).fails(http.StatusForbidden, "step_up_required").is("acr", "aal1")
+		edit(m{"mfaRoles": []string{"ADMIN"}}).fails(http.StatusForbidden, "step_up_required")
+		edit(m{"mfaRoles": []string{}}).ok(200) // all roles
+		edit(m{"mfaRoles": []string{"OWNER"}}).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, "DELETE /api/v2/tenant", m{"confirm": "Acme"}, as(owner)).fails(http.StatusForbidden, "step_up_required")
+		owner = d.stepUp(t, owner)
+		edit(m{"mfa": "optional"}).ok(200)
+		d.Advance(11 * time.Minute)
+		edit(m{"mfa": "required"}).ok(200)
 	}, masterKey(t))
 }
 

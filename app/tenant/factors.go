@@ -53,6 +53,15 @@ func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Te
 	return nil
 }
 
+// weakensProof reports whether the change accepts older proofs of identity, or demands a second
+// factor of fewer roles. Without a recent proof for it, a thief of an old session could first
+// switch off what stops them.
+func weakensProof(old, next doorward.TenantSettings) bool {
+	was, is := old.SecondFactor, next.SecondFactor
+	isLifted := !was.Since.IsZero() && (is.Since.IsZero() || !covers(is, was))
+	return isLifted || next.MaxProofAge() > old.MaxProofAge()
+}
+
 // covers reports whether the old demand covers all roles that the next one covers.
 func covers(old, next doorward.SecondFactor) bool {
 	if len(old.Roles) == 0 {

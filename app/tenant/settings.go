@@ -115,7 +115,8 @@ type Changed struct {
 const maxDomains = 100
 
 // Edit changes the caller's tenant and returns it. Tighter limits end the sessions
-// beyond them. Errors: validation_failed, forbidden, precondition_failed, master_key_missing.
+// beyond them. Errors: validation_failed, forbidden, step_up_required, precondition_failed,
+// master_key_missing.
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant
@@ -144,6 +145,11 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		if !t.recordChanges(tx, before, after) {
 			tx.SkipEvent()
 			return nil
+		}
+		if weakensProof(before.Settings, after.Settings) {
+			if err := tx.NeedProof(); err != nil {
+				return err
+			}
 		}
 		return t.replace(ctx, tx, before, after)
 	})

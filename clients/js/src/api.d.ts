@@ -1405,7 +1405,7 @@ export interface paths {
         head?: never;
         /**
          * Change name and settings of the tenant
-         * @description Stricter limits also apply to open sessions, on every node before the answer. With `If-Match`, a change by somebody else since is 412.
+         * @description Stricter limits also apply to open sessions, on every node before the answer. To raise `stepUpMinutes`, or to demand a second factor of fewer roles, a session needs a recent proof of identity. With `If-Match`, a change by somebody else since is 412.
          */
         patch: operations["editTenant"];
         trace?: never;
@@ -13158,7 +13158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

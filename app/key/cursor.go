@@ -11,7 +11,7 @@ import (
 // CursorSecret returns the secret by which the cursors of lists are signed, the same
 // on every node and after a restart. It is created on first use.
 func (k *Keys) CursorSecret(ctx context.Context) ([]byte, error) {
-	if secret := k.cursors.Load(); secret != nil {
+	if secret := k.cursorSecret.Load(); secret != nil {
 		return *secret, nil
 	}
 	secret, err := k.db.Read().SharedSecret(ctx, cursorSecretName)
@@ -23,7 +23,7 @@ func (k *Keys) CursorSecret(ctx context.Context) ([]byte, error) {
 		})
 	}
 	if err == nil {
-		k.cursors.Store(&secret)
+		k.cursorSecret.Store(&secret)
 	}
 	return secret, err
 }

@@ -22,9 +22,9 @@ const OperatorPrefix = "dwo_"
 
 // Keys is the feature. Make it with New.
 type Keys struct {
-	writer  *access.Writer
-	db      *store.DB
-	cursors atomic.Pointer[[]byte]
+	writer       *access.Writer
+	db           *store.DB
+	cursorSecret atomic.Pointer[[]byte] // nil until it was read
 }
 
 // New returns the feature.

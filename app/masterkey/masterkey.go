@@ -38,14 +38,14 @@ type Keys struct {
 	db     *store.DB
 	source File
 
-	file atomic.Pointer[seal.Key] // the key that was last read from source
-	ring *seal.Ring               // the file's key, and the current one if it differs; empty until Load
+	fileKey atomic.Pointer[seal.Key] // the key that was last read from source
+	ring    *seal.Ring               // the file's key, and the current one if it differs; empty until Load
 }
 
 // New returns the feature, without a key until Load is called.
 func New(writer *access.Writer, db *store.DB, source File) *Keys {
 	k := &Keys{writer: writer, db: db, source: source, ring: seal.NewRing()}
-	k.file.Store(&seal.Key{})
+	k.fileKey.Store(&seal.Key{})
 	return k
 }
 
@@ -60,35 +60,35 @@ func (e *WrongKeyError) Error() string {
 // Load reads the key. A database that has never used one adopts it; an optional file that is
 // missing is made first. Errors: *FileError, which wraps a *WrongKeyError; unavailable.
 func (k *Keys) Load(ctx context.Context) error {
-	file, err := k.source.Read()
+	fileKey, err := k.source.Read()
 	if err != nil {
 		return err
 	}
-	k.file.Store(&file)
+	k.fileKey.Store(&fileKey)
 	rows, err := k.db.Read().MasterKeys(ctx)
 	if err != nil {
 		return err
 	}
-	if file.IsZero() && len(rows) == 0 && k.source.Path != "" {
-		if file, err = k.source.create(); err != nil {
+	if fileKey.IsZero() && len(rows) == 0 && k.source.Path != "" {
+		if fileKey, err = k.source.create(); err != nil {
 			return err
 		}
-		k.file.Store(&file)
+		k.fileKey.Store(&fileKey)
 	}
-	if file.IsZero() {
+	if fileKey.IsZero() {
 		return nil
 	}
-	return k.fill(ctx, file, rows)
+	return k.fill(ctx, fileKey, rows)
 }
 
 // fill puts the file's key, and the current one if it is another, into the ring.
-func (k *Keys) fill(ctx context.Context, file seal.Key, rows []store.MasterKey) (err error) {
+func (k *Keys) fill(ctx context.Context, fileKey seal.Key, rows []store.MasterKey) (err error) {
 	if len(rows) == 0 {
-		if rows, err = k.adopt(ctx, file); err != nil {
+		if rows, err = k.adopt(ctx, fileKey); err != nil {
 			return err
 		}
 	}
-	keys, err := usableKeys(file, rows)
+	keys, err := usableKeys(fileKey, rows)
 	if err != nil {
 		return &FileError{k.source.Path, err}
 	}
@@ -98,9 +98,9 @@ func (k *Keys) fill(ctx context.Context, file seal.Key, rows []store.MasterKey) 
 
 // adopt makes the key the first one of the database, unless another node was quicker, with
 // this key or another. It returns the keys that the database then has.
-func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey, err error) {
+func (k *Keys) adopt(ctx context.Context, fileKey seal.Key) (rows []store.MasterKey, err error) {
 	err = k.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		if _, err := tx.AdoptMasterKey(ctx, file.ID().String(), checkOf(file)); err != nil {
+		if _, err := tx.AdoptMasterKey(ctx, fileKey.ID().String(), checkOf(fileKey)); err != nil {
 			return err
 		}
 		rows, err = tx.MasterKeys(ctx)
@@ -112,27 +112,27 @@ func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey
 // usableKeys returns the file's key, and the current one if the database has it sealed with
 // the file's. Errors: *WrongKeyError if the database doesn't know the file's key, or the
 // current one can't be opened with it; an error if the check value is damaged.
-func usableKeys(file seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
+func usableKeys(fileKey seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
 	known, current := false, seal.ID{}
-	keys := []seal.Key{file}
+	keys := []seal.Key{fileKey}
 	for _, row := range rows {
 		if row.Current {
 			current, _ = seal.ParseID(row.ID)
 		}
 		switch {
-		case row.ID == file.ID().String():
-			if _, err := file.Open(placeOf(row, "check_value"), row.Check); err != nil {
+		case row.ID == fileKey.ID().String():
+			if _, err := fileKey.Open(placeOf(row, "check_value"), row.Check); err != nil {
 				return nil, err
 			}
 			known = true
 		case row.Current && row.Wrapped != nil:
-			if next, err := unwrap(file, row); err == nil {
+			if next, err := unwrap(fileKey, row); err == nil {
 				keys = append(keys, next)
 			}
 		}
 	}
-	if !known || len(keys) == 1 && current != file.ID() {
-		return nil, &WrongKeyError{file.ID(), current}
+	if !known || len(keys) == 1 && current != fileKey.ID() {
+		return nil, &WrongKeyError{fileKey.ID(), current}
 	}
 	return keys, nil
 }
@@ -148,8 +148,8 @@ func checkOf(k seal.Key) []byte {
 	return k.Seal(placeOf(store.MasterKey{ID: k.ID().String()}, "check_value"), []byte(checkText))
 }
 
-func unwrap(file seal.Key, row store.MasterKey) (seal.Key, error) {
-	text, err := file.Open(placeOf(row, "wrapped"), row.Wrapped)
+func unwrap(fileKey seal.Key, row store.MasterKey) (seal.Key, error) {
+	text, err := fileKey.Open(placeOf(row, "wrapped"), row.Wrapped)
 	if err != nil {
 		return seal.Key{}, err
 	}
@@ -161,8 +161,8 @@ const None = "none"
 
 // FileID returns the id of the key in this node's file, or None.
 func (k *Keys) FileID() string {
-	if file := k.file.Load(); !file.IsZero() {
-		return file.ID().String()
+	if fileKey := k.fileKey.Load(); !fileKey.IsZero() {
+		return fileKey.ID().String()
 	}
 	return None
 }
@@ -179,7 +179,7 @@ const (
 
 // Ready returns nil when the node has a key. Errors: master_key_missing.
 func (k *Keys) Ready() error {
-	if k.file.Load().IsZero() {
+	if k.fileKey.Load().IsZero() {
 		return missingError(noKey)
 	}
 	return nil
@@ -255,12 +255,12 @@ func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 	if err != nil {
 		return err
 	}
-	file, err := k.source.Read()
-	if err != nil || file.IsZero() {
-		file = *k.file.Load()
+	fileKey, err := k.source.Read()
+	if err != nil || fileKey.IsZero() {
+		fileKey = *k.fileKey.Load()
 	}
-	if keys, err := usableKeys(file, rows); err == nil {
-		k.file.Store(&file)
+	if keys, err := usableKeys(fileKey, rows); err == nil {
+		k.fileKey.Store(&fileKey)
 		k.ring.Set(keys...)
 	}
 	return nil
@@ -274,8 +274,8 @@ func (k *Keys) Refresh(ctx context.Context) (isReplacing bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if file := *k.file.Load(); !file.IsZero() && len(k.ring.Keys()) == 0 {
-		return len(rows) > 1, k.fill(ctx, file, rows)
+	if fileKey := *k.fileKey.Load(); !fileKey.IsZero() && len(k.ring.Keys()) == 0 {
+		return len(rows) > 1, k.fill(ctx, fileKey, rows)
 	}
 	if len(rows) < 2 {
 		return false, nil

@@ -194,12 +194,12 @@ func CheckFile(ctx context.Context, read store.Reader, f File) (Fit, error) {
 			fit.Needed = row.ID
 		}
 	}
-	file, err := f.Read()
-	if err != nil || file.IsZero() {
+	fileKey, err := f.Read()
+	if err != nil || fileKey.IsZero() {
 		return fit, err
 	}
-	fit.InFile = file.ID().String()
-	if _, err := usableKeys(file, rows); err != nil {
+	fit.InFile = fileKey.ID().String()
+	if _, err := usableKeys(fileKey, rows); err != nil {
 		return fit, &FileError{f.Path, err}
 	}
 	return fit, nil

@@ -28,15 +28,15 @@ func Demand(f doorward.SecondFactor) string {
 // demand, and again when it covers a role that it did not cover before. Errors:
 // validation_failed, master_key_missing when people could set up no factor.
 func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Tenant, now time.Time) error {
-	was, f := before.Settings.SecondFactor, &after.Settings.SecondFactor
+	old, demand := before.Settings.SecondFactor, &after.Settings.SecondFactor
 	if e.MFARoles != nil {
 		roles, faults := checkRoles(*e.MFARoles, before.Rules)
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
-		f.Roles = roles
+		demand.Roles = roles
 	}
-	required := !was.Since.IsZero()
+	required := !old.Since.IsZero()
 	if e.MFA != nil {
 		if *e.MFA != Optional && *e.MFA != Required {
 			return doorward.Invalid("/settings/mfa", "invalid", "Second factors are optional or required.")
@@ -45,10 +45,10 @@ func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Te
 	}
 	switch {
 	case !required:
-		f.Since = time.Time{}
-	case was.Since.IsZero() || !covers(was, *f):
-		f.Since = now
-		return t.canSeal()
+		demand.Since = time.Time{}
+	case old.Since.IsZero() || !covers(old, *demand):
+		demand.Since = now
+		return t.masterKeyReady()
 	}
 	return nil
 }

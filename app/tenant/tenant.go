@@ -18,20 +18,20 @@ import (
 
 // Tenants is the feature. Make it with New.
 type Tenants struct {
-	writer   *access.Writer
-	db       *store.DB
-	sessions store.SessionLifetime
-	hold     time.Duration
-	canSeal  func() error
-	log      *slog.Logger
-	logoSlot chan struct{} // one image is decoded at a time
+	writer         *access.Writer
+	db             *store.DB
+	sessions       store.SessionLifetime
+	hold           time.Duration
+	masterKeyReady func() error
+	log            *slog.Logger
+	logoSlot       chan struct{} // one image is decoded at a time
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. A tenant that is closed
-// from now on is destroyed after the hold. canSeal returns nil when people can set up second
-// factors; only then may a tenant demand them.
-func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, canSeal func() error, log *slog.Logger) *Tenants {
-	return &Tenants{writer, db, sessions, hold, canSeal, log, make(chan struct{}, 1)}
+// from now on is destroyed after the hold. masterKeyReady returns nil if people can set up
+// second factors; only then may a tenant demand them.
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, masterKeyReady func() error, log *slog.Logger) *Tenants {
+	return &Tenants{writer, db, sessions, hold, masterKeyReady, log, make(chan struct{}, 1)}
 }
 
 // Created is a new tenant with the invitation of its first OWNER. Token is a token of the

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// importedPassword is the password of the hashes in this file. Those were made by the programs
-// named in the tests of internal/argon.
+// importedPassword is the password of the hashes in this file. The tests of internal/argon name
+// the programs that made them.
 const (
 	importedPassword = "correct horse battery staple"
 	importedBcrypt   = "$2b$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"

@@ -30,6 +30,8 @@ func (w *Webhooks) Sweep(ctx context.Context) error {
 	return errors.Join(append(errs, w.sweepOld(ctx), w.sweepRetired(ctx))...)
 }
 
+// sweepFailing sends the notice with the number, from 1 on, for each webhook that is due for it.
+// With the last notice it disables the webhook.
 func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
 	for {
 		since := w.db.Now().Add(-noticesAfter[notice-1])

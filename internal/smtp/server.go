@@ -93,13 +93,13 @@ func (s *server) withClient(ctx context.Context, run func(*smtp.Client) error) (
 	ctx, cancel := s.withDeadline(ctx)
 	defer cancel()
 	defer func() { err = s.explain(ctx, err) }()
-	conn, err := s.dial(ctx, "tcp", s.addr())
+	dialed, err := s.dial(ctx, "tcp", s.addr())
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	conn = &boundedConn{Conn: conn, left: maxReceived}
+	defer dialed.Close()
+	defer context.AfterFunc(ctx, func() { dialed.Close() })()
+	conn := &boundedConn{Conn: dialed, left: maxReceived}
 
 	client, err := s.prepare(ctx, conn)
 	if err != nil {

@@ -85,19 +85,19 @@ func (tx *Tx) UseDevice(ctx context.Context, hash []byte) error {
 }
 
 const (
-	sqlRaiseGeneration  = `UPDATE users SET credential_generation = credential_generation + 1, revision = revision + 1 WHERE id = $1`
-	sqlEndOtherDevices  = `DELETE FROM devices WHERE user_id = $1 AND hash <> $2`
-	sqlCarryDevicesOver = `UPDATE devices SET credential_generation = (SELECT credential_generation FROM users WHERE id = $1) WHERE user_id = $1`
+	sqlRaiseCredentialGeneration = `UPDATE users SET credential_generation = credential_generation + 1, revision = revision + 1 WHERE id = $1`
+	sqlEndOtherDevices           = `DELETE FROM devices WHERE user_id = $1 AND hash <> $2`
+	sqlCarryDevicesOver          = `UPDATE devices SET credential_generation = (SELECT credential_generation FROM users WHERE id = $1) WHERE user_id = $1`
 )
 
-// RaiseGeneration begins a new generation of the account's credentials (doorward.Account).
-// It ends the trust in all browsers of the user except the one with the hash, which may be
-// nil, and clears the counter of attempts with known browsers.
-func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, except []byte) error {
+// RaiseCredentialGeneration begins a new generation of the account's credentials
+// (doorward.Account). It ends the trust in all browsers of the user except the one with the
+// hash, which may be nil, and clears the counter of attempts with known browsers.
+func (tx *Tx) RaiseCredentialGeneration(ctx context.Context, userID string, except []byte) error {
 	if except == nil {
 		except = []byte{} // hash <> NULL would delete nothing
 	}
-	if err := tx.run(ctx, sqlRaiseGeneration, userID); err != nil {
+	if err := tx.run(ctx, sqlRaiseCredentialGeneration, userID); err != nil {
 		return err
 	}
 	if err := tx.run(ctx, sqlEndOtherDevices, userID, except); err != nil {

@@ -16,7 +16,7 @@ const (
 // an account that is in no tenant, and marks it as orphaned. Address and id stay, for the trail
 // and for a later invitation. The caller has locked the account, see LockAccount.
 func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
-	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
+	if err := tx.RaiseCredentialGeneration(ctx, id, nil); err != nil {
 		return err
 	}
 	if err := tx.DeleteFactors(ctx, id); err != nil {

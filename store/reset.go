@@ -33,7 +33,7 @@ func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
 	return tx.run(ctx, sqlInsertReset, r.ID, r.UserID, micros(r.CreatedAt), micros(r.ExpiresAt))
 }
 
-// To the present time they would be open for a while to nodes whose clocks are behind.
+// Not set to now: nodes whose clocks are behind would accept the resets a little longer.
 const sqlExpireResets = `UPDATE resets SET expires_at = created_at WHERE user_id = $2 AND used_at IS NULL AND expires_at > $1`
 
 // ExpireResets ends the user's open resets.

@@ -280,13 +280,13 @@ func (tx *Tx) endSessions(ctx context.Context, life SessionLifetime, query strin
 	return n, err
 }
 
-const sqlDeleteOtherSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND id <> $2`
+const sqlDeleteTenantSessionsExcept = `DELETE FROM sessions WHERE tenant_id = $1 AND id <> $2`
 
-// DeleteOtherSessions ends all sessions in the tenant except the one named, which
-// may be empty.
-func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, except string) error {
+// DeleteTenantSessionsExcept ends all sessions in the tenant except the one with this
+// id, which may be empty.
+func (tx *Tx) DeleteTenantSessionsExcept(ctx context.Context, tenantID, sessionID string) error {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.run(ctx, sqlDeleteOtherSessions, tenantID, except)
+	return tx.run(ctx, sqlDeleteTenantSessionsExcept, tenantID, sessionID)
 }
 
 // As in sqlDueMails, a list contains a role if removing it makes the text shorter.

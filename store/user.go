@@ -38,20 +38,20 @@ func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, erro
 	return tx.affected(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale)
 }
 
-const sqlLockAccountWithPassword = `UPDATE users SET revision = revision + 1
+const sqlLockAccountIfSamePassword = `UPDATE users SET revision = revision + 1
 WHERE id = $1 AND (password_hash = $2 OR credential_generation = $3)`
 
-// LockAccountWithPassword serializes actions on a user's sessions until the transaction ends,
+// LockAccountIfSamePassword serializes actions on a user's sessions until the transaction ends,
 // and reports whether the account still has the password with which verified was read: else no
 // session may be opened. The hash may be another one of the same password: within a generation
 // a hash is only replaced because its parameters are outdated.
-func (tx *Tx) LockAccountWithPassword(ctx context.Context, verified doorward.Account) (bool, error) {
-	return tx.affected(ctx, sqlLockAccountWithPassword, verified.ID, verified.PasswordHash, verified.Generation)
+func (tx *Tx) LockAccountIfSamePassword(ctx context.Context, verified doorward.Account) (bool, error) {
+	return tx.affected(ctx, sqlLockAccountIfSamePassword, verified.ID, verified.PasswordHash, verified.Generation)
 }
 
 const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1`
 
-// LockAccount is LockAccountWithPassword for any password, and reports whether the
+// LockAccount is LockAccountIfSamePassword for any password, and reports whether the
 // account exists.
 func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlLockAccount, id)

@@ -119,13 +119,13 @@ func (tx *Tx) DropDeliveriesOf(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlDropPendingOfTenant, tenantID)
 }
 
-// RetiredWebhooks is the tenant of webhooks that are to be deleted, see RetireWebhook.
-const RetiredWebhooks = "deleted"
+// RetiredWebhooksTenant is the tenant id of webhooks that are to be deleted, see RetireWebhook.
+const RetiredWebhooksTenant = "deleted"
 
-const sqlRetireWebhook = `UPDATE webhooks SET tenant_id = '` + RetiredWebhooks + `', enabled = FALSE WHERE id = $1`
+const sqlRetireWebhook = `UPDATE webhooks SET tenant_id = '` + RetiredWebhooksTenant + `', enabled = FALSE WHERE id = $1`
 
 // RetireWebhook takes the webhook out of its tenant and disables it. DeleteWebhooksOf with
-// RetiredWebhooks deletes its rows.
+// RetiredWebhooksTenant deletes its rows.
 func (tx *Tx) RetireWebhook(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlRetireWebhook, id)
 }
@@ -202,12 +202,12 @@ func (r Reader) WebhooksFailing(ctx context.Context, since time.Time, notices, l
 	return list(ctx, r, webhookFields, sqlWebhooksFailing, micros(since), notices, limit)
 }
 
-const sqlNoticeWebhook = `UPDATE webhooks SET notices = $2 WHERE id = $1 AND enabled AND failing_since <= $3 AND notices < $2`
+const sqlMarkWebhookNoticeSent = `UPDATE webhooks SET notices = $2 WHERE id = $1 AND enabled AND failing_since <= $3 AND notices < $2`
 
-// NoticeWebhook records that the notice with this number is sent, and reports whether it was
-// still due.
-func (tx *Tx) NoticeWebhook(ctx context.Context, id string, notice int, since time.Time) (bool, error) {
-	return tx.affected(ctx, sqlNoticeWebhook, id, notice, micros(since))
+// MarkWebhookNoticeSent records that the notice with this number is sent, and reports
+// whether it was still due.
+func (tx *Tx) MarkWebhookNoticeSent(ctx context.Context, id string, notice int, since time.Time) (bool, error) {
+	return tx.affected(ctx, sqlMarkWebhookNoticeSent, id, notice, micros(since))
 }
 
 const sqlEachWebhook = selectWebhook + `WHERE tenant_id = $1 ORDER BY created_at, id`

@@ -321,7 +321,7 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
 		return err
 	}
-	if err := tx.RaiseGeneration(ctx, account.ID, nil); err != nil {
+	if err := tx.RaiseCredentialGeneration(ctx, account.ID, nil); err != nil {
 		return err
 	}
 	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {

@@ -5,7 +5,7 @@
 // the attempt, look up the account, hash exactly once, count the failure, record it. Neither
 // the steps nor their duration depend on whether the address has an account.
 //
-// A correct password is not yet a success. Check returns a Proof, which is settled in the
+// A correct password is not yet a success. Check returns a Proof, which succeeds in the
 // transaction of the action that it permits. If the action is refused, the attempt counts as a
 // failure: otherwise the counter would reveal a correct guess for an account that may not
 // sign in.
@@ -14,9 +14,9 @@
 //	…
 //	_, err = writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
 //		… // lock the account, verify that the password hash is unchanged
-//		return proof.Settle(ctx, tx.Tx)
+//		return proof.Succeed(ctx, tx.Tx)
 //	})
-//	return proof.End(ctx, err)
+//	return proof.FailIfRefused(ctx, err)
 //
 // Every new password goes through Rules and Hash.
 package credential
@@ -59,8 +59,9 @@ func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *
 func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 
 // Proof is a correct password, or another proof after Begin, with an attempt that is in flight.
-// Call End, Refuse, RefuseUnknown or Release on each Proof. A Proof without a verifier
-// stands for a proof without an attempt, such as a session; Settle and End then do nothing.
+// Call FailIfRefused, Refuse, RefuseUnknown or Release on each Proof. A Proof without a verifier
+// stands for a proof without an attempt, such as a session; Succeed and FailIfRefused then do
+// nothing.
 type Proof struct {
 	Account  doorward.Account
 	verifier *Verifier
@@ -95,13 +96,13 @@ func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 func (v *Verifier) CheckOf(ctx context.Context, by doorward.Caller, id, address, password string) (Proof, error) {
 	proof, err := v.Check(ctx, by, address, password)
 	if err == nil && proof.Account.ID != id {
-		return Proof{}, proof.End(ctx, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+		return Proof{}, proof.FailIfRefused(ctx, doorward.Fail(doorward.CodeInvalidCredentials, ""))
 	}
 	return proof, err
 }
 
 // Begin reserves an attempt at a proof other than the password, under the same limits. The Proof
-// is settled, ended or refused like that of a password. Errors: too_many_attempts, unavailable.
+// succeeds, fails or is released like that of a password. Errors: too_many_attempts, unavailable.
 func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorward.Account) (Proof, error) {
 	attempt, err := v.begin(ctx, by, account.Email)
 	return Proof{Account: account, verifier: v, by: by, attempt: attempt}, err
@@ -141,13 +142,13 @@ func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof
 	return p, result.OK, err
 }
 
-// Settle makes the attempt a success, in the transaction of the permitted action and under the lock
+// Succeed counts the attempt as a success, in the transaction of the permitted action and under the lock
 // on the account. It replaces an outdated hash, unless the password has changed since.
-func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
+func (p Proof) Succeed(ctx context.Context, tx *store.Tx) error {
 	if err := p.rehash(ctx, tx); err != nil {
 		return err
 	}
-	return p.attempt.settle(ctx, tx)
+	return p.attempt.succeed(ctx, tx)
 }
 
 // Pause ends the attempt without an outcome, in the transaction that asks for another proof. The
@@ -169,10 +170,10 @@ func (p Proof) rehash(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// End ends the attempt by the result of the action. It returns that result, or the error if the
-// attempt could not be counted. Without an error the attempt is settled already. A refusal counts
-// as a failure; a fault of the server and challenge_over release the attempt.
-func (p Proof) End(ctx context.Context, err error) error {
+// FailIfRefused counts the attempt as a failure if err, the result of the action, is a refusal. A
+// fault of the server and challenge_over release the attempt. Without an error the attempt has
+// already succeeded. It returns err, or the error if the attempt could not be counted.
+func (p Proof) FailIfRefused(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
 	case p.verifier == nil:
@@ -186,8 +187,8 @@ func (p Proof) End(ctx context.Context, err error) error {
 	return err
 }
 
-// Release ends the attempt as if it had not been made. Call it instead of End for a refusal that
-// shows the caller that the password is correct.
+// Release ends the attempt as if it had not been made. Call it instead of
+// FailIfRefused for a refusal that shows the caller that the password is correct.
 func (p Proof) Release(ctx context.Context) { p.verifier.release(ctx, p.attempt) }
 
 // SamePassword reports whether two texts are the same password.

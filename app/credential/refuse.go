@@ -24,7 +24,7 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 // Refuse counts the attempt as a failure and records a refusal of the action. It is for a wrong
 // second factor, or a correct password of somebody who may not sign in. Like refuse it uses one
 // transaction, so that the time doesn't distinguish the two. It returns the reason, or the error
-// if the attempt could not be counted. Call it instead of End.
+// if the attempt could not be counted. Call it instead of FailIfRefused.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance

@@ -347,9 +347,9 @@ func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(conte
 	})
 }
 
-// settle deletes a successful attempt in the transaction of the permitted action, and clears the
+// succeed deletes a successful attempt in the transaction of the permitted action, and clears the
 // counter of its account or device.
-func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
+func (a attempt) succeed(ctx context.Context, tx *store.Tx) error {
 	if a.id == "" {
 		return nil
 	}

@@ -13,7 +13,7 @@
 //	… // in the transaction, under the lock on the account:
 //	err = factors.Take(ctx, tx, c)
 //	err = match.Use(ctx, tx, tenantID)
-//	err = proof.Settle(ctx, tx.Tx)
+//	err = proof.Succeed(ctx, tx.Tx)
 //
 // Every change of factors is announced to all nodes, forgets remembered browsers, which take the
 // place of a factor, and sends the person a mail.

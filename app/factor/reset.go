@@ -82,7 +82,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
 	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, c.TenantID), func(tx *access.Tx) error {
-		same, err := tx.LockAccountWithPassword(ctx, proof.Account)
+		same, err := tx.LockAccountIfSamePassword(ctx, proof.Account)
 		if err == nil && !same {
 			err = doorward.Fail(doorward.CodeInvalidCredentials, "")
 		}
@@ -92,12 +92,12 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		if err := explainResetOver(overUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
 			return err
 		}
-		if err := proof.Settle(ctx, tx.Tx); err != nil {
+		if err := proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
 		return f.removeAll(ctx, tx, account)
 	})
-	return revocation, proof.End(ctx, err)
+	return revocation, proof.FailIfRefused(ctx, err)
 }
 
 // openReset returns the challenge of a mail and its account. The challenge stays valid when the

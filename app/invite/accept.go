@@ -105,9 +105,9 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 		if err != nil {
 			return err
 		}
-		return proof.Settle(ctx, tx.Tx)
+		return proof.Succeed(ctx, tx.Tx)
 	})
-	return Joined{user, proof.Allowance()}, proof.End(ctx, err)
+	return Joined{user, proof.Allowance()}, proof.FailIfRefused(ctx, err)
 }
 
 // recordRefusal records the error if it is a refusal of the acceptance, and returns it.
@@ -149,7 +149,7 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 // lockUnchanged locks the account and refuses when its password or its address has changed
 // since they were verified.
 func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	same, err := tx.LockAccountWithPassword(ctx, account)
+	same, err := tx.LockAccountIfSamePassword(ctx, account)
 	if err == nil && same {
 		var now doorward.Account
 		now, err = tx.Account(ctx, account.ID)

@@ -58,7 +58,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 func (l *Login) refusePasskey(ctx context.Context, a challengedAttempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeInvalidCode {
-		return a.proof.End(ctx, err)
+		return a.proof.FailIfRefused(ctx, err)
 	}
 	if a.c.UserID == "" {
 		l.factors.Tally(factor.Refused)
@@ -66,7 +66,7 @@ func (l *Login) refusePasskey(ctx context.Context, a challengedAttempt, err erro
 	}
 	home, homeErr := credential.HomeTenant(ctx, l.db.Read(), a.c.UserID, "")
 	if homeErr != nil {
-		return a.proof.End(ctx, homeErr)
+		return a.proof.FailIfRefused(ctx, homeErr)
 	}
 	a.c.TenantID = home
 	return a.refuse(ctx, err)

@@ -34,14 +34,15 @@ type tenantChoice struct {
 	hasOthers bool
 }
 
-// complete opens the session, settles the attempt and stores the browser, in one transaction.
+// complete opens the session, counts the attempt as a success and stores the browser, in one
+// transaction.
 // If the account may not sign in to the tenant, the attempt has failed, and the browser doesn't
 // become known. If a second factor is needed, the transaction is rolled back, and complete
 // makes a challenge.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
-		if err := proof.Settle(ctx, tx.Tx); err != nil {
+		if err := proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
 		_, isNew, err = rememberBrowser(ctx, tx, by, proof.Account, device.Hash())
@@ -62,7 +63,7 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenantID string) (tenantChoice, error) {
 	memberships, err := l.db.Read().Memberships(ctx, proof.Account.ID)
 	if err != nil {
-		return tenantChoice{}, proof.End(ctx, err)
+		return tenantChoice{}, proof.FailIfRefused(ctx, err)
 	}
 	user, reason := choose(memberships, tenantID)
 	if reason == nil {

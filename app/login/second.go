@@ -24,10 +24,10 @@ func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof creden
 	case doorward.HasCode(cause, doorward.CodeMFAEnrolmentRequired):
 		purpose = factor.ForEnrolment
 	default:
-		return nil, proof.End(ctx, cause)
+		return nil, proof.FailIfRefused(ctx, cause)
 	}
 	begun, err := l.begin(ctx, by, proof, purpose, tenantID, sessionID)
-	if err = proof.End(ctx, err); err != nil {
+	if err = proof.FailIfRefused(ctx, err); err != nil {
 		return nil, err
 	}
 	if purpose == factor.ForEnrolment {
@@ -45,7 +45,7 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 	caller := by.As(doorward.User{ID: account.ID, Email: account.Email})
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
 	_, err = l.writer.Do(ctx, caller, doorward.MFAChallenge, on, func(tx *access.Tx) error {
-		if same, err := tx.LockAccountWithPassword(ctx, account); err != nil || !same {
+		if same, err := tx.LockAccountIfSamePassword(ctx, account); err != nil || !same {
 			return cmp.Or(err, error(changed))
 		}
 		if err := proof.Pause(ctx, tx.Tx); err != nil {
@@ -190,11 +190,11 @@ func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 		a.factors.Tally(factor.Refused)
 		return a.proof.Refuse(ctx, doorward.MFARefuse, on, reason)
 	}
-	return a.proof.End(ctx, err)
+	return a.proof.FailIfRefused(ctx, err)
 }
 
 // finish opens the session, or switches to it. In the same transaction the challenge and
-// the answer are used up, the attempt is settled and the browser becomes a known one.
+// the answer are used up, the attempt succeeds and the browser becomes a known one.
 func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []string, use func(*access.Tx) error) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
@@ -204,7 +204,7 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 		if err := use(tx); err != nil {
 			return err
 		}
-		if err := a.proof.Settle(ctx, tx.Tx); err != nil {
+		if err := a.proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
 		isNew, err = a.storeBrowser(ctx, tx, device.Hash())

@@ -104,7 +104,7 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 		return a
 	}
 	opened, err := l.renew(ctx, by, c, proof, proved, func(*access.Tx) error { return nil })
-	return opened, proof.End(ctx, err)
+	return opened, proof.FailIfRefused(ctx, err)
 }
 
 func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, answer factor.Answer) (session.Opened, error) {
@@ -130,8 +130,8 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	return opened, nil
 }
 
-// renew uses up the challenge and the answer, and settles the attempt, in the transaction in
-// which the session gets its new token.
+// renew uses up the challenge and the answer, and counts the attempt as a success, in the
+// transaction in which the session gets its new token.
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
 	proved func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
@@ -142,7 +142,7 @@ func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challeng
 		if err := use(tx); err != nil {
 			return err
 		}
-		return proof.Settle(ctx, tx.Tx)
+		return proof.Succeed(ctx, tx.Tx)
 	})
 	if err == nil {
 		l.factors.Tally(factor.Proved)

@@ -23,13 +23,13 @@ type Passwords struct {
 	db       *store.DB
 	verifier *credential.Verifier
 	rules    *atomic.Pointer[credential.Rules]
-	sessions store.SessionLifetime
+	lifetime store.SessionLifetime
 }
 
-// New returns the feature. sessions decides which sessions have expired and are
-// not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules *atomic.Pointer[credential.Rules], sessions store.SessionLifetime) *Passwords {
-	return &Passwords{writer, db, verifier, rules, sessions}
+// New returns the feature. Events count the sessions that a change ends; lifetime decides
+// which of them have expired and are not counted.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules *atomic.Pointer[credential.Rules], lifetime store.SessionLifetime) *Passwords {
+	return &Passwords{writer, db, verifier, rules, lifetime}
 }
 
 // maxReturn bounds the return parameter of the link in a mail, in bytes, escaped. A line of a
@@ -127,14 +127,14 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 		return Changed{}, err
 	}
 	if credential.SamePassword(current, password) {
-		proof.Release(ctx)
+		proof.Release(ctx) // no failure: the answer says that the password is correct
 		return Changed{}, doorward.Invalid("/password", "unchanged", "This is the password you have now. Choose another one.")
 	}
 	revocation, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
 	if errors.Is(err, errChanged) {
 		err = wrongCurrent(err)
 	}
-	return Changed{revocation, proof.Allowance()}, proof.End(ctx, err)
+	return Changed{revocation, proof.Allowance()}, proof.FailIfRefused(ctx, err)
 }
 
 // RequireChange returns nil if the caller may change the password now. Errors:
@@ -170,59 +170,59 @@ var errChanged = errors.New("password: it has since been changed")
 
 // set replaces the password of the account, ends every session except the caller's
 // and the trust in every other browser, and queues a notice. guard runs first, under the lock
-// on the account, and the attempt of the proof is settled, in the same transaction.
+// on the account, and the attempt of the proof succeeds, in the same transaction.
 func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
 	return p.writer.Do(ctx, by, action, accountObject(account.ID, by.TenantID), func(tx *access.Tx) error {
-		now, err := replace(ctx, tx, account, hash, guard)
+		current, err := replace(ctx, tx, account, hash, guard)
 		if err != nil {
 			return err
 		}
-		if err := proof.Settle(ctx, tx.Tx); err != nil {
+		if err := proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
-		if err := p.endOthers(ctx, tx, now, by.SessionID); err != nil {
+		if err := p.endOthers(ctx, tx, current, by.SessionID); err != nil {
 			return err
 		}
-		if err := endTrust(ctx, tx, now, by); err != nil {
+		if err := endTrust(ctx, tx, current, by); err != nil {
 			return err
 		}
 		tx.RecordUserAgent()
-		return tx.Notify(ctx, store.MailPasswordChanged, now.Email)
+		return tx.Notify(ctx, store.MailPasswordChanged, current.Email)
 	})
 }
 
 // replace replaces the password hash of the account, and returns the account as it is then: it
 // may have got another address since it was read. Errors: those of guard; errChanged.
-func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash string, guard func(*access.Tx) error) (now doorward.Account, err error) {
-	// Whatever ends resets locks the account before them, so this does, too.
+func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash string, guard func(*access.Tx) error) (current doorward.Account, err error) {
+	// Lock order: the account before its resets, as everywhere.
 	if _, err := tx.LockAccount(ctx, account.ID); err != nil {
-		return now, err
+		return current, err
 	}
 	if err := guard(tx); err != nil {
-		return now, err
+		return current, err
 	}
-	same, err := tx.LockAccountWithPassword(ctx, account)
+	same, err := tx.LockAccountIfSamePassword(ctx, account)
 	if err == nil && !same {
 		err = errChanged
 	}
 	if err != nil {
-		return now, err
+		return current, err
 	}
-	if now, err = tx.Account(ctx, account.ID); err != nil {
-		return now, err
+	if current, err = tx.Account(ctx, account.ID); err != nil {
+		return current, err
 	}
-	_, err = tx.SetPassword(ctx, now.ID, now.PasswordHash, hash)
-	return now, err
+	_, err = tx.SetPassword(ctx, current.ID, current.PasswordHash, hash)
+	return current, err
 }
 
 // endOthers ends the other sessions of the account and its pending resets, and clears its
 // failed attempts.
 func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, except string) error {
-	n, err := tx.DeleteUserSessions(ctx, p.sessions, account.ID, except)
+	n, err := tx.DeleteUserSessions(ctx, p.lifetime, account.ID, except)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by d
 	if err != nil {
 		return err
 	}
-	if err := tx.RaiseGeneration(ctx, account.ID, current); err != nil {
+	if err := tx.RaiseCredentialGeneration(ctx, account.ID, current); err != nil {
 		return err
 	}
 	return tx.ClearThrottle(ctx, "newcomers:"+account.ID)

@@ -41,7 +41,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 }
 
 // open returns the reset of a token and its account, if it can be used at the instant. Errors:
-// as of Show.
+// reset_not_found, reset_used, reset_expired.
 func open(ctx context.Context, read store.Reader, token string, at time.Time) (store.Reset, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
@@ -76,14 +76,15 @@ func checkUsable(r store.Reset, now time.Time) error {
 }
 
 // use marks the reset as used, under the lock on the account; of concurrent calls one
-// succeeds. The event goes to the trail that the user's administrators see. Errors: as of Show.
+// succeeds. The event goes to the trail that the user's administrators see. Errors: reset_not_found,
+// reset_used, reset_expired.
 func use(ctx context.Context, tx *access.Tx, token string) error {
 	reset, _, err := open(ctx, tx.Reader, token, tx.Now)
 	if err != nil {
 		return err
 	}
 	used, err := tx.UseReset(ctx, reset.ID)
-	if err == nil && !used { // can't happen under the lock; the row decides
+	if err == nil && !used { // a safeguard: under the lock the reset can't have been used since
 		err = doorward.Fail(doorward.CodeResetUsed, "")
 	}
 	if err != nil {

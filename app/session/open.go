@@ -176,7 +176,7 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 // lockUnchanged locks the account if it still has the password; otherwise it returns the
 // error changed. Every action that ends sessions locks in this order: account, membership.
 func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
-	same, err := tx.LockAccountWithPassword(ctx, account)
+	same, err := tx.LockAccountIfSamePassword(ctx, account)
 	if err == nil && !same {
 		err = changed
 	}

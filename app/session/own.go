@@ -109,7 +109,7 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.
 		if err != nil {
 			return err
 		}
-		if err := tx.RaiseGeneration(ctx, by.ID, current); err != nil {
+		if err := tx.RaiseCredentialGeneration(ctx, by.ID, current); err != nil {
 			return err
 		}
 		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.ID, by.SessionID)

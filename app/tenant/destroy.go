@@ -72,7 +72,7 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 	if !marked {
 		return errNotDue
 	}
-	return tx.DeleteOtherSessions(ctx, id, "")
+	return tx.DeleteTenantSessionsExcept(ctx, id, "")
 }
 
 // errNotDue means that another call has restored or destroyed the tenant.
@@ -136,7 +136,8 @@ func destroyCalls(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 }
 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	// Without the lock, two nodes could each delete fewer than rowBatch before the end.
+	// Without the lock, two nodes could each delete fewer than rowBatch, and both take that
+	// for the end.
 	if err := tx.LockTenant(ctx, id); err != nil {
 		return false, err
 	}

@@ -94,7 +94,7 @@ func (t *Tenants) thawOperation(ctx context.Context, id string) access.Operation
 		}
 		return thawed, err
 	}
-	return changeStatus(ctx, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
+	return changeStatus(ctx, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteTenantSessionsExcept(ctx, id, "") })
 }
 
 // setter changes the status of a tenant, and reports whether it did.
@@ -209,7 +209,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 		}
 		return wasClosing, err
 	}
-	return t.writer.DoAll(ctx, by, changeStatus(ctx, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") }))
+	return t.writer.DoAll(ctx, by, changeStatus(ctx, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteTenantSessionsExcept(ctx, id, "") }))
 }
 
 // requireOperator refuses services, whatever their keys allow inside a tenant.
@@ -239,7 +239,7 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Cha
 			return doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
 		tx.Changed("status", string(before.Status), string(doorward.TenantActive))
-		if err := tx.DeleteOtherSessions(ctx, id, by.SessionID); err != nil {
+		if err := tx.DeleteTenantSessionsExcept(ctx, id, by.SessionID); err != nil {
 			return err
 		}
 		restored.Tenant, err = tx.Tenant(ctx, id)

@@ -24,6 +24,7 @@ var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System
 // deliveries. Several nodes may do so at the same time.
 func (w *Webhooks) Sweep(ctx context.Context) error {
 	var errs []error
+	// The last notice first: once it is marked as sent, the earlier ones are no longer due.
 	for i := range slices.Backward(noticesAfter) {
 		errs = append(errs, w.sweepFailing(ctx, i+1))
 	}
@@ -40,7 +41,7 @@ func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
 			return err
 		}
 		for _, hook := range all {
-			due := func(tx *access.Tx) (bool, error) { return tx.NoticeWebhook(ctx, hook.ID, notice, since) }
+			due := func(tx *access.Tx) (bool, error) { return tx.MarkWebhookNoticeSent(ctx, hook.ID, notice, since) }
 			if notice == len(noticesAfter) {
 				err = w.disable(ctx, hook, doorward.DisabledFailing, due)
 			} else {
@@ -134,6 +135,6 @@ func (w *Webhooks) sweepOld(ctx context.Context) error {
 // sweepRetired deletes what is left of deleted webhooks.
 func (w *Webhooks) sweepRetired(ctx context.Context) error {
 	return w.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return tx.DeleteWebhooksOf(ctx, store.RetiredWebhooks, limit)
+		return tx.DeleteWebhooksOf(ctx, store.RetiredWebhooksTenant, limit)
 	})
 }

@@ -110,17 +110,17 @@ func generations(f *fixture) {
 	}
 	hit()
 
-	f.write(func(tx *store.Tx) { noError(f, tx.RaiseGeneration(ctx, ann.ID, []byte("2"))) })
+	f.write(func(tx *store.Tx) { noError(f, tx.RaiseCredentialGeneration(ctx, ann.ID, []byte("2"))) })
 	equal(f, known(), []string{"2"})
 	equal(f, hit(), 1)
 	now, err := f.Read().Account(ctx, ann.ID)
 	noError(f, err)
 	equal(f, now.Generation, ann.Generation+1)
 
-	f.write(func(tx *store.Tx) { noError(f, tx.RaiseGeneration(ctx, ann.ID, []byte("bob 1"))) })
+	f.write(func(tx *store.Tx) { noError(f, tx.RaiseCredentialGeneration(ctx, ann.ID, []byte("bob 1"))) })
 	equal(f, known(), []string(nil))
 	equal(f, f.remember("3", ann.ID), true)
-	f.write(func(tx *store.Tx) { noError(f, tx.RaiseGeneration(ctx, ann.ID, nil)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.RaiseCredentialGeneration(ctx, ann.ID, nil)) })
 	equal(f, known(), []string(nil))
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, time.Time{})), 0)
 	equal(f, f.known(bob.Email, time.Time{}, "bob 1"), []string{"bob 1"})

@@ -23,12 +23,12 @@ func accounts(f *fixture) {
 		with := func(id, hash string, generation int64) doorward.Account {
 			return doorward.Account{ID: id, PasswordHash: hash, Generation: generation}
 		}
-		f.wantChange(tx.LockAccountWithPassword(ctx, ann))
-		f.wantChange(tx.LockAccountWithPassword(ctx, with(ann.ID, ann.PasswordHash, ann.Generation+1)))
-		f.wantChange(tx.LockAccountWithPassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation)))
-		f.wantNoChange(tx.LockAccountWithPassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation+1)))
-		f.wantNoChange(tx.LockAccountWithPassword(ctx, with(ann.ID, "", ann.Generation-1)))
-		f.wantNoChange(tx.LockAccountWithPassword(ctx, with("usr_none", ann.PasswordHash, ann.Generation)))
+		f.wantChange(tx.LockAccountIfSamePassword(ctx, ann))
+		f.wantChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, ann.PasswordHash, ann.Generation+1)))
+		f.wantChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation)))
+		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation+1)))
+		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, "", ann.Generation-1)))
+		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, with("usr_none", ann.PasswordHash, ann.Generation)))
 		f.wantNoChange(tx.SetPassword(ctx, ann.ID, bob.PasswordHash, "new"))
 		f.wantNoChange(tx.SetPassword(ctx, "usr_none", ann.PasswordHash, "new"))
 		f.wantChange(tx.SetPassword(ctx, ann.ID, ann.PasswordHash, "new"))

@@ -156,7 +156,7 @@ func settingsOfSessions(f *fixture) {
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
 	equal(f, f.live(old, elsewhere, young, other), []string{elsewhere.ID, young.ID, other.ID})
-	f.write(func(tx *store.Tx) { noError(f, tx.DeleteOtherSessions(ctx, acme.ID, other.ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteTenantSessionsExcept(ctx, acme.ID, other.ID)) })
 	equal(f, f.live(elsewhere, young, other), []string{elsewhere.ID, other.ID})
 
 	overdue := func(u doorward.User, lag time.Duration) {

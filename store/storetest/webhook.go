@@ -60,9 +60,9 @@ func webhooks(f *fixture) {
 	equal(f, f.value(f.Read().Webhook(ctx, second.ID)), second)
 	equal(f, f.value(f.Read().WebhooksFailing(ctx, since, 1, 10)), []doorward.Webhook{first})
 	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.NoticeWebhook(ctx, first.ID, 1, since.Add(-time.Second)))
-		f.wantChange(tx.NoticeWebhook(ctx, first.ID, 1, since))
-		f.wantNoChange(tx.NoticeWebhook(ctx, first.ID, 1, since))
+		f.wantNoChange(tx.MarkWebhookNoticeSent(ctx, first.ID, 1, since.Add(-time.Second)))
+		f.wantChange(tx.MarkWebhookNoticeSent(ctx, first.ID, 1, since))
+		f.wantNoChange(tx.MarkWebhookNoticeSent(ctx, first.ID, 1, since))
 	})
 	equal(f, f.value(f.Read().WebhooksFailing(ctx, since, 1, 10)), []doorward.Webhook(nil))
 
@@ -83,10 +83,10 @@ func webhooks(f *fixture) {
 		noError(f, tx.RetireWebhook(ctx, first.ID))
 	})
 	retired := f.value(f.Read().Webhook(ctx, first.ID)).(doorward.Webhook)
-	equal(f, retired.TenantID, store.RetiredWebhooks)
+	equal(f, retired.TenantID, store.RetiredWebhooksTenant)
 	equal(f, retired.Enabled, false)
 	f.write(func(tx *store.Tx) {
-		_, err := tx.DeleteWebhooksOf(ctx, store.RetiredWebhooks, 10)
+		_, err := tx.DeleteWebhooksOf(ctx, store.RetiredWebhooksTenant, 10)
 		noError(f, err)
 		f.wantNone(tx.Webhook(ctx, first.ID))
 	})

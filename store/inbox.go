@@ -26,8 +26,8 @@ type InboxRow struct {
 	Hits     int
 	Recorded int // how many of Hits are in the trail
 
-	Aside bool  // set aside, since it could not be recorded
-	Fault error // why Event, which is then zero, can't be read
+	IsSetAside bool  // it could not be recorded and is retried later
+	Fault      error // why Event, which is then zero, can't be read
 }
 
 // isOver reports whether the row's minute has passed, so that no more hits are
@@ -43,7 +43,7 @@ func inboxFields(r *InboxRow) []any {
 	return []any{
 		&r.Source, &r.Action, &r.Reason, &r.Subject, (*storedTime)(&r.Minute), &r.Email, &r.ReturnTo,
 		inboxEvent{r},
-		&r.Hits, &r.Recorded, &r.Aside,
+		&r.Hits, &r.Recorded, &r.IsSetAside,
 	}
 }
 
@@ -62,19 +62,23 @@ func (e inboxEvent) Scan(v any) error {
 const sqlFileInbox = `INSERT INTO inbox (` + filedInboxColumns + `, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)
 ON CONFLICT (source, action, reason, subject, minute) DO UPDATE SET hits = inbox.hits + $9`
 
-// FileInbox adds the row's hits to the row with its key. A new row is due at once
-// or, with wait, at the end of its minute. It blocks only on another write of the
-// same row.
-func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
+// FileInbox adds the row's hits to the row with its key. A new row is due at once. FileInbox
+// blocks only on another write of the same row.
+func (tx *Tx) FileInbox(ctx context.Context, r InboxRow) error {
+	return tx.fileInbox(ctx, r, tx.Now)
+}
+
+// FileInboxLater is FileInbox, but a new row is due at the end of its minute.
+func (tx *Tx) FileInboxLater(ctx context.Context, r InboxRow) error {
+	return tx.fileInbox(ctx, r, r.Minute.Add(InboxMinute))
+}
+
+func (tx *Tx) fileInbox(ctx context.Context, r InboxRow, due time.Time) error {
 	e := r.Event
 	e.Target.ID, e.RequestID, e.IP = storable(e.Target.ID), storable(e.RequestID), storable(e.IP)
 	event, err := json.Marshal(e)
 	if err != nil {
 		return err
-	}
-	due := tx.Now
-	if wait {
-		due = r.Minute.Add(InboxMinute)
 	}
 	tx.inboxFiled = true
 	return tx.run(ctx, sqlFileInbox, storable(r.Source), r.Action, r.Reason, storable(r.Subject), micros(r.Minute),

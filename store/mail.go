@@ -103,7 +103,7 @@ FROM mails `
 const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share)
 VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '', $6, $7)`
 
-// QueueMail queues a mail with the owner tx.MailShare, to be sent after the commit.
+// QueueMail queues a mail, to be sent after the commit. It counts in the share tx.MailShare.
 func (tx *Tx) QueueMail(ctx context.Context, kind MailKind, recipient, subjectID string) error {
 	return tx.queueMail(ctx, kind, recipient, subjectID, "")
 }

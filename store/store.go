@@ -220,9 +220,9 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 type Tx struct {
 	Reader
 	Now time.Time
-	// MailShare is the owner of the mails that are queued next: a tenant's id, or the
-	// client network of the request. The dispatch of mail is fair between shares and
-	// limits each of them.
+	// MailShare is the share in which the mails that are queued next count: the id of a tenant
+	// or caller, or the client network of the request. The dispatch of mail is fair between
+	// shares and limits each of them.
 	MailShare string
 
 	forceDurable   bool

@@ -155,7 +155,7 @@ func (s *server) queueUnknownResets(t *testing.T, from, count int) {
 					ID: doorward.NewID(doorward.PrefixEvent), At: tx.Now, Action: doorward.PasswordForgot, Outcome: doorward.Done,
 					ActorType: doorward.Anonymous, Target: doorward.Object{Type: "user"}, IP: network,
 				},
-			}, false)
+			})
 			if err != nil {
 				return err
 			}

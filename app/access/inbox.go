@@ -122,7 +122,7 @@ func (i *Inbox) fileFirst(ctx context.Context, tx *store.Tx, row store.InboxRow)
 			return false, err
 		}
 	}
-	return true, tx.FileInbox(ctx, row, false)
+	return true, tx.FileInbox(ctx, row)
 }
 
 // remembers reports whether repetitions of the row are counted in memory.
@@ -252,7 +252,7 @@ func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
 	}
 	err := i.write(ctx, "upkeep", func(tx *store.Tx) error {
 		for _, r := range rows {
-			if err := tx.FileInbox(ctx, r, true); err != nil {
+			if err := tx.FileInboxLater(ctx, r); err != nil {
 				return err
 			}
 		}

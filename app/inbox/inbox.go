@@ -286,7 +286,7 @@ const (
 // may contain an address.
 func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) error {
 	pause := firstRetryAfter
-	if row.Aside {
+	if row.IsSetAside {
 		pause = laterRetryAfter
 	}
 	found := false

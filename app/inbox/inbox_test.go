@@ -183,7 +183,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 					Source: fmt.Sprint("net", n), Action: doorward.PasswordForgot, Subject: "1 " + email, Minute: now.Truncate(store.InboxMinute), Email: email, Hits: 1,
 					Event: doorward.Event{ID: "evt_x", At: now, Action: doorward.PasswordForgot, Outcome: doorward.Done, ActorType: doorward.Anonymous, Target: doorward.Object{Type: "user"}, IP: fmt.Sprintf("10.0.%d.%d", n/250, n%250)},
 				}
-				if err := tx.FileInbox(f.Context(), row, false); err != nil {
+				if err := tx.FileInbox(f.Context(), row); err != nil {
 					return err
 				}
 			}

@@ -47,7 +47,9 @@ const maxForgotAge = time.Hour
 
 // take claims the row and records the part of it that isn't in the trail yet.
 func (r *recorder) take(ctx context.Context, row store.InboxRow) error {
-	claimed, err := r.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Email != "")
+	// Each request for a reset has a row of its own, which gets no more hits.
+	isResetRequest := row.Action == doorward.PasswordForgot && row.Email != ""
+	claimed, err := r.tx.ClaimInbox(ctx, row, isResetRequest)
 	if err != nil || !claimed || row.Hits == row.Recorded {
 		return err
 	}
@@ -85,7 +87,7 @@ func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
 	if err != nil || row.Action != doorward.PasswordForgot || r.tx.Now.Sub(row.Event.At) > maxForgotAge {
 		return err
 	}
-	r.tx.MailShare = row.Source // the network that asked
+	r.tx.MailShare = row.Source // the mail counts in the share of the network that asked
 	return r.tx.QueueReset(ctx, row.Email, row.ReturnTo)
 }
 
@@ -151,7 +153,7 @@ func (r *recorder) count(row store.InboxRow) {
 	if !has {
 		sum = row
 		sum.Source, sum.Subject, sum.Email, sum.ReturnTo = key.network, anonymousSubject, "", ""
-		sum.Aside, sum.Fault = false, nil
+		sum.IsSetAside, sum.Fault = false, nil
 		sum.Hits, sum.Recorded, sum.Event.ID = 0, 0, doorward.NewID(doorward.PrefixEvent)
 	}
 	sum.Hits += row.Hits - row.Recorded
@@ -176,7 +178,7 @@ func (r *recorder) fileAnonymous(ctx context.Context) error {
 	}
 	access.SortInbox(rows)
 	for _, row := range rows {
-		if err := r.tx.FileInbox(ctx, row, true); err != nil {
+		if err := r.tx.FileInboxLater(ctx, row); err != nil {
 			return err
 		}
 	}

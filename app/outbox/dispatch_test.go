@@ -166,7 +166,7 @@ func TestEndpoints(t *testing.T) {
 	q.Endpoints, q.Wake = true, wake
 	addLive := func() { // once the others have all slots that they can get
 		mem.mu.Lock()
-		mem.rows = append(mem.rows, Job{ID: "job_live", Due: time.Now(), Urgent: true, Share: "0", Host: "live", Proven: true})
+		mem.rows = append(mem.rows, Job{ID: "job_live", Due: time.Now(), Urgent: true, Share: "0", Host: "live", LastTryWasQuick: true})
 		mem.mu.Unlock()
 		wake <- struct{}{}
 	}
@@ -205,10 +205,10 @@ func TestEndpoints(t *testing.T) {
 		t.Errorf("the proven endpoint was tried: %v; there were %d tries at once", served, most)
 	}
 	h := hosts{endpoints: true}
-	steps := []bool{h.isSlow(Job{Host: "x"}), h.isSlow(Job{Host: "x", Proven: true})}
+	steps := []bool{h.isSlow(Job{Host: "x"}), h.isSlow(Job{Host: "x", LastTryWasQuick: true})}
 	for _, quick := range []bool{true, true, false, true} {
 		h.score("x", quick)
-		steps = append(steps, h.isSlow(Job{Host: "x", Proven: !quick}))
+		steps = append(steps, h.isSlow(Job{Host: "x", LastTryWasQuick: !quick}))
 	}
 	if want := []bool{true, false, false, false, true, false}; !slices.Equal(steps, want) {
 		t.Errorf("slow by step: %v, want %v", steps, want)

@@ -9,7 +9,7 @@ import (
 // zero a host is slow. So one slow answer makes an unknown host slow, but not one that
 // has answered quickly before. Of endpoints only the last try counts.
 type hosts struct {
-	endpoints bool           // see Queue.Endpoints
+	endpoints bool           // the hosts are webhook endpoints of customers, not mail servers
 	known     map[string]int // score by host
 	slow      int            // how many of the known hosts are slow
 	// took has the durations of the newest successes, of all hosts.
@@ -26,7 +26,7 @@ const (
 func (h *hosts) isSlow(job Job) bool {
 	score, known := h.known[job.Host]
 	if h.endpoints && !known {
-		return !job.Proven
+		return !job.LastTryWasQuick
 	}
 	return score < 0
 }
@@ -75,13 +75,13 @@ func (h *hosts) forget(host string) {
 }
 
 // A try to a mail host is slow when it takes twice as long as the fastest of the newest
-// successes: time that all hosts take is spent in our own mail server. The threshold has
-// bounds, because an attacker may choose the hosts. For endpoints it is slowAtLeast.
+// successes: if all hosts are slow, our own mail server is the cause. The threshold has bounds,
+// because an attacker may choose the hosts. For endpoints it is minSlowAfter.
 const (
-	slowAtLeast = time.Second
-	slowUnknown = 1500 * time.Millisecond
-	slowAtMost  = 8 * time.Second
-	maxSamples  = 32
+	minSlowAfter     = time.Second
+	defaultSlowAfter = 1500 * time.Millisecond
+	maxSlowAfter     = 8 * time.Second
+	maxSamples       = 32
 )
 
 func (h *hosts) succeeded(took time.Duration) {
@@ -96,10 +96,10 @@ func (h *hosts) succeeded(took time.Duration) {
 // slowAfter returns how long a try may take before it counts as slow.
 func (h *hosts) slowAfter() time.Duration {
 	if h.endpoints {
-		return slowAtLeast
+		return minSlowAfter
 	}
 	if len(h.took) == 0 {
-		return slowUnknown
+		return defaultSlowAfter
 	}
-	return min(max(2*slices.Min(h.took), slowAtLeast), slowAtMost)
+	return min(max(2*slices.Min(h.took), minSlowAfter), maxSlowAfter)
 }

@@ -13,9 +13,9 @@ type Job struct {
 	Urgent bool      // somebody waits for it
 	Share  string    // its owner, such as a tenant; jobs without one are one share
 	Host   string    // where it goes
-	// Proven reports whether the last try to the host succeeded within a second. Only a Queue
+	// LastTryWasQuick says whether the last try to the host succeeded within a second. Only a Queue
 	// with Endpoints reads it.
-	Proven bool
+	LastTryWasQuick bool
 }
 
 // Queue is a queue of work of the type T. All fields but Endpoints must be set. They must not
@@ -41,7 +41,7 @@ type Queue[T any] struct {
 	Warn func(error)
 	// Endpoints says that hosts are endpoints that customers name, and not mail servers. An
 	// endpoint counts as fast only if its last try has succeeded within a second, so a new one
-	// counts as slow. Job.Proven has the stored result of the last try, by any process.
+	// counts as slow. Job.LastTryWasQuick has the stored result of the last try, by any process.
 	Endpoints bool
 
 	stats stats

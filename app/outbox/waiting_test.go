@@ -133,15 +133,15 @@ func TestSlowIsRelative(t *testing.T) {
 			t.Errorf("a try is slow after %v, want %v", got, after)
 		}
 	}
-	want(slowUnknown)
+	want(defaultSlowAfter)
 	h.succeeded(3 * time.Second)
 	want(6 * time.Second)
 	h.succeeded(20 * time.Millisecond)
-	want(slowAtLeast)
+	want(minSlowAfter)
 	for range maxSamples {
 		h.succeeded(time.Minute)
 	}
-	want(slowAtMost)
+	want(maxSlowAfter)
 }
 
 func TestPauses(t *testing.T) {

@@ -63,7 +63,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		if err != nil {
 			return err
 		}
-		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, returnForLink(returnTo)), false)
+		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, returnForLink(returnTo)))
 	})
 	if err == nil {
 		p.writer.Inbox().CountFiled()

@@ -85,7 +85,7 @@ func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit
 
 // job describes the delivery to the outbox: its share is the tenant, its host the endpoint.
 func job(d store.QueuedDelivery) outbox.Job {
-	return outbox.Job{ID: d.ID, Due: d.DueAt, Urgent: d.Urgent, Share: d.TenantID, Host: d.WebhookID, Proven: d.Healthy}
+	return outbox.Job{ID: d.ID, Due: d.DueAt, Urgent: d.Urgent, Share: d.TenantID, Host: d.WebhookID, LastTryWasQuick: d.Healthy}
 }
 
 // upkeep is access.Writer.Upkeep, for at most writersAtOnce callers at once. If ctx ends while

@@ -25,8 +25,12 @@ func (f *fixture) inboxRow(source, subject string, hits int) store.InboxRow {
 func (f *fixture) fileInbox(wait bool, rows ...store.InboxRow) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
+		file := tx.FileInbox
+		if wait {
+			file = tx.FileInboxLater
+		}
 		for _, r := range rows {
-			noError(f, tx.FileInbox(f.Context(), r, wait))
+			noError(f, file(f.Context(), r))
 		}
 	})
 }
@@ -119,7 +123,7 @@ func inboxAside(f *fixture) {
 			equal(f, f.value(tx.SetAsideInbox(ctx, *row, until)), unchanged)
 		})
 	}
-	bad.Aside = true
+	bad.IsSetAside = true
 	due := func(at time.Time) ([]store.InboxRow, error) {
 		return f.Read().DueInbox(ctx, doorward.PasswordForgot, at, 10)
 	}

@@ -28,7 +28,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 	inv, _ := f.Invite(owner, "pending@example.com", doorward.RoleUser)
 	brief, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "BRIEF", Permissions: []string{"message.read"}})
 	f.NoError(err)
-	held, _, err := f.Node(0).APIKeys.Create(f.Context(), owner.Caller, apikey.Draft{Name: "held", Permissions: []string{"message.read"}})
+	key, _, err := f.Node(0).APIKeys.Create(f.Context(), owner.Caller, apikey.Draft{Name: "key", Permissions: []string{"message.read"}})
 	f.NoError(err)
 	newName, disabled, users, keys := "Renamed", "disabled", f.Node(0).Users, f.Node(0).APIKeys
 	actions := map[string]func(by apptest.Person) error{
@@ -63,13 +63,13 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			return err
 		},
 		"edit of a key": func(by apptest.Person) error {
-			_, _, err := keys.Edit(f.Context(), by.Caller, held.ID, apikey.Edit{Status: &disabled})
+			_, _, err := keys.Edit(f.Context(), by.Caller, key.ID, apikey.Edit{Status: &disabled})
 			return err
 		},
 		"rotation of a key": func(by apptest.Person) error {
-			return apptest.ErrorOf(keys.Rotate(f.Context(), by.Caller, held.ID, nil))
+			return apptest.ErrorOf(keys.Rotate(f.Context(), by.Caller, key.ID, nil))
 		},
-		"end of a key": func(by apptest.Person) error { return apptest.ErrorOf(keys.Revoke(f.Context(), by.Caller, held.ID)) },
+		"end of a key": func(by apptest.Person) error { return apptest.ErrorOf(keys.Revoke(f.Context(), by.Caller, key.ID)) },
 		"new role": func(by apptest.Person) error {
 			return apptest.ErrorOf(f.Node(0).Roles.Create(f.Context(), by.Caller, role.Draft{Name: "NEW", Permissions: []string{"message.read"}}))
 		},

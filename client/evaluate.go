@@ -37,30 +37,31 @@ func AtTime(at time.Time) Circumstance {
 	return func(about map[string]any) { about["time"] = at.Format(time.RFC3339Nano) }
 }
 
-// Can asks whether who may do the action on the resource, by ids alone: for jobs from a
+// Can asks whether the subject may do the action on the resource, by ids alone: for jobs from a
 // queue, and for buttons on a page. For a request with its credential use
-// [Client.Require] or [Client.Check]. who needs a UserID or KeyID; a user of several
-// tenants needs the TenantID, too, and so does the zero Resource. It needs [OperatorKey],
-// with an operator key or a service key that may access.evaluate.
+// [Client.Require] or [Client.Check]. The subject needs a UserID or KeyID. It also needs the
+// TenantID if it is a user of several tenants, or if the resource is the zero Resource. The
+// client needs the option [OperatorKey], with an operator key or a service key that may
+// access.evaluate.
 //
 // A refusal, also of somebody unknown, is a Decision and no error. If Doorward was asked, the
-// error is an [*Error]: ErrUnavailable if there is no answer, also if the key is refused (code
-// "operator_key_refused"), or of status 400 or 413 for a request that Doorward can't read.
-func (c *Client) Can(ctx context.Context, who Identity, action string, on Resource, about ...Circumstance) (Decision, error) {
-	all, err := c.decide(ctx, who, action, []Resource{on}, about)
+// error is an [*Error]. It is ErrUnavailable if there is no answer, or if Doorward refuses the key (code
+// "operator_key_refused"). It has status 400 or 413 if Doorward can't read the request.
+func (c *Client) Can(ctx context.Context, subject Identity, action string, on Resource, about ...Circumstance) (Decision, error) {
+	all, err := c.decide(ctx, subject, action, []Resource{on}, about)
 	if err != nil {
 		return Decision{}, err
 	}
 	return all[0], nil
 }
 
-// Filter returns those of the resources on which who may do the action, in their order. It
+// Filter returns the resources on which the subject may do the action, in their order. It
 // calls Doorward once for each 100. Errors are those of [Client.Can]; with an error it returns
 // no resources.
-func (c *Client) Filter(ctx context.Context, who Identity, action string, all []Resource, about ...Circumstance) ([]Resource, error) {
+func (c *Client) Filter(ctx context.Context, subject Identity, action string, all []Resource, about ...Circumstance) ([]Resource, error) {
 	var allowed []Resource
 	for chunk := range slices.Chunk(all, batch) {
-		decisions, err := c.decide(ctx, who, action, chunk, about)
+		decisions, err := c.decide(ctx, subject, action, chunk, about)
 		if err != nil {
 			return nil, err
 		}
@@ -77,11 +78,11 @@ func (c *Client) Filter(ctx context.Context, who Identity, action string, all []
 type object = map[string]any
 
 // decide asks about up to 100 resources.
-func (c *Client) decide(ctx context.Context, who Identity, action string, on []Resource, about []Circumstance) ([]Decision, error) {
+func (c *Client) decide(ctx context.Context, subject Identity, action string, on []Resource, about []Circumstance) ([]Decision, error) {
 	if c.key == nil || *c.key == "" {
 		return nil, errors.New("client: asking for decisions needs the option OperatorKey")
 	}
-	subject, err := who.subject()
+	subjectObject, err := subject.authZEN()
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +93,19 @@ func (c *Client) decide(ctx context.Context, who Identity, action string, on []R
 	items := make([]object, len(on))
 	for i, r := range on {
 		if r.Type == "" {
-			r = Resource{Type: "tenant", ID: who.TenantID}
+			r = Resource{Type: "tenant", ID: subject.TenantID}
 		}
 		items[i] = object{"resource": r}
 	}
-	body, err := json.Marshal(object{"subject": subject, "action": object{"name": action}, "context": circumstances, "evaluations": items})
+	body, err := json.Marshal(object{"subject": subjectObject, "action": object{"name": action}, "context": circumstances, "evaluations": items})
 	if err != nil {
 		return nil, err
 	}
 	return c.evaluate(ctx, body, len(on))
 }
 
-// subject returns AuthZEN's subject: the key of a server, or else the user.
-func (i Identity) subject() (object, error) {
+// authZEN returns the identity as AuthZEN's subject: the key of a server, or else the user.
+func (i Identity) authZEN() (object, error) {
 	switch {
 	case i.KeyID != "":
 		return object{"type": "key", "id": i.KeyID}, nil
@@ -123,7 +124,7 @@ func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decisi
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest, http.StatusRequestEntityTooLarge},
 	})
 	if err != nil {
-		return nil, ownFault(err)
+		return nil, keyRefusalToUnavailable(err)
 	}
 	var in struct {
 		Evaluations []struct {

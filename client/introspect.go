@@ -80,7 +80,7 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity},
 	})
 	if err != nil {
-		return nil, ownFault(err)
+		return nil, keyRefusalToUnavailable(err)
 	}
 	var in struct{ Items []introspected }
 	if json.Unmarshal(a.body, &in) != nil || len(in.Items) != len(questions) {
@@ -96,9 +96,9 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 	return answers, nil
 }
 
-// ownFault turns a refusal of our operator key into a server fault. Passed on as
-// 401 or 403 it would look like the person's.
-func ownFault(err error) error {
+// keyRefusalToUnavailable turns a refusal of our operator key into ErrUnavailable. Passed on as
+// 401 or 403 it would look like a refusal of the person.
+func keyRefusalToUnavailable(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden {
 		return err

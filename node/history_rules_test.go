@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// historyModel is the model of the load. Each action depends.on.X changes with X alone.
+// historyModel is the model of the load. Only X decides whether depends.on.X is allowed.
 const historyModel = `
 actions:
   message.send: {roles: [OWNER, ADMIN, USER]}

@@ -14,8 +14,7 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// Queries wait while the lease is late. However many they are, they leave the poll the
-// connections that it needs.
+// Queries wait while the lease is late. They never take the connections that the poll needs.
 func TestLateLeaseIsAwaited(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -29,15 +28,16 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 			}
 		})
 	}
-	flush := func(tx *store.Tx) error { tx.RequestFlush([]byte("any hash")); return nil }
+	// announce makes a change of which followers are notified; which one doesn't matter.
+	announce := func(tx *store.Tx) error { tx.RequestFlush([]byte("any hash")); return nil }
 	read := func() error { _, err := db.Read().Vitals(t.Context()); return err }
-	write := func() error { _, err := db.Write(t.Context(), flush); return err }
+	write := func() error { _, err := db.Write(t.Context(), announce); return err }
 	_, pool := store.Pools(db)
 	started := make(chan struct{})
 	startAll := func() error {
 		defer close(started)
-		// pgx's pool has 16 connections, 12 of them for writers; database/sql counts those
-		// that wait for one as open.
+		// pgx's pool has 16 connections, 12 of them for writers. A query that waits for one of
+		// them already counts as an open connection in database/sql.
 		for range 30 {
 			start(read)
 			start(write)
@@ -67,13 +67,13 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	defer running.Wait()
 	defer stop()
 	storetest.Until(t, "the lease", l.Valid)
-	_, err := db.Write(t.Context(), flush)
+	_, err := db.Write(t.Context(), announce)
 	ok(t, err)
 	<-started
 	queries.Wait()
 }
 
-// Synchronous reports the setting of PostgreSQL, not that of a cluster manager.
+// Synchronous reports whether commits wait for a standby.
 func TestSynchronous(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)

@@ -109,7 +109,7 @@ func onBodyEndpoints(t *testing.T, test func(t *testing.T, good string, post fun
 	t.Helper()
 	onSQLite(t, func(t *testing.T, d *server) {
 		who := map[string]opt{
-			"owner": as(d.Tenant("Acme").Owner.Token()), "operator": bearer(d.operatorKey(t)), "": func(*http.Request) {},
+			"owner": as(d.Tenant("Acme").Owner.Token()), "operator": bearer(d.operatorKey(t)), "": anonymous,
 		}
 		for _, e := range bodyEndpoints {
 			good, _ := encode(t, e.wellFormed)

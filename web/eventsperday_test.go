@@ -35,7 +35,7 @@ func (s *server) useUpEvents(t *testing.T) *exhaustedTenant {
 	f := &exhaustedTenant{server: s, t: t, acme: s.Tenant("Acme"), people: map[string]*doorwardtest.Person{}}
 	f.owner = as(f.acme.Owner.Token())
 	for name, role := range map[string]string{
-		"high": "ADMIN", "low": "USER", "waits": "USER", "suspends": "USER", "removes": "USER", "leaves": "USER", "erases": "USER", "factor": "USER", "forgets": "USER",
+		"high": "ADMIN", "low": "USER", "waits": "USER", "suspended": "USER", "removed": "USER", "leaves": "USER", "erases": "USER", "factor": "USER", "forgets": "USER",
 	} {
 		f.people[name] = f.acme.Join(name+"@acme.example", role)
 	}
@@ -52,6 +52,9 @@ func (s *server) useUpEvents(t *testing.T) *exhaustedTenant {
 	s.setQuotas(t, f.acme.ID, m{"eventsPerDay": 0})
 	return f
 }
+
+// anonymous is an option that adds nothing to a request: it has no credentials.
+func anonymous(*http.Request) {}
 
 // ask requires the status. Without options the caller is the OWNER.
 func (f *exhaustedTenant) ask(route string, body any, status int, opts ...opt) answer {
@@ -114,9 +117,9 @@ func (f *exhaustedTenant) checkChangesRefused() {
 func (f *exhaustedTenant) checkAccessEnds() {
 	id := func(name string) string { return "/api/v2/users/" + f.people[name].ID }
 	f.patch("high", m{"role": "USER"}, 200)
-	f.patch("suspends", m{"status": "suspended"}, 200)
+	f.patch("suspended", m{"status": "suspended"}, 200)
 	f.ask("DELETE "+id("low")+"/sessions", nil, 200)
-	f.ask("DELETE "+id("removes"), nil, 200)
+	f.ask("DELETE "+id("removed"), nil, 200)
 	f.ask("DELETE /api/v2/invitations/"+f.invitation, nil, 204)
 	f.ask("POST "+policyPath+"/versions/1/restore", nil, 200)
 	f.ask("POST "+hooksPath+"/"+f.hook+"/test", nil, 200)
@@ -145,7 +148,7 @@ func (f *exhaustedTenant) checkAccounts() {
 	f.enrolTOTP(f.t, factor.Token())
 	f.login(f.t, factor.Email, password).fails(403, "mfa_required")
 	f.ask("POST /api/v2/users/"+factor.ID+"/mfa/reset", nil, 202)
-	f.ask(resetFactorsPath, m{"token": f.code(f.t, factor.Email), "password": password}, 204, func(*http.Request) {})
+	f.ask(resetFactorsPath, m{"token": f.code(f.t, factor.Email), "password": password}, 204, anonymous)
 	f.reset(f.t, f.forgot(f.t, f.people["forgets"].Email), "six quiet green llamas").ok(204)
 
 	f.ask("DELETE /api/v2/auth/memberships/"+f.acme.ID, nil, 204, as(f.people["leaves"].Token()))

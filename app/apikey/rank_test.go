@@ -34,7 +34,7 @@ func TestRankOfAKeyThatChanges(t *testing.T) {
 		},
 		"revoke": func() error { return apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), admin.Caller, key.ID)) },
 	}
-	done, early := make(chan error, len(changes)), make(chan struct{}, len(changes))
+	done, finished := make(chan error, len(changes)), make(chan struct{}, len(changes))
 	f.WhileLocked(func(tx *store.Tx) error { // as package role edits the role
 		if err := tx.LockTenant(f.Context(), key.TenantID); err != nil {
 			return err
@@ -43,14 +43,14 @@ func TestRankOfAKeyThatChanges(t *testing.T) {
 			return err
 		}
 		return apptest.ErrorOf(tx.UpdateCustomRole(f.Context(), key.TenantID, raised))
-	}, func(waitFor func(int, <-chan struct{})) {
+	}, func(waitFor func(n int, stop <-chan struct{})) {
 		for _, change := range changes {
 			go func() {
 				done <- change()
-				early <- struct{}{}
+				finished <- struct{}{}
 			}()
 		}
-		waitFor(len(changes), early)
+		waitFor(len(changes), finished)
 	})
 	for range changes {
 		if err := <-done; !doorward.HasCode(err, doorward.CodeForbidden) {

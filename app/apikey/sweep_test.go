@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestSweepPassesFailingKeys: a key that can't be changed doesn't keep a sweep from recording
-// that the keys after it have expired, and the error names it.
+// TestSweepPassesFailingKeys: a sweep goes on after a key that it can't change, and records that
+// the later keys have expired. Its error names the key that it can't change.
 func TestSweepPassesFailingKeys(t *testing.T) {
 	t.Parallel()
 	clock := apptest.NewStoppedClock()

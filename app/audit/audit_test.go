@@ -169,7 +169,7 @@ func TestTampering(t *testing.T) {
 		"neighbours swapped":       {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (3, 4)"}, []string{"reordered 3", "reordered 4"}},
 		"swapped":                  {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (2, 5)"}, []string{"reordered 2", "reordered 5"}},
 		"first and last swapped":   {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (1, 6)"}, []string{"reordered 1", "reordered 6"}},
-		"swapped with their links": {[]string{swap(3, 4)}, []string{"edited 3", "edited 4"}},
+		"contents swapped": {[]string{swap(3, 4)}, []string{"edited 3", "edited 4"}},
 
 		"inserted at a taken number": {[]string{insert(3)}, []string{"inserted 3"}},
 		"inserted behind the end":    {[]string{insert(7)}, []string{"inserted 7"}},
@@ -207,7 +207,8 @@ func TestTampering(t *testing.T) {
 	})
 }
 
-// insert is an attacker's statement that adds a copy of an existing event.
+// insert is an attacker's statement that adds a copy of event 3, which moveUp may have moved
+// to 4.
 func insert(seq int) string {
 	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq, salt, digest, hash)
 SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, %d, salt, digest, hash

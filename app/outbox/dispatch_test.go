@@ -155,8 +155,8 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestEndpoints: endpoints that aren't proven share eight slots, one each, and a proven endpoint
-// doesn't wait for them. One quick answer makes an endpoint fast, and one failure makes it slow.
+// TestEndpoints: endpoints whose last try wasn't quick share eight slots, one each, and a quick
+// endpoint doesn't wait for them. One quick answer makes an endpoint fast, and one failure makes it slow.
 func TestEndpoints(t *testing.T) {
 	mem := &memoryQueue{}
 	for i := range 40 {
@@ -202,7 +202,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	q.Run(ctx)
 	if !served || most > 9 {
-		t.Errorf("the proven endpoint was tried: %v; there were %d tries at once", served, most)
+		t.Errorf("the quick endpoint was tried: %v; there were %d tries at once", served, most)
 	}
 	h := hosts{endpoints: true}
 	steps := []bool{h.isSlow(Job{Host: "x"}), h.isSlow(Job{Host: "x", LastTryWasQuick: true})}

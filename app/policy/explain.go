@@ -24,8 +24,9 @@ type Question struct {
 	UserID, KeyID, Credential string
 
 	Action doorward.Action
-	// OwnActions allows actions that no service can ask for, such as user.suspend.
-	OwnActions bool
+	// IncludeInternal also allows Doorward's actions that no service can ask for, such as
+	// user.suspend.
+	IncludeInternal bool
 	// Resource is the object of an action of the platform; nil: unknown, as in a check.
 	Resource *doorward.Resource
 	Context  Context
@@ -85,7 +86,7 @@ func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) 
 		return Explanation{}, err
 	}
 	verb, known := s.p.Rules.Model().Lookup(q.Action)
-	if !known || verb.By != doorward.ByRole || !q.OwnActions && !verb.IsPermission() {
+	if !known || verb.By != doorward.ByRole || !q.IncludeInternal && !verb.IsPermission() {
 		return Explanation{}, doorward.Invalid("/action", "invalid", "There is no such action; the table of permissions lists them.")
 	}
 	if q.Version != 0 {

@@ -61,7 +61,7 @@ func TestExplain(t *testing.T) {
 			{policy.Question{KeyID: key.ID, Action: "user.manage"}, "false USER [] | role USER The role USER does not grant user.manage."},
 			{policy.Question{KeyID: ended.ID, Action: "message.send"}, "false USER [USER] | key " + ended.ID + " The API key was revoked."},
 			{policy.Question{Credential: secret.Reveal(), Action: "message.send", Context: inside}, "false USER [USER] | policy closed:1 Closed for the audit."},
-			{policy.Question{UserID: owner.User.ID, Action: "user.suspend", OwnActions: true}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
+			{policy.Question{UserID: owner.User.ID, Action: "user.suspend", IncludeInternal: true}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
 			{policy.Question{UserID: owner.User.ID, Action: "policy.read"}, "true OWNER [OWNER] | role OWNER"},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: tenant.ID}}, "true USER [USER] | role USER"},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: "tnt_x"}}, "false USER [USER] | tenant " + tenant.ID + " The resource is a tenant other than that of the user or key."},
@@ -136,7 +136,7 @@ func TestExplainWritesNothing(t *testing.T) {
 				"false USER [USER] | policy later:1 It reads now, which the request lacks.": {Version: 2, Context: policy.Context{Time: "soon"}},
 			} {
 				q.UserID, q.Credential, q.Action = who.UserID, who.Credential, "message.send"
-				for n := range 4 {
+				for n := range 4 { // twice on each node
 					got, err := f.Node(n).Policies.Explain(ctx, owner.Caller, q)
 					if text := summary(got); err != nil || text != want && text+" " != want {
 						t.Errorf("%+v: %s, %v; want %s", q, text, err, want)

@@ -139,7 +139,7 @@ func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield
 // matrix returns a cell for each role and each action that roles grant.
 func (t trial) matrix(tenantID string) (all []Cell) {
 	for _, role := range t.current.Roles() {
-		was, would := t.was.OfRole(tenantID, role), t.would.OfRole(tenantID, role)
+		was, would := t.was.ForRole(tenantID, role), t.would.ForRole(tenantID, role)
 		for _, v := range t.current.Model().Verbs() {
 			if v.By == doorward.ByRole {
 				all = append(all, Cell{role, v.Action, outcome(t.current, role, v, was), outcome(t.current, role, v, would)})

@@ -52,15 +52,15 @@ func (t *Trial) For(principal *doorward.Principal) doorward.PolicyOf {
 }
 
 // RoleOutcomes has the outcomes of a trial for all principals with one role.
-type RoleOutcomes struct{ operator, tenant *cedar.OfRole } // nil: no policies
+type RoleOutcomes struct{ operator, tenant *cedar.RoleOutcomes } // nil: no policies
 
-// OfRole evaluates the policies for all principals with a role in the tenant.
-func (t *Trial) OfRole(tenantID string, role doorward.Role) RoleOutcomes {
-	evaluate := func(t *text) *cedar.OfRole {
+// ForRole evaluates the policies for all principals with a role in the tenant.
+func (t *Trial) ForRole(tenantID string, role doorward.Role) RoleOutcomes {
+	evaluate := func(t *text) *cedar.RoleOutcomes {
 		if t == nil {
 			return nil
 		}
-		return t.set.OfRole(tenantID, t.roleOf(role), role != doorward.RoleOwner) // no key has the role OWNER
+		return t.set.ForRole(tenantID, t.roleOf(role), role != doorward.RoleOwner) // no key has the role OWNER
 	}
 	return RoleOutcomes{evaluate(t.operator), evaluate(t.latest.enforced)}
 }
@@ -69,7 +69,7 @@ func (t *Trial) OfRole(tenantID string, role doorward.Role) RoleOutcomes {
 // cedar.RefusesAll.
 func (o RoleOutcomes) Outcome(action doorward.Action) cedar.Outcome {
 	worst := cedar.RefusesNone
-	for _, policies := range []*cedar.OfRole{o.operator, o.tenant} {
+	for _, policies := range []*cedar.RoleOutcomes{o.operator, o.tenant} {
 		if policies != nil {
 			worst = max(worst, policies.Outcome(string(action)))
 		}

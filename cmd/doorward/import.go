@@ -175,8 +175,7 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	return replaceFile(name, 0o600, write)
 }
 
-// replaceFile calls write with a file that gets its name, in place of an earlier one, only
-// when it is complete.
+// replaceFile writes to a temporary file and renames it to name when it is complete.
 func replaceFile(name string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // with mode 0600
 	if err != nil {

@@ -24,19 +24,19 @@ const (
 	RefusesAll                 // everybody, whatever the request is
 )
 
-// OfRole is a set, evaluated for all who have one role. Make it with Set.OfRole.
-type OfRole struct {
-	schema   *Schema
-	prepared []*Prepared // for a user and perhaps a key, of the forbids that don't read the identity
-	identity []uint64    // the actions of the forbids that do, see readsIdentity
-	permits  []uint64    // the actions that a policy may permit a user
+// RoleOutcomes is a set, evaluated for all who have one role. Make it with Set.ForRole.
+type RoleOutcomes struct {
+	schema          *Schema
+	prepared        []*Prepared // for a user and perhaps a key, of the forbids that don't read the identity
+	identityActions []uint64    // the actions of the forbids that read the identity, see readsIdentity
+	permits         []uint64    // the actions that a policy may permit a user
 }
 
-// OfRole evaluates the set for the users of a tenant that have the role, and with keys for
-// the API keys.
-func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
+// ForRole evaluates the set for the users of a tenant that have the role. If keys is true, the
+// outcomes also cover API keys with the role.
+func (s *Set) ForRole(tenant, role string, keys bool) *RoleOutcomes {
 	words := len(s.schema.actions)/64 + 1
-	o := &OfRole{schema: s.schema, identity: make([]uint64, words), permits: make([]uint64, words)}
+	o := &RoleOutcomes{schema: s.schema, identityActions: make([]uint64, words), permits: make([]uint64, words)}
 	user := Principal{Role: role, Tenant: tenant}
 	sameForAll := &Set{schema: s.schema, platform: s.platform}
 	for _, p := range s.policies {
@@ -44,7 +44,7 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 		case !p.isForbid():
 			o.addPermit(p, s, user)
 		case p.readsIdentity():
-			addBits(o.identity, p.actions)
+			addBits(o.identityActions, p.actions)
 		default:
 			sameForAll.policies = append(sameForAll.policies, p)
 		}
@@ -57,10 +57,10 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 }
 
 // addPermit adds the actions of a permit that may apply to a user with the role.
-func (o *OfRole) addPermit(p *policy, set *Set, user Principal) {
+func (o *RoleOutcomes) addPermit(p *policy, set *Set, user Principal) {
 	if !p.readsIdentity() {
 		one := &Set{schema: set.schema, platform: set.platform, policies: []*policy{p}}
-		if prepared := one.Prepare(user); len(prepared.alwaysPermit)+len(prepared.open) == 0 {
+		if prepared := one.Prepare(user); len(prepared.alwaysPermit)+len(prepared.conditional) == 0 {
 			return
 		}
 	}
@@ -69,13 +69,13 @@ func (o *OfRole) addPermit(p *policy, set *Set, user Principal) {
 
 // MayPermit reports whether a policy permits the action to a user with the role: always, or
 // depending on the user and the request.
-func (o *OfRole) MayPermit(action string) bool {
+func (o *RoleOutcomes) MayPermit(action string) bool {
 	i, known := o.schema.index[action]
 	return known && hasBit(o.permits, i)
 }
 
 // Outcome returns the outcome for an action.
-func (o *OfRole) Outcome(action string) Outcome {
+func (o *RoleOutcomes) Outcome(action string) Outcome {
 	i, known := o.schema.index[action]
 	if !known {
 		return RefusesNone
@@ -86,7 +86,7 @@ func (o *OfRole) Outcome(action string) Outcome {
 			outcome = Depends
 		}
 	}
-	if outcome == RefusesNone && hasBit(o.identity, i) {
+	if outcome == RefusesNone && hasBit(o.identityActions, i) {
 		return Depends
 	}
 	return outcome
@@ -131,7 +131,7 @@ func isKindOrRole(n ast.IsNode) bool {
 	switch n := n.(type) {
 	case ast.NodeTypeAccess:
 		return isPrincipal(n.Arg) && n.Value == "role"
-	case ast.NodeTypeHas:
+	case ast.NodeTypeHas: // all principals of a kind have the same attributes, but only some keys have an owner
 		return isPrincipal(n.Arg) && n.Value != "owner"
 	case ast.NodeTypeIs:
 		return isPrincipal(n.Left)

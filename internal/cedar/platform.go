@@ -175,11 +175,11 @@ func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
 			return Permit{r.id, r.line}, true
 		}
 	}
-	if !hasBit(p.openActions, i) {
+	if !hasBit(p.conditionalActions, i) {
 		return Permit{}, false
 	}
 	e := p.newEvaluation(i, request)
-	for _, r := range p.open {
+	for _, r := range p.conditional {
 		if r.applies(i) && !r.isForbid() && e.permits(r) {
 			return Permit{r.id, r.line}, true
 		}

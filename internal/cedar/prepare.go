@@ -61,10 +61,10 @@ type Prepared struct {
 	tenant         types.EntityUID
 	alwaysForbid   []*residual    // refuse each of their actions, whatever the request is
 	alwaysPermit   []*residual    // permit each of their actions, whatever the request is
-	open           []*residual    // depend on the request
+	conditional    []*residual    // depend on the request
 	refusedActions []uint64       // the actions of alwaysForbid
-	openActions    []uint64       // the actions of open
-	reads          []types.String // the attributes of the resource that open reads
+	conditionalActions    []uint64       // the actions of conditional
+	reads          []types.String // the attributes of the resource that conditional reads
 }
 
 // residual is what partial evaluation leaves of a policy for one principal.
@@ -91,7 +91,7 @@ func (s *Set) Prepare(who Principal) *Prepared {
 	p := &Prepared{
 		set: s, principal: s.principal(who), kind: who.kind(),
 		tenant:         types.NewEntityUID(typeTenant, types.String(who.Tenant)),
-		refusedActions: make([]uint64, words), openActions: make([]uint64, words),
+		refusedActions: make([]uint64, words), conditionalActions: make([]uint64, words),
 	}
 	env := eval.Env{
 		Entities: &entities{principal: &p.principal, known: s.entities()}, Principal: p.principal.UID,
@@ -122,8 +122,8 @@ func (p *Prepared) add(env eval.Env, policy *policy) {
 		p.alwaysForbid = append(p.alwaysForbid, r)
 		addBits(p.refusedActions, policy.actions)
 	default:
-		p.open = append(p.open, r)
-		addBits(p.openActions, policy.actions)
+		p.conditional = append(p.conditional, r)
+		addBits(p.conditionalActions, policy.actions)
 		for _, name := range r.attributes {
 			if !slices.Contains(p.reads, name) {
 				p.reads = append(p.reads, name)
@@ -268,7 +268,7 @@ func (r *residual) verdict(erred bool, needs string) Verdict {
 // Conditional reports whether the verdict on the action depends on the request.
 func (p *Prepared) Conditional(action string) bool {
 	i, ok := p.set.schema.index[action]
-	return ok && hasBit(p.openActions, i) && !hasBit(p.refusedActions, i)
+	return ok && hasBit(p.conditionalActions, i) && !hasBit(p.refusedActions, i)
 }
 
 // Refused returns the verdict on an action that is refused whatever the request is; the zero
@@ -294,7 +294,7 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 		return v
 	}
 	i, ok := p.set.schema.index[action]
-	if !ok || !hasBit(p.openActions, i) {
+	if !ok || !hasBit(p.conditionalActions, i) {
 		return Verdict{}
 	}
 	for _, v := range p.evaluate(i, request) {
@@ -308,13 +308,13 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 // refuses.
 func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
 	i, ok := p.set.schema.index[action]
-	if !ok || !hasBit(p.openActions, i) {
+	if !ok || !hasBit(p.conditionalActions, i) {
 		return Verdict{}
 	}
 	for _, name := range names {
 		var unreadable keys
 		unreadable.add(types.String(name))
-		for _, r := range p.open {
+		for _, r := range p.conditional {
 			if r.applies(i) && r.reads&unreadable != 0 {
 				return r.verdict(true, name)
 			}
@@ -348,12 +348,12 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 	return refused
 }
 
-// evaluate yields the verdicts of the open policies that refuse, in the order of the text,
+// evaluate yields the verdicts of the conditional policies that refuse, in the order of the text,
 // each with the policy's index there.
 func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict] {
 	return func(yield func(int, Verdict) bool) {
 		e := p.newEvaluation(action, request)
-		for _, r := range p.open {
+		for _, r := range p.conditional {
 			if !r.applies(action) {
 				continue
 			}

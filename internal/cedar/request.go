@@ -147,7 +147,7 @@ func (e *evaluation) forEngine() *engineRequest {
 		return e.engine
 	}
 	var reads keys
-	for _, r := range e.open {
+	for _, r := range e.conditional {
 		if r.applies(e.action) {
 			reads |= r.reads
 		}
@@ -166,7 +166,7 @@ func (e *evaluation) forEngine() *engineRequest {
 // as cedar.Authorize takes them.
 func (e *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
-		for _, r := range e.open {
+		for _, r := range e.conditional {
 			if r.condition == nil && r.applies(e.action) && !(e.resourceMissing && r.readsResource) && !yield(cedar.PolicyID(r.id), r.enginePolicy) {
 				return
 			}

@@ -75,7 +75,7 @@ func (h *console) explain(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // answer fills in the answer, or what is wrong with the question.
 func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err error) {
-	question := policy.Question{Action: doorward.Action(p.Action), OwnActions: true, Context: policy.Context{IP: p.IP}}
+	question := policy.Question{Action: doorward.Action(p.Action), IncludeInternal: true, Context: policy.Context{IP: p.IP}}
 	if p.Wrong = p.readQuestion(&question); p.Wrong != "" {
 		return nil
 	}

@@ -24,9 +24,9 @@ func optionalNumber(c *ui.Call, name string, faults []doorward.FieldError) (*int
 	return &n, faults
 }
 
-// moveItemFaults moves the faults of a list's items to the field with the list, and those of
-// fields with another name here to that name.
-func moveItemFaults(err error) error {
+// faultsToFormFields moves the faults of a list's items to the field with the list, and renames
+// the fields that have another name in the form.
+func faultsToFormFields(err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err

@@ -70,7 +70,7 @@ func (h *console) createKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	draft.OwnerID = ownerID
 	k, secret, err := h.app.APIKeys.Create(ctx, c.Caller, draft)
 	if err != nil {
-		return ui.View{}, moveItemFaults(err)
+		return ui.View{}, faultsToFormFields(err)
 	}
 	return h.showSecret(ctx, c, k, secret.Reveal(), false)
 }
@@ -81,7 +81,7 @@ func (h *console) showSecret(ctx context.Context, c *ui.Call, k doorward.APIKey,
 		return ui.View{}, err
 	}
 	one, err := h.apiKey(ctx, c, k)
-	c.DropForm() // in another language the page would lose the secret
+	c.DropForm() // a switch of the language would send the form again and lose the secret
 	return ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{s, one, secret, rotated}}, err
 }
 

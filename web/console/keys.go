@@ -205,7 +205,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	_, revocation, err := h.app.APIKeys.Edit(ctx, c.Caller, k.ID, e)
 	c.SetRevocation(revocation)
-	return redirectDone(c, "/console/keys/"+k.ID, "key", nil), moveItemFaults(err)
+	return redirectDone(c, "/console/keys/"+k.ID, "key", nil), faultsToFormFields(err)
 }
 
 // changedPermissions returns the permissions of the form, or nil if they are as shown.

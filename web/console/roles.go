@@ -203,8 +203,8 @@ func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 // other rules than other names, and so its field has another name.
 func moveRoleFaults(err error) error {
 	var e *doorward.Error
-	if err = moveItemFaults(err); errors.As(err, &e) {
-		for i, f := range e.Fields { // moveItemFaults has copied them
+	if err = faultsToFormFields(err); errors.As(err, &e) {
+		for i, f := range e.Fields { // faultsToFormFields has copied them
 			if f.Pointer == "/name" {
 				e.Fields[i].Pointer = "/roleName"
 			}

@@ -93,7 +93,7 @@ type eventChoice struct {
 
 // eventGroup has the events that begin with one word.
 type eventGroup struct {
-	Name    string // of the message hooks.group.Name
+	Name    string // first word of the actions; its message is "hooks.group." + Name
 	All     eventChoice
 	Choices []eventChoice
 	Open    bool // one of the events is chosen
@@ -106,7 +106,7 @@ type eventChoices struct {
 	Others []eventChoice // patterns of the webhook that the pages don't offer
 }
 
-// eventChoicesOf returns the choice of events, with those of the patterns chosen.
+// eventChoicesOf returns all choices; those in chosen are marked.
 func eventChoicesOf(chosen []string) eventChoices {
 	pick := func(pattern string, a doorward.Action) eventChoice {
 		return eventChoice{pattern, a, slices.Contains(chosen, pattern)}
@@ -177,14 +177,14 @@ type webhookSecret struct {
 func (h *console) createWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
 	made, err := h.app.Webhooks.Create(ctx, c.Caller, draftOf(c))
 	if err != nil {
-		return ui.View{}, moveItemFaults(err)
+		return ui.View{}, faultsToFormFields(err)
 	}
 	return h.showWebhookSecret(ctx, c, made, false)
 }
 
 func (h *console) showWebhookSecret(ctx context.Context, c *ui.Call, made webhook.Issued, rotated bool) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	c.DropForm() // in another language the page would lose the secret
+	c.DropForm() // a switch of the language would send the form again and lose the secret
 	return ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{s, endpoint{made.Webhook}, made.Secret.Reveal(), rotated}}, err
 }
 
@@ -271,7 +271,7 @@ func (h *console) editWebhook(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	_, err = h.app.Webhooks.Edit(ctx, c.Caller, id, draftOf(c), version(c))
-	return redirectDone(c, webhooksPath+"/"+id, "webhook", nil), moveItemFaults(err)
+	return redirectDone(c, webhooksPath+"/"+id, "webhook", nil), faultsToFormFields(err)
 }
 
 // testWebhook shows the result of the test in its answer.
@@ -284,7 +284,7 @@ func (h *console) testWebhook(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.DropForm() // in another language the test would be sent again
+	c.DropForm() // a switch of the language would send the form, and so the test, again
 	v, err := h.webhookPage(ctx, c)
 	if body, ok := v.Body.(webhookPage); ok {
 		tested := attemptOf(made)
@@ -338,8 +338,8 @@ func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	return v, err
 }
 
-// typedInstant returns the time in the field as instant does, or nil if the field is empty, and
-// faults, with one more if it isn't a time.
+// typedInstant parses the field's time; atEnd takes the end of a day or minute. An empty field is
+// nil. It appends a fault if the text is no time.
 func typedInstant(c *ui.Call, name string, atEnd bool, faults []doorward.FieldError) (*time.Time, []doorward.FieldError) {
 	text := strings.TrimSpace(c.Value(name))
 	if text == "" {

@@ -340,7 +340,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	shortest := c.Site().App.PasswordRules.Load().MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)
-		f.Faults[name] = words.first(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", shortest)
+		f.Faults[name] = words.firstMessageOr(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", shortest)
 	}
 	if len(e.Fields) > 0 {
 		return nil
@@ -357,7 +357,7 @@ func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 	}
 	about := e.Code.Problem()
 	wait, err := c.wait(e.RetryAfter)
-	return c.first(about.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), errorKey(e) + ".text"}, "wait", wait), err
+	return c.firstMessageOr(about.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), errorKey(e) + ".text"}, "wait", wait), err
 }
 
 // Explain says in the person's language why one of several things was refused; empty for no
@@ -374,12 +374,12 @@ func (c *Call) Explain(refusal error) (string, error) {
 	return p.words.explain("", e)
 }
 
-// first returns the first existing message, else the text.
-func (c catalogue) first(text string, keys []string, args ...any) string {
+// firstMessageOr returns the first existing message of the keys, else the fallback.
+func (c catalogue) firstMessageOr(fallback string, keys []string, args ...any) string {
 	for _, key := range keys {
 		if message, err := c.say(key, args...); err == nil {
 			return message
 		}
 	}
-	return text
+	return fallback
 }

@@ -93,8 +93,8 @@ func (c *Call) sendErrorPage(err error) bool {
 		texts = []string{"notice." + string(e.Code), key + ".text"}
 	}
 	m := errorPage{
-		Title:   p.words.first(about.Title, []string{key + ".title"}),
-		Text:    p.words.first(about.Help, texts, "wait", wait),
+		Title:   p.words.firstMessageOr(about.Title, []string{key + ".title"}),
+		Text:    p.words.firstMessageOr(about.Help, texts, "wait", wait),
 		Again:   about.Kind == doorward.KindUnavailable,
 		Support: about.Kind == doorward.KindInternal || about.Kind == doorward.KindUnavailable,
 	}

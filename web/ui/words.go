@@ -11,9 +11,9 @@ import (
 // paused says that the operator has paused changes, and why.
 func (c catalogue) paused(reason string) string {
 	if reason == "" {
-		return c.first(doorward.CodeMaintenance.Problem().Help, []string{"error.maintenance.text"})
+		return c.firstMessageOr(doorward.CodeMaintenance.Problem().Help, []string{"error.maintenance.text"})
 	}
-	return c.first(reason, []string{"error.maintenance.reason"}, "reason", reason)
+	return c.firstMessageOr(reason, []string{"error.maintenance.reason"}, "reason", reason)
 }
 
 // wait returns how long to wait in words, rounded up so that it is never too short.

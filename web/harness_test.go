@@ -1,6 +1,6 @@
 // The contract of the HTTP API, tested from outside: the tests here start real servers, on
-// SQLite or on both databases, and send requests. Only what no endpoint does, such as
-// suspending as the operator or closing the database, they do on the server's own node.
+// SQLite or on both databases, and send requests. They use the server's node only for
+// what no endpoint does, such as suspending as the operator or closing the database.
 //
 // Each answer in these tests is checked against the conventions
 // (conventions_test.go) and the server's own OpenAPI document (openapi_test.go).

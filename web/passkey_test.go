@@ -267,6 +267,7 @@ func TestCopiedPasskey(t *testing.T) {
 		d.send(t, "DELETE /api/v2/auth/factors/"+added.text("factor.id"), nil, as(token)).ok(http.StatusNoContent)
 		d.signInWithPasskey(t, b).ok(http.StatusOK)
 		stepUp = d.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK)
+		// A step-up takes no recovery code while another factor works, here the new passkey.
 		d.send(t, finishStepUpPath, m{"challenge": stepUp.text("challenge"), "recoveryCode": codes[2]}, as(token)).invalid("/recoveryCode", "wrong")
 	}, withPasskeys())
 }
@@ -402,16 +403,17 @@ func TestPasskeyIsNotAdded(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann, ben := acme.Join("ann@acme.example", "ADMIN"), acme.Join("ben@acme.example", "USER")
 		begun := d.send(t, beginPasskeyPath, nil, as(ann.Token())).ok(http.StatusOK)
-		late := m{"challenge": begun.text("challenge"), "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
+		made := m{"challenge": begun.text("challenge"), "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
 		other := d.login(t, ann.Email, password).ok(http.StatusOK).text("token")
-		d.send(t, finishPasskeyPath, late, as(other)).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishPasskeyPath, made, as(other)).fails(http.StatusGone, "challenge_over")
 		d.Advance(4*time.Minute + 50*time.Second)
 		fresh := d.send(t, loginPath, m{"email": ann.Email, "password": password}).ok(http.StatusOK).text("token")
 		d.Advance(5*time.Minute + 20*time.Second)
 		begun = d.send(t, beginPasskeyPath, nil, as(fresh)).ok(http.StatusOK)
-		late = m{"challenge": begun.text("challenge"), "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
+		made = m{"challenge": begun.text("challenge"), "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
 		d.Advance(4*time.Minute + 50*time.Second)
-		d.send(t, finishPasskeyPath, late, as(fresh)).fails(http.StatusForbidden, "step_up_required")
+		// The proof of the session is now over 10 minutes old, the challenge under 5.
+		d.send(t, finishPasskeyPath, made, as(fresh)).fails(http.StatusForbidden, "step_up_required")
 		token := ann.Login()
 		for range 20 {
 			d.addPasskey(t, token, passkeytest.New(passkeyOrigin))

@@ -123,7 +123,7 @@ var faultTests = []struct{ name, text, want string }{
 	{"control character", "actions: {}\n# \u009b", "2:3 syntax"},
 	{"carriage return", "actions: {}\r\n#\r#", "2:2 syntax"},
 	{"tab", "actions:\n\ta: {}", "2:1 syntax"},
-	{"not closed", "actions: {}\nresources: {a: {b: long}", "2:1 syntax"},
+	{"open brace", "actions: {}\nresources: {a: {b: long}", "2:1 syntax"},
 	{"wrong indent", "actions:\n  a: {roles: [OWNER]}\n b: {}", "3:2 syntax"},
 	{"quote not closed", "actions: {}\npolicies: \"permit", "2:1 syntax"},
 	{"anchor", "actions: &all {}", "1:10 syntax"},
@@ -142,6 +142,7 @@ var faultTests = []struct{ name, text, want string }{
 	{"unknown role", action("a: {roles: [OWNER, MANAGER]}"), "2:22 invalid"},
 	{"small letters", action("a: {roles: [owner]}"), "2:15 invalid"},
 	{"role twice", action("a: {roles: [OWNER, OWNER]}"), "2:22 duplicate"},
+	// not_closed: a higher role is missing.
 	{"without OWNER", action("a: {roles: [ADMIN]}"), "2:14 not_closed"},
 	{"a gap", action("a: {roles: [OWNER, USER]}"), "2:14 not_closed"},
 	{"unknown member", action("a: {roles: [OWNER], stepup: true}"), "2:23 unknown"},
@@ -360,7 +361,8 @@ func checkRules(t *testing.T, file *File) {
 }
 
 // What can be read of a stored model stays in force, so that neither an upgrade nor a
-// downgrade leaves an installation without its actions.
+// downgrade leaves an installation without its actions. But if policies or entities have a
+// fault, no action is in force.
 func TestStoredText(t *testing.T) {
 	text := action("a: {roles: [OWNER, ADMIN], quorum: 2}\n  user.a: {roles: [OWNER]}\n  b: {roles: [OWNER]}\n  c: {roles: [OWNER], resource: x}\nnews: 1\nresources: {x: {y: matrix, in: long}, tenant: {}}")
 	file, err := ReadStored([]byte(text))

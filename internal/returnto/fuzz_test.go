@@ -21,7 +21,7 @@ type browserURL struct {
 var schemeOf = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
 // parseAsBrowser parses like browsers by the URL Standard (https://url.spec.whatwg.org, "basic
-// URL parser"), on a page of the scheme at own.invalid. It is independent of the tested
+// URL parser"), as on a page at pageScheme://own.invalid. It is independent of the tested
 // code. Names that IDNA would change are errors.
 func parseAsBrowser(address, pageScheme string) (browserURL, error) {
 	address = strings.TrimFunc(address, func(r rune) bool { return r <= ' ' })
@@ -93,7 +93,7 @@ func parseHost(text string) (string, error) {
 	text = strings.ToLower(text)
 	parts := strings.Split(strings.TrimSuffix(text, "."), ".")
 	last := parts[len(parts)-1]
-	if _, isHex := parseNumber(last); !isHex && strings.Trim(last, "0123456789") != "" || last == "" {
+	if _, isNumber := parseNumber(last); !isNumber && strings.Trim(last, "0123456789") != "" || last == "" {
 		return text, nil
 	}
 	return parseIPv4(parts)
@@ -180,8 +180,8 @@ func TestParseAsBrowser(t *testing.T) {
 }
 
 // Every accepted address is, to a browser, at an origin of the list and below its path,
-// has no user before an @, and is read like the one asked for. The first argument of the
-// function is an additional entry of the list.
+// has no user before an @, and a browser parses it like the address that was requested. The first
+// argument of the function is an additional entry of the list.
 func FuzzFoundAddressesAreInTheList(f *testing.F) {
 	for i, address := range hostile {
 		f.Add([]string{"https://mail.example.com/inbox", "https://own.example:8443", "http://localhost:3000/a.b/"}[i%3], address)
@@ -196,7 +196,7 @@ func FuzzFoundAddressesAreInTheList(f *testing.F) {
 		}
 		if p, err := Parse(entry); err == nil {
 			if strings.Trim(p.Origin(), "abcdefghijklmnopqrstuvwxyz0123456789-.:/") != "" {
-				t.Errorf("the entry %q puts %q into a policy", entry, p.Origin())
+				t.Errorf("the entry %q puts %q into a Content-Security-Policy", entry, p.Origin())
 			}
 			l, entries = append(l, p), append(entries, strings.TrimSuffix(entry, "/")+"/")
 		}

@@ -59,7 +59,7 @@ func (beginPasskeyInput) OptionalBody() {}
 
 var docBeginPasskey = front.Doc{
 	ID: "beginPasskey", Tag: "Second factors", Summary: "Begin to set up a passkey",
-	Description: "Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. With the challenge of an enrolment that same challenge is to be sent with the answer.",
+	Description: "Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. If the request had an enrolment's challenge, send the same one to finish.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodePasskeysUnavailable, doorward.CodeTooManyFactors},
 }
 
@@ -86,7 +86,7 @@ type finishPasskeyInput struct {
 
 var docFinishPasskey = front.Doc{
 	ID: "finishPasskey", Tag: "Second factors", Summary: "Set up a passkey",
-	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The rest is as with an authenticator app. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
+	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
 		doorward.CodePasskeysUnavailable, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,

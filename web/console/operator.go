@@ -14,7 +14,8 @@ type operatorTrail struct {
 	pager
 	Actions []doorward.Action
 	Items   []entry
-	Ends    time.Time // of the page
+	// ExpiresAt is when the access to this page expires.
+	ExpiresAt time.Time
 }
 
 // HasMoreFilters is trail.HasMoreFilters.
@@ -27,7 +28,7 @@ func (t operatorTrail) HasTimeOfDay(name string) bool {
 
 // operatorPage shows the trail, or asks for the link that opens the page.
 func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	by, ends, err := h.operator(ctx, c)
+	by, expiresAt, err := h.operator(ctx, c)
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
 		return h.askOperatorLink(ctx, c)
 	}
@@ -38,7 +39,9 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := operatorTrail{pager: r, Ends: ends}
+	body := operatorTrail{pager: r, ExpiresAt: expiresAt}
+	// Permissions are left out: they are only in events of refusals, in the trails of tenants.
+	// The exception is tenant.destroy, which is recorded here and can't be filtered for.
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && !v.IsPermission() {
 			body.Actions = append(body.Actions, v.Action)
@@ -61,17 +64,17 @@ func actorOf(e doorward.Event) string {
 	return e.ActorID
 }
 
-// operator returns the caller of the page and when the page ends, by the first token that is
+// operator returns the caller of the page and when the access expires, by the first token that is
 // valid. Errors: unauthenticated if none is, unavailable.
-func (h *console) operator(ctx context.Context, c *ui.Call) (by doorward.Caller, ends time.Time, err error) {
+func (h *console) operator(ctx context.Context, c *ui.Call) (by doorward.Caller, expiresAt time.Time, err error) {
 	err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	for _, token := range c.OperatorPages() {
-		by, ends, err = h.app.Installation.Page(ctx, c.Caller, token)
+		by, expiresAt, err = h.app.Installation.Page(ctx, c.Caller, token)
 		if !doorward.HasCode(err, doorward.CodeUnauthenticated) {
 			break
 		}
 	}
-	return by, ends, err
+	return by, expiresAt, err
 }
 
 func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {

@@ -66,7 +66,7 @@ func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	rememberAddress(c, user.Email)
-	return c.WithReturnTo("/login?done=registered"), nil
+	return c.RedirectKeepingReturn("/login?done=registered"), nil
 }
 
 // join accepts as proof a session of the invited address, or the password of its
@@ -92,8 +92,8 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	case isCaller && !c.HasDestination():
 		return c.To("/account?done=entered"), nil
 	case isCaller: // the session stays in its tenant, but the return address may need the new one
-		return c.WithReturnTo("/login/tenant?done=choose"), nil
+		return c.RedirectKeepingReturn("/login/tenant?done=choose"), nil
 	}
 	rememberAddress(c, shown.Email)
-	return c.WithReturnTo("/login?done=joined"), nil
+	return c.RedirectKeepingReturn("/login?done=joined"), nil
 }

@@ -203,7 +203,7 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 // for Changing Passwords).
 func (h *hosted) toPassword(_ context.Context, c *ui.Call) (ui.View, error) {
 	if c.Caller.Kind != doorward.ByUser {
-		return c.Redirect(c.SignIn(passwordForm)), nil
+		return c.Redirect(c.LoginURL(passwordForm)), nil
 	}
 	return c.To(passwordForm), nil
 }

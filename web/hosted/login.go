@@ -77,15 +77,15 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		c.SetSession(o.Token)
 		c.SetLogCaller(by.As(o.User))
 		if o.CanSwitch {
-			return c.WithReturnTo("/login/tenant"), nil
+			return c.RedirectKeepingReturn("/login/tenant"), nil
 		}
 		return afterLogin(c, o.User.TenantStatus), nil
 	case login.SecondNeeded:
 		keepChallenge(c, o.NewChallenge)
-		return c.WithReturnTo("/login/second"), nil
+		return c.RedirectKeepingReturn("/login/second"), nil
 	case login.EnrolmentNeeded:
 		keepChallenge(c, o.NewChallenge)
-		return c.WithReturnTo("/login/enrol"), nil
+		return c.RedirectKeepingReturn("/login/enrol"), nil
 	}
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }

@@ -22,7 +22,7 @@ func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	rememberAddress(c, c.Value("email"))
-	return c.WithReturnTo("/forgot/sent"), nil
+	return c.RedirectKeepingReturn("/forgot/sent"), nil
 }
 
 func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
@@ -119,5 +119,5 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	rememberAddress(c, email)
 	c.ClearSession() // the reset has ended it, unless somebody else was signed in here
-	return c.WithReturnTo("/login?done=reset"), nil
+	return c.RedirectKeepingReturn("/login?done=reset"), nil
 }

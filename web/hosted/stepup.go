@@ -56,7 +56,7 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 	}
 	opened, err := h.app.Login.StepUp(ctx, c.Caller, token, evidence)
 	if doorward.HasCode(err, doorward.CodeChallengeOver) { // expired or used up, or the password has since changed
-		return c.WithReturnTo("/step-up"), nil
+		return c.RedirectKeepingReturn("/step-up"), nil
 	}
 	if err != nil {
 		return ui.View{}, err

@@ -189,19 +189,19 @@ func ownPath(origin, base, address string) (string, bool) {
 // origin is the base URL without its path.
 func (c *Call) origin() string { return strings.TrimSuffix(c.Site().BaseURL(), c.Site().BasePath()) }
 
-// SignIn returns the address of the login that returns to the path, given without the
-// path of the base URL.
-func (c *Call) SignIn(path string) string {
+// LoginURL returns the address of the login that returns to the path, which is relative to the
+// base URL.
+func (c *Call) LoginURL(path string) string {
 	return c.Site().BasePath() + "/login?" + url.Values{returnParameter: {c.Site().BasePath() + path}}.Encode()
 }
 
-// WithReturnTo redirects to a page and keeps the return address.
-func (c *Call) WithReturnTo(path string) View {
+// RedirectKeepingReturn redirects to a page and keeps the return address.
+func (c *Call) RedirectKeepingReturn(path string) View {
 	return c.To(withReturn(path, c.ReturnTo()))
 }
 
-// ProveFirst redirects to /step-up, which leads back to the path, given without the path of
-// the base URL.
+// ProveFirst redirects to /step-up, which leads back to the path, which is relative to the base
+// URL.
 func (c *Call) ProveFirst(path string) View {
 	return c.To(withReturn("/step-up", c.Site().BasePath()+path))
 }
@@ -249,7 +249,7 @@ func (c *Call) RefusalCode() doorward.Code {
 }
 
 // FieldErrors returns the faults of the fields of a form that is shown again. Frame.Faults
-// has one for each field; pages that show several of one field read them here.
+// has one for each field; pages that show more than one fault per field use this.
 func (c *Call) FieldErrors() []doorward.FieldError {
 	if c.fault == nil {
 		return nil

@@ -30,7 +30,7 @@ func errorHandler(at string) func(context.Context, *front.Call, error) {
 		c := errorPages.call(fc)
 		switch code := front.AsError(err).Code; {
 		case code == doorward.CodeUnauthenticated:
-			c.redirect(c.SignIn(c.returnPath(at)) + c.clearDuplicateSessions())
+			c.redirect(c.LoginURL(c.returnPath(at)) + c.clearDuplicateSessions())
 		case code == doorward.CodeTenantClosing && c.Caller.Kind == doorward.ByUser:
 			c.redirect(c.Site().BasePath() + "/closing")
 		case !c.sendErrorPage(err):

@@ -487,7 +487,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to set up a passkey
-         * @description Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. With the challenge of an enrolment that same challenge is to be sent with the answer.
+         * @description Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. If the request had an enrolment's challenge, send the same one to finish.
          */
         post: operations["beginPasskey"];
         delete?: never;
@@ -507,7 +507,7 @@ export interface paths {
         put?: never;
         /**
          * Set up a passkey
-         * @description The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The rest is as with an authenticator app. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.
+         * @description The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.
          */
         post: operations["finishPasskey"];
         delete?: never;

@@ -166,10 +166,10 @@ func TestTampering(t *testing.T) {
 		"gap closed":    {[]string{"DELETE FROM events" + where + "3", "UPDATE events SET seq = seq - 1 WHERE tenant_id = 'tnt_a' AND seq > 3"}, []string{"edited 3", "reordered 4", "reordered 5", "cut off 6"}},
 		"other tenant":  {[]string{"UPDATE events SET tenant_id = 'tnt_b'" + where + "3"}, []string{"deleted 3"}},
 
-		"neighbours swapped":       {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (3, 4)"}, []string{"reordered 3", "reordered 4"}},
-		"swapped":                  {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (2, 5)"}, []string{"reordered 2", "reordered 5"}},
-		"first and last swapped":   {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (1, 6)"}, []string{"reordered 1", "reordered 6"}},
-		"contents swapped": {[]string{swap(3, 4)}, []string{"edited 3", "edited 4"}},
+		"neighbours swapped":     {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (3, 4)"}, []string{"reordered 3", "reordered 4"}},
+		"swapped":                {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (2, 5)"}, []string{"reordered 2", "reordered 5"}},
+		"first and last swapped": {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (1, 6)"}, []string{"reordered 1", "reordered 6"}},
+		"contents swapped":       {[]string{swap(3, 4)}, []string{"edited 3", "edited 4"}},
 
 		"inserted at a taken number": {[]string{insert(3)}, []string{"inserted 3"}},
 		"inserted behind the end":    {[]string{insert(7)}, []string{"inserted 7"}},

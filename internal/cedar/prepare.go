@@ -55,16 +55,16 @@ func (p Principal) entity() types.Entity {
 // Prepared is a set that was partially evaluated: for one principal, without a request. It is
 // immutable.
 type Prepared struct {
-	set            *Set
-	principal      types.Entity
-	kind           types.String
-	tenant         types.EntityUID
-	alwaysForbid   []*residual    // refuse each of their actions, whatever the request is
-	alwaysPermit   []*residual    // permit each of their actions, whatever the request is
-	conditional    []*residual    // depend on the request
-	refusedActions []uint64       // the actions of alwaysForbid
-	conditionalActions    []uint64       // the actions of conditional
-	reads          []types.String // the attributes of the resource that conditional reads
+	set                *Set
+	principal          types.Entity
+	kind               types.String
+	tenant             types.EntityUID
+	alwaysForbid       []*residual    // refuse each of their actions, whatever the request is
+	alwaysPermit       []*residual    // permit each of their actions, whatever the request is
+	conditional        []*residual    // depend on the request
+	refusedActions     []uint64       // the actions of alwaysForbid
+	conditionalActions []uint64       // the actions of conditional
+	reads              []types.String // the attributes of the resource that conditional reads
 }
 
 // residual is what partial evaluation leaves of a policy for one principal.

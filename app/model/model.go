@@ -142,7 +142,7 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		if err := doorward.CheckVersion(Tag(before), versions); err != nil {
 			return err
 		}
-		if a.Model, a.Changes, a.Parts = before, nil, nil; before.Text == text {
+		if a = (Applied{Model: before}); before.Text == text { // reset, since the transaction may be repeated
 			tx.SkipEvent()
 			return nil
 		}

@@ -59,12 +59,12 @@ func TestOneAcceptance(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		callers := apptest.Rounds(16, 32)
 		acme, owner := f.Tenant()
-		_, guest := f.Tenant()
-		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
+		_, invitee := f.Tenant()
+		_, token := f.Invite(owner, invitee.User.Email, doorward.RoleViewer)
 		errs := apptest.Concurrently(callers, func(i int) error {
 			by, password := apptest.Anonymous(i), apptest.FirstPassword
 			if i%2 == 0 {
-				by, password = guest.Caller, ""
+				by, password = invitee.Caller, ""
 			}
 			_, err := f.Node(i).Invitations.Accept(f.Context(), by, token, password)
 			return err
@@ -73,7 +73,7 @@ func TestOneAcceptance(t *testing.T) {
 		all, err := f.DB.Read().Users(f.Context(), acme.ID)
 		f.NoError(err)
 		if len(all) != 2 {
-			f.Errorf("the tenant has %d members, want the owner and the guest", len(all))
+			f.Errorf("the tenant has %d members, want the owner and the invitee", len(all))
 		}
 	})
 }
@@ -109,14 +109,14 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		admin := f.Join(owner, doorward.RoleAdmin)
-		_, guest := f.Tenant()
+		_, invitee := f.Tenant()
 		for range apptest.Rounds(8, 20) {
 			admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
-			inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
+			inv, token := f.Invite(admin, invitee.User.Email, doorward.RoleUser)
 			var ended doorward.Ended
 			errs := apptest.Concurrently(2, func(i int) (err error) {
 				if i == 0 {
-					_, err = f.Node(i).Invitations.Accept(f.Context(), guest.Caller, token, "")
+					_, err = f.Node(i).Invitations.Accept(f.Context(), invitee.Caller, token, "")
 					return err
 				}
 				ended, err = f.Node(i).Users.Suspend(f.Context(), owner.Caller, admin.User)
@@ -129,7 +129,7 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 			}
 			f.NoError(f.Node(0).Users.Resume(f.Context(), owner.Caller, admin.User))
 			_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
-				if _, err := tx.DeleteMembership(f.Context(), inv.TenantID, guest.User.ID); err != nil {
+				if _, err := tx.DeleteMembership(f.Context(), inv.TenantID, invitee.User.ID); err != nil {
 					return err
 				}
 				return tx.ClearThrottle(f.Context(), "resend:"+inv.TenantID+":"+inv.Email) // skips the limit per day
@@ -145,19 +145,19 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
 	admin := f.Join(owner, doorward.RoleAdmin)
-	_, guest := f.Tenant()
-	_, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
+	_, invitee := f.Tenant()
+	_, token := f.Invite(admin, invitee.User.Email, doorward.RoleUser)
 
 	// The account is locked, so that the acceptance stops after its check.
 	var accepted, demoted error
 	acceptance, demotion := make(chan struct{}), make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {
-		_, err := tx.LockAccount(f.Context(), guest.User.ID)
+		_, err := tx.LockAccount(f.Context(), invitee.User.ID)
 		return err
 	}, func(waitFor func(n int, stop <-chan struct{})) {
 		go func() {
 			defer close(acceptance)
-			_, accepted = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+			_, accepted = f.Node(0).Invitations.Accept(f.Context(), invitee.Caller, token, "")
 		}()
 		waitFor(1, acceptance)
 		go func() {
@@ -182,8 +182,8 @@ func TestInviterIsCheckedAgain(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
 	admin := f.Join(owner, doorward.RoleAdmin)
-	_, guest := f.Tenant()
-	inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
+	_, invitee := f.Tenant()
+	inv, token := f.Invite(admin, invitee.User.Email, doorward.RoleUser)
 	var accepted error
 	acceptance := make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {
@@ -192,7 +192,7 @@ func TestInviterIsCheckedAgain(t *testing.T) {
 	}, func(waitFor func(n int, stop <-chan struct{})) {
 		go func() {
 			defer close(acceptance)
-			_, accepted = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+			_, accepted = f.Node(0).Invitations.Accept(f.Context(), invitee.Caller, token, "")
 		}()
 		waitFor(1, acceptance)
 	})
@@ -217,13 +217,13 @@ func TestAddressChangesDuringAcceptance(t *testing.T) {
 			t.Parallel()
 			f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 			acme, owner := f.Tenant()
-			_, guest := f.Tenant()
+			_, invitee := f.Tenant()
 			to := "guest@elsewhere.example"
-			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), guest.Caller, to))
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), invitee.Caller, to))
 			code := f.MailToken(to)
 			f.EditTenant(owner, func(s *doorward.TenantSettings) { s.AllowedDomains = []string{"example.com"} })
-			inv, token := f.Invite(owner, guest.User.Email, doorward.RoleUser)
-			caller, password := guest.Caller, ""
+			inv, token := f.Invite(owner, invitee.User.Email, doorward.RoleUser)
+			caller, password := invitee.Caller, ""
 			if !by.session {
 				caller, password = apptest.Anonymous(0), apptest.FirstPassword
 			}
@@ -251,12 +251,12 @@ func TestAddressChangesDuringAcceptance(t *testing.T) {
 func TestAddressChangesDuringRegistration(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
-	guest := f.Join(owner, doorward.RoleUser)
+	invitee := f.Join(owner, doorward.RoleUser)
 	to := f.NewEmail("moved")
-	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), guest.Caller, to))
-	confirm, undo := f.MailToken(to), f.MailToken(guest.User.Email)
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), invitee.Caller, to))
+	confirm, undo := f.MailToken(to), f.MailToken(invitee.User.Email)
 	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), confirm)))
-	f.NoError(apptest.ErrorOf(f.Node(0).Users.Leave(f.Context(), guest.Caller, acme.ID)))
+	f.NoError(apptest.ErrorOf(f.Node(0).Users.Leave(f.Context(), invitee.Caller, acme.ID)))
 	_, token := f.Invite(owner, to, doorward.RoleUser)
 	completed := make(chan error, 1)
 	f.WhileLocked(func(tx *store.Tx) error { return tx.LockTenant(f.Context(), acme.ID) }, func(waitFor func(int, <-chan struct{})) {
@@ -267,7 +267,7 @@ func TestAddressChangesDuringRegistration(t *testing.T) {
 		f.NoError(apptest.ErrorOf(f.Node(1).Accounts.UndoEmail(f.Context(), apptest.Anonymous(1), undo)))
 	})
 	f.WantCodes([]error{<-completed}, apptest.Codes{doorward.CodeAccountExists: 1})
-	if f.Account(guest).PasswordHash != "" {
+	if f.Account(invitee).PasswordHash != "" {
 		t.Error("the account has the password of a stranger")
 	}
 	_, err := f.Node(1).Invitations.Complete(f.Context(), apptest.Anonymous(1), token, apptest.Password(1), apptest.Password(1))

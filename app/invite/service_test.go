@@ -16,14 +16,14 @@ import (
 func TestAcceptedWhileItsServiceIsRevoked(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, _ := f.Tenant()
-	_, guest := f.Tenant()
+	_, invitee := f.Tenant()
 	bearer, err := f.Node(0).Keys.CreateService(f.Context(), apptest.Operator, key.ServiceDraft{Name: "signup", May: []string{"user.invite"}})
 	f.NoError(err)
 	service, err := f.Node(0).Keys.Check(f.Context(), apptest.Anonymous(0), bearer.Reveal())
 	f.NoError(err)
 	inTenant, err := f.Node(0).Keys.InTenant(f.Context(), service, acme.ID)
 	f.NoError(err)
-	_, token := f.Invite(apptest.Person{Caller: inTenant}, guest.User.Email, doorward.RoleUser)
+	_, token := f.Invite(apptest.Person{Caller: inTenant}, invitee.User.Email, doorward.RoleUser)
 	var refused error
 	done := make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error { // as package key revokes the key
@@ -32,13 +32,13 @@ func TestAcceptedWhileItsServiceIsRevoked(t *testing.T) {
 	}, func(waitFor func(int, <-chan struct{})) {
 		go func() {
 			defer close(done)
-			_, refused = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+			_, refused = f.Node(0).Invitations.Accept(f.Context(), invitee.Caller, token, "")
 		}()
 		waitFor(1, done)
 	})
 	<-done
 	f.WantCodes([]error{refused}, apptest.Codes{doorward.CodeInvitationRevoked: 1})
-	if n := f.Int(`SELECT count(*) FROM memberships WHERE tenant_id = $1 AND user_id = $2`, acme.ID, guest.User.ID); n != 0 {
-		t.Error("the guest is a member")
+	if n := f.Int(`SELECT count(*) FROM memberships WHERE tenant_id = $1 AND user_id = $2`, acme.ID, invitee.User.ID); n != 0 {
+		t.Error("the invitee is a member")
 	}
 }

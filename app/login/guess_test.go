@@ -22,8 +22,8 @@ func TestGuessesAtOnce(t *testing.T) {
 			t.Parallel()
 			f := apptest.New(t, e, limits, func() time.Time { return noon })
 			_, ann := f.Tenant()
-			_, guest := f.Tenant()
-			_, token := f.Invite(ann, guest.User.Email, doorward.RoleUser)
+			_, invitee := f.Tenant()
+			_, token := f.Invite(ann, invitee.User.Email, doorward.RoleUser)
 			login := func(client int, email string) func(i int) error {
 				return func(i int) error {
 					_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(client), email, apptest.Password(i+1), "")
@@ -57,11 +57,11 @@ func TestGuessesAtOnce(t *testing.T) {
 					},
 					doorward.CodeInvalidCredentials, limits.PerAccount,
 				},
-				{"by login after that", login(6, guest.User.Email), doorward.CodeInvalidCredentials, 0},
+				{"by login after that", login(6, invitee.User.Email), doorward.CodeInvalidCredentials, 0},
 				{
 					"by changing the password after that",
 					func(i int) error {
-						by := guest.Caller
+						by := invitee.Caller
 						by.IP = apptest.Anonymous(7).IP
 						return apptest.ErrorOf(f.Node(i).Passwords.Change(f.Context(), by, apptest.Password(i+1), apptest.Password(300), apptest.Password(300)))
 					},

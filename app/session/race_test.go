@@ -48,32 +48,32 @@ func TestSessionLimit(t *testing.T) {
 func TestOneSwitch(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		zeta, guest := f.Tenant()
-		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
-		joined, err := f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+		zeta, invitee := f.Tenant()
+		_, token := f.Invite(owner, invitee.User.Email, doorward.RoleViewer)
+		joined, err := f.Node(0).Invitations.Accept(f.Context(), invitee.Caller, token, "")
 		f.NoError(err)
 		var o apptest.OpenedSessions
 		errs := apptest.Concurrently(8, func(i int) error {
 			to := []string{joined.TenantID, zeta.ID}[i%2]
-			return o.Add(f.Node(i).Sessions.Switch(f.Context(), guest.Caller, to, nil, apptest.NoExtraWrites))
+			return o.Add(f.Node(i).Sessions.Switch(f.Context(), invitee.Caller, to, nil, apptest.NoExtraWrites))
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: 7})
-		if f.IsValid(guest.Token) || f.CountValid(&o) != 1 {
-			f.Errorf("the old session is valid: %v; %d new ones are", f.IsValid(guest.Token), f.CountValid(&o))
+		if f.IsValid(invitee.Token) || f.CountValid(&o) != 1 {
+			f.Errorf("the old session is valid: %v; %d new ones are", f.IsValid(invitee.Token), f.CountValid(&o))
 		}
-		switchInBothDirections(f, owner, guest, joined.TenantID, zeta.ID)
+		switchInBothDirections(f, owner, invitee, joined.TenantID, zeta.ID)
 	})
 }
 
 // switchInBothDirections fails if switches in opposite directions deadlock: a switch between
 // two tenants writes to both trails.
-func switchInBothDirections(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta string) {
+func switchInBothDirections(f *apptest.Fixture, owner, invitee apptest.Person, acme, zeta string) {
 	f.Helper()
-	guest = f.SignIn(guest.User.Email, apptest.FirstPassword)
-	_, token := f.Invite(moved(f, guest, zeta), owner.User.Email, doorward.RoleViewer)
+	invitee = f.SignIn(invitee.User.Email, apptest.FirstPassword)
+	_, token := f.Invite(moved(f, invitee, zeta), owner.User.Email, doorward.RoleViewer)
 	_, err := f.Node(0).Invitations.Accept(f.Context(), owner.Caller, token, "")
 	f.NoError(err)
-	both := []apptest.Person{moved(f, owner, acme), moved(f, f.SignIn(guest.User.Email, apptest.FirstPassword), zeta)}
+	both := []apptest.Person{moved(f, owner, acme), moved(f, f.SignIn(invitee.User.Email, apptest.FirstPassword), zeta)}
 	f.WantCodes(apptest.Concurrently(2, func(i int) error {
 		by, destinations := both[i].Caller, []string{zeta, acme, zeta}[i:]
 		for n := range apptest.Rounds(20, 40) {

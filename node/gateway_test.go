@@ -21,10 +21,10 @@ import (
 
 // TestRollingRestartThroughHAProxy restarts three nodes one after the other while all
 // clients go through the HAProxy of deploy/ha. No check fails, and nothing acknowledged
-// is lost.
+// is lost. It runs alone: beside another cluster on two cores a lease can lapse, and then
+// checks are answered 503, which this test doesn't excuse.
 func TestRollingRestartThroughHAProxy(t *testing.T) {
 	program := installed.Program(t, "haproxy", "haproxy")
-	t.Parallel()
 	dsn := pgtest.DSN(t)
 	doorward := builtProgram(t)
 	nodes := []*process{serve(t, doorward, dsn), serve(t, doorward, dsn), serve(t, doorward, dsn)}

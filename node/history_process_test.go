@@ -5,14 +5,11 @@ package node_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -35,19 +32,9 @@ func TestMain(m *testing.M) {
 	if buildFolder, err = os.MkdirTemp("", "doorward-node-test"); err != nil {
 		panic(err)
 	}
-	raiseParallel()
 	code := m.Run()
 	os.RemoveAll(buildFolder)
 	os.Exit(code)
-}
-
-// raiseParallel doubles how many tests run at the same time, unless -parallel is given:
-// most tests here wait for processes, leases and timeouts.
-func raiseParallel() {
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // a number is accepted
-	}
 }
 
 // build builds the program, with flags for go build. It reads the command's sources,

@@ -29,7 +29,6 @@ import (
 // scripts/upgrade.sh rolls from a real previous version. One answer in two hundred
 // may be 503: on a busy machine a lease can lapse.
 func TestRollingUpgrade(t *testing.T) {
-	t.Parallel()
 	dsn := pgtest.DSN(t)
 	older, newer := versions(t)
 	nodes := []*process{serve(t, older, dsn), serve(t, older, dsn), serve(t, older, dsn)}

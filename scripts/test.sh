@@ -161,9 +161,8 @@ tests() {
 	return "$failed"
 }
 
-# These run alone: they are clusters with deadlines, as many at once as two cores can run. The
-# race detector can't watch nodes that are processes of their own, so tests of those run without
-# it.
+# These run alone: they are clusters with deadlines. The race detector can't watch nodes that are
+# processes of their own, so tests of those run without it.
 nodes() {
 	local failed=0 processes
 	processes=$(tests_with 'builtProgram[(]|[^.]build[(]|[^.]serve[(]t' node)

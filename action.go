@@ -128,15 +128,15 @@ const (
 type Verb struct {
 	Action Action
 	By     Authority
-	// Through is the permission that allows a ByRole action. A permission has itself here.
-	Through Action
-	// WhileClosing reports whether the action is allowed in a closing tenant.
-	WhileClosing bool
-	// WhilePaused reports whether the action is allowed while the operator has paused changes.
-	// Actions that a login needs, or that end access, are.
-	WhilePaused bool
-	// Counted reports whether its events count in a tenant's quota of events a day; when that
-	// is used up, the action is refused. Actions that open or end access, delete something, or
+	// Permission is the permission that allows a ByRole action. A permission has itself here.
+	Permission Action
+	// AllowedWhileClosing reports whether the action is allowed in a closing tenant.
+	AllowedWhileClosing bool
+	// AllowedWhilePaused reports whether the action is allowed while the operator has paused
+	// changes. It is true for actions that a login needs and for those that end access.
+	AllowedWhilePaused bool
+	// CountsInQuota reports whether its events count in a tenant's quota of events a day; when
+	// that is used up, the action is refused. Actions that open or end access, delete something, or
 	// protect an account aren't counted: a used-up quota must not lock people out or keep them in.
 	Counted bool
 	// NoKeys reports whether API keys can't have the permission.
@@ -147,7 +147,7 @@ type Verb struct {
 	Resource string // the type of the objects that it acts on; empty: the tenant
 	StepUp   bool   // whether it needs a recent proof of the user's identity
 	roles    roleSet
-	bit      uint16 // the position of Through in Permissions
+	bit      uint16 // the position of Permission in Permissions
 }
 
 // Roles returns the built-in roles that grant the action, the highest first.
@@ -171,53 +171,53 @@ func (r Role) bit() roleSet {
 }
 
 // IsPermission reports whether roles grant the action by its own name.
-func (v Verb) IsPermission() bool { return v.By == ByRole && v.Through == v.Action }
+func (v Verb) IsPermission() bool { return v.By == ByRole && v.Permission == v.Action }
 
 // own are Doorward's own actions.
 var own = []Verb{
-	grants(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
-	whileClosing(grants(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	counted(grants(UserInvite, RoleOwner, RoleAdmin)),
-	whilePaused(grants(UserManage, RoleOwner, RoleAdmin)), // by itself it changes nothing
-	grants(SettingsManage, RoleOwner, RoleAdmin),
-	notForKeys(grants(APIKeyManage, RoleOwner, RoleAdmin)),
-	grants(WebhookManage, RoleOwner, RoleAdmin),
-	grants(AuditRead, RoleOwner, RoleAdmin),
-	grants(PolicyRead, RoleOwner, RoleAdmin),
-	notForKeys(grants(RoleManage, RoleOwner, RoleAdmin)),
-	whileClosing(notForKeys(grants(TenantDestroy, RoleOwner))),
-	notForKeys(grants(PolicyManage, RoleOwner)),
-	notForKeys(grants(SSOManage, RoleOwner)),
+	grantedTo(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
+	whileClosing(grantedTo(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
+	counted(grantedTo(UserInvite, RoleOwner, RoleAdmin)),
+	whilePaused(grantedTo(UserManage, RoleOwner, RoleAdmin)), // by itself it changes nothing
+	grantedTo(SettingsManage, RoleOwner, RoleAdmin),
+	notForKeys(grantedTo(APIKeyManage, RoleOwner, RoleAdmin)),
+	grantedTo(WebhookManage, RoleOwner, RoleAdmin),
+	grantedTo(AuditRead, RoleOwner, RoleAdmin),
+	grantedTo(PolicyRead, RoleOwner, RoleAdmin),
+	notForKeys(grantedTo(RoleManage, RoleOwner, RoleAdmin)),
+	whileClosing(notForKeys(grantedTo(TenantDestroy, RoleOwner))),
+	notForKeys(grantedTo(PolicyManage, RoleOwner)),
+	notForKeys(grantedTo(SSOManage, RoleOwner)),
 
-	counted(through(UserManage, UserRole)),
-	whilePaused(through(UserManage, UserSuspend)),
-	counted(through(UserManage, UserResume)),
-	through(UserManage, UserRemove),
-	counted(through(UserManage, UserRename)),
-	whilePaused(through(UserManage, UserSignOut)),
-	through(UserManage, MFAReset),
-	whilePaused(through(UserInvite, InvitationRevoke)),
-	counted(through(UserInvite, InvitationResend)),
-	counted(through(APIKeyManage, APIKeyCreate)),
-	counted(through(APIKeyManage, APIKeyUpdate)),
-	through(APIKeyManage, APIKeyRotate),
-	whilePaused(through(APIKeyManage, APIKeyRevoke)),
-	counted(through(RoleManage, RoleCreate)),
-	counted(through(RoleManage, RoleUpdate)),
-	through(RoleManage, RoleDelete),
-	counted(through(PolicyManage, PolicyUpdate)),
-	through(PolicyManage, PolicyConfirm),
-	through(PolicyManage, PolicyRestore), // not counted: the way out of a policy that refuses too much
-	counted(through(WebhookManage, WebhookCreate)),
-	counted(through(WebhookManage, WebhookUpdate)),
-	through(WebhookManage, WebhookDelete),
-	through(WebhookManage, WebhookRotate),
-	through(WebhookManage, WebhookTest), // not counted: recorded after the request was sent
-	counted(through(WebhookManage, WebhookRetry)),
-	counted(through(WebhookManage, WebhookReplay)),
-	counted(through(SettingsManage, TenantUpdate)),
-	whileClosing(through(TenantDestroy, TenantClose)),
-	whileClosing(through(TenantDestroy, TenantRestore)),
+	counted(allowedBy(UserManage, UserRole)),
+	whilePaused(allowedBy(UserManage, UserSuspend)),
+	counted(allowedBy(UserManage, UserResume)),
+	allowedBy(UserManage, UserRemove),
+	counted(allowedBy(UserManage, UserRename)),
+	whilePaused(allowedBy(UserManage, UserSignOut)),
+	allowedBy(UserManage, MFAReset),
+	whilePaused(allowedBy(UserInvite, InvitationRevoke)),
+	counted(allowedBy(UserInvite, InvitationResend)),
+	counted(allowedBy(APIKeyManage, APIKeyCreate)),
+	counted(allowedBy(APIKeyManage, APIKeyUpdate)),
+	allowedBy(APIKeyManage, APIKeyRotate),
+	whilePaused(allowedBy(APIKeyManage, APIKeyRevoke)),
+	counted(allowedBy(RoleManage, RoleCreate)),
+	counted(allowedBy(RoleManage, RoleUpdate)),
+	allowedBy(RoleManage, RoleDelete),
+	counted(allowedBy(PolicyManage, PolicyUpdate)),
+	allowedBy(PolicyManage, PolicyConfirm),
+	allowedBy(PolicyManage, PolicyRestore), // not counted: the way out of a policy that refuses too much
+	counted(allowedBy(WebhookManage, WebhookCreate)),
+	counted(allowedBy(WebhookManage, WebhookUpdate)),
+	allowedBy(WebhookManage, WebhookDelete),
+	allowedBy(WebhookManage, WebhookRotate),
+	allowedBy(WebhookManage, WebhookTest), // not counted: recorded after the request was sent
+	counted(allowedBy(WebhookManage, WebhookRetry)),
+	counted(allowedBy(WebhookManage, WebhookReplay)),
+	counted(allowedBy(SettingsManage, TenantUpdate)),
+	whileClosing(allowedBy(TenantDestroy, TenantClose)),
+	whileClosing(allowedBy(TenantDestroy, TenantRestore)),
 
 	whilePaused(Verb{Action: SessionOpen, By: ByProof}),
 	whilePaused(Verb{Action: SessionRefuse, By: ByProof}),
@@ -268,43 +268,43 @@ var own = []Verb{
 
 // messaging are the actions of a messaging platform, the default. An applied model replaces them.
 var messaging = []Verb{
-	platform(grants(MessageSend, RoleOwner, RoleAdmin, RoleUser)),
-	platform(grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	platform(grants(ReportRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	platform(grants(BillingRead, RoleOwner)),
-	platform(notForKeys(grants(BillingManage, RoleOwner))),
-	platform(notForKeys(grants(DataDestroy, RoleOwner))),
+	platform(grantedTo(MessageSend, RoleOwner, RoleAdmin, RoleUser)),
+	platform(grantedTo(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
+	platform(grantedTo(ReportRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
+	platform(grantedTo(BillingRead, RoleOwner)),
+	platform(notForKeys(grantedTo(BillingManage, RoleOwner))),
+	platform(notForKeys(grantedTo(DataDestroy, RoleOwner))),
 }
 
-// grants returns a permission that the roles grant.
-func grants(a Action, to ...Role) Verb {
-	v := Verb{Action: a, By: ByRole, Through: a}
+// grantedTo returns a permission that the roles grant.
+func grantedTo(a Action, to ...Role) Verb {
+	v := Verb{Action: a, By: ByRole, Permission: a}
 	for _, r := range to {
 		v.roles |= r.bit()
 	}
 	return v
 }
 
-// through returns an action that a broader permission allows.
-func through(permission, action Action) Verb {
-	return Verb{Action: action, By: ByRole, Through: permission}
+// allowedBy returns an action that a broader permission allows.
+func allowedBy(permission, action Action) Verb {
+	return Verb{Action: action, By: ByRole, Permission: permission}
 }
 
 // whileClosing marks an action that is allowed while the tenant is closing.
 func whileClosing(v Verb) Verb {
-	v.WhileClosing = true
+	v.AllowedWhileClosing = true
 	return v
 }
 
 // whilePaused marks an action that is allowed while the operator has paused changes.
 func whilePaused(v Verb) Verb {
-	v.WhilePaused = true
+	v.AllowedWhilePaused = true
 	return v
 }
 
 // counted marks an action whose events count in the quota of events a day.
 func counted(v Verb) Verb {
-	v.Counted = true
+	v.CountsInQuota = true
 	return v
 }
 

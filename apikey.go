@@ -82,8 +82,8 @@ func (k *APIKey) StatusAt(now time.Time) APIKeyStatus {
 	return k.Status
 }
 
-// Ended reports whether the key has expired or was revoked, which is final.
-func (k *APIKey) Ended(now time.Time) bool {
+// HasEnded reports whether the key has expired or was revoked, which is final.
+func (k *APIKey) HasEnded(now time.Time) bool {
 	s := k.StatusAt(now)
 	return s == APIKeyExpired || s == APIKeyRevoked
 }
@@ -91,7 +91,7 @@ func (k *APIKey) Ended(now time.Time) bool {
 // PreviousAt returns the previous secret, or nil if it has ended at the instant. It ends with
 // the key at the latest.
 func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
-	if k.Previous == nil || !now.Before(k.Previous.EndsAt) || k.Ended(now) {
+	if k.Previous == nil || !now.Before(k.Previous.EndsAt) || k.HasEnded(now) {
 		return nil
 	}
 	previous := *k.Previous
@@ -105,7 +105,7 @@ func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
 // owner's role. It is empty if the owner isn't an active member.
 func (k *APIKey) EffectiveRole() Role {
 	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
-	if role != nil && owner != nil && role.Permissions.Within(owner.Permissions) {
+	if role != nil && owner != nil && role.Permissions.IsSubsetOf(owner.Permissions) {
 		return k.Role
 	}
 	return k.OwnerRole
@@ -116,7 +116,7 @@ func (k *APIKey) EffectiveRole() Role {
 func (k *APIKey) EffectivePermissions() []Action {
 	effective, actions, model := k.effective(), []Action{}, k.Rules.Model()
 	for _, a := range k.Permissions {
-		if model.IsPermission(a) && model.set(a).Within(effective) {
+		if model.IsPermission(a) && model.set(a).IsSubsetOf(effective) {
 			actions = append(actions, a)
 		}
 	}
@@ -129,7 +129,7 @@ func (k *APIKey) effective() *Permissions {
 	if role == nil || owner == nil {
 		return new(Permissions)
 	}
-	return k.Rules.Model().set(k.Permissions...).and(role.Permissions).and(owner.Permissions)
+	return k.Rules.Model().set(k.Permissions...).intersect(role.Permissions).intersect(owner.Permissions)
 }
 
 // Version returns a hash of the fields that can be edited, for If-Match.

@@ -26,8 +26,8 @@ const (
 	MethodSeveral  = "mfa"  // more than one factor
 )
 
-// Proved returns the assurance after another proof, by a second factor or a passkey.
-func (a Assurance) Proved(now time.Time, methods ...string) Assurance {
+// WithProof returns the assurance after another proof, by a second factor or a passkey.
+func (a Assurance) WithProof(now time.Time, methods ...string) Assurance {
 	a.AAL, a.ProvedAt, a.FactorAt = 2, now, now
 	for _, m := range append(methods, MethodSeveral) {
 		if !slices.Contains(a.AMR, m) {

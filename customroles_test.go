@@ -86,7 +86,7 @@ func whoMayWhatWithOwnRoles(t *testing.T) string {
 	}
 	for _, v := range doorward.Verbs() {
 		for _, r := range ownRules.Roles() {
-			if slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Through) {
+			if slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Permission) {
 				decisions(v.Action, "is "+columnHead(r), doorward.Object{Held: r})
 			}
 			if grants(v.Action) || v.Action == doorward.APIKeyCreate || v.Action == doorward.RoleDelete {
@@ -116,7 +116,7 @@ func TestNoRoleGivesMoreThanItHas(t *testing.T) {
 					"act on": {TenantID: "tnt_own", Held: other},
 				}
 				// Other actions, such as reading, don't compare the caller's role with the object's.
-				if !slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Through) {
+				if !slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Permission) {
 					delete(objects, "act on")
 				}
 				for relation, on := range objects {

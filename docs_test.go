@@ -117,7 +117,7 @@ func actionTable() string {
 
 func actionsThrough(permission doorward.Action) (actions []doorward.Action) {
 	for _, verb := range doorward.Verbs() {
-		if verb.Through == permission && verb.Action != permission {
+		if verb.Permission == permission && verb.Action != permission {
 			actions = append(actions, verb.Action)
 		}
 	}

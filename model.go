@@ -24,8 +24,8 @@ func (p *Permissions) Allow(v *Verb) bool {
 
 func (p *Permissions) add(v *Verb) { p[v.bit/64] |= 1 << (v.bit % 64) }
 
-// Within reports whether the set is a subset of another. Nil is the empty set.
-func (p *Permissions) Within(other *Permissions) bool {
+// IsSubsetOf reports whether the set is a subset of another. Nil is the empty set.
+func (p *Permissions) IsSubsetOf(other *Permissions) bool {
 	switch {
 	case p == nil:
 		return true
@@ -40,8 +40,8 @@ func (p *Permissions) Within(other *Permissions) bool {
 	return true
 }
 
-// and returns the intersection of two sets.
-func (p *Permissions) and(other *Permissions) *Permissions {
+// intersect returns the intersection of two sets.
+func (p *Permissions) intersect(other *Permissions) *Permissions {
 	both := new(Permissions)
 	if p == nil || other == nil {
 		return both
@@ -99,7 +99,7 @@ func NewModel(platform []PlatformAction) (*Model, error) {
 }
 
 func (a PlatformAction) verb() Verb {
-	v := grants(a.Name, Roles[a.Lowest.rank():]...)
+	v := grantedTo(a.Name, Roles[a.Lowest.rank():]...)
 	v.About, v.Resource, v.StepUp, v.Platform = a.About, a.Resource, a.StepUp, true
 	v.NoKeys = a.NoKeys || a.Name == BillingManage || a.Name == DataDestroy
 	return v
@@ -128,7 +128,7 @@ func newModel(rows []Verb) *Model {
 // that permission, which must have been added before.
 func (m *Model) add(v Verb) {
 	if v.By == ByRole && !v.IsPermission() {
-		permission, ok := m.named[v.Through]
+		permission, ok := m.named[v.Permission]
 		if !ok {
 			panic("doorward: " + v.Action + " comes before the permission that allows it")
 		}

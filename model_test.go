@@ -76,12 +76,12 @@ func TestActionsAreGrantedByTheirPermission(t *testing.T) {
 			}
 			continue
 		}
-		if permission := verb(t, m, v.Through); len(v.Roles()) == 0 || !slices.Equal(v.Roles(), permission.Roles()) {
-			t.Errorf("%s is for %v, the permission %s for %v", v.Action, v.Roles(), v.Through, permission.Roles())
+		if permission := verb(t, m, v.Permission); len(v.Roles()) == 0 || !slices.Equal(v.Roles(), permission.Roles()) {
+			t.Errorf("%s is for %v, the permission %s for %v", v.Action, v.Roles(), v.Permission, permission.Roles())
 		}
-		others := slices.DeleteFunc(slices.Clone(all), func(a doorward.Action) bool { return a == v.Through })
-		if !m.GrantOf([]doorward.Action{v.Through}).Permissions.Allow(&v) || m.GrantOf(others).Permissions.Allow(&v) {
-			t.Errorf("%s isn't granted by %s alone", v.Action, v.Through)
+		others := slices.DeleteFunc(slices.Clone(all), func(a doorward.Action) bool { return a == v.Permission })
+		if !m.GrantOf([]doorward.Action{v.Permission}).Permissions.Allow(&v) || m.GrantOf(others).Permissions.Allow(&v) {
+			t.Errorf("%s isn't granted by %s alone", v.Action, v.Permission)
 		}
 	}
 	if (*doorward.Permissions)(nil).Allow(verb(t, m, doorward.MessageRead)) {

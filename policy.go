@@ -10,16 +10,16 @@ import (
 type Policy interface {
 	// For evaluates the policies for the principal as far as possible without a request. It
 	// returns nil if none of them concerns the principal, whose permissions it doesn't read.
-	For(p *Principal) PolicyOf
+	For(p *Principal) PrincipalPolicies
 	// ForDeclared is like For, for a user that the model declares, with the attributes that a
 	// service states for it. It returns nil if the model declares no user with the id.
-	ForDeclared(id string, stated map[string]any) PolicyOf
+	ForDeclared(id string, stated map[string]any) PrincipalPolicies
 	// Declared returns the ids of the entities of a type that the model declares, sorted.
 	Declared(kind string) []string
 }
 
-// PolicyOf has the policies that concern one principal. It is immutable.
-type PolicyOf interface {
+// PrincipalPolicies are the policies that concern one principal. They are immutable.
+type PrincipalPolicies interface {
 	// DependsOnRequest reports whether the results of Refusal and Permit for the action may
 	// depend on the request.
 	DependsOnRequest(action Action) bool
@@ -34,8 +34,8 @@ type PolicyOf interface {
 	// Observes reports whether there are policies in mode observe, whose refusals are recorded
 	// and have no effect.
 	Observes() bool
-	// Observed is Refusal for the policies in mode observe.
-	Observed(action Action, r *Request) *PolicyRefusal
+	// ObservedRefusal is Refusal for the policies in mode observe.
+	ObservedRefusal(action Action, r *Request) *PolicyRefusal
 }
 
 // PolicyPermit names the policy of the operator that permits an action.
@@ -65,7 +65,7 @@ type Request struct {
 	// Now is the time that policies see: At, unless a service asks about another time.
 	Now time.Time
 	IP  netip.Addr
-	Stated
+	StatedRequest
 	Resource *Resource
 	// Deferred reports whether the service will ask again with the resource. Until then a
 	// policy that reads the resource doesn't refuse, and a policy of the operator that might
@@ -79,9 +79,9 @@ type Request struct {
 // Only the operator's policies read them.
 type Properties struct{ Subject, Action, Resource map[string]any }
 
-// Stated has what a trusted gateway states about the request that it asks about. Fields that it
-// doesn't state are empty.
-type Stated struct {
+// StatedRequest has what a trusted gateway states about the request that it asks about. Fields
+// that it doesn't state are empty.
+type StatedRequest struct {
 	Method, Host, Path string
 	// Unreadable names the fields whose statements can't be parsed, as the context of policies
 	// names them. A policy that reads one of them refuses.
@@ -129,7 +129,7 @@ func PrincipalOfDeclared(r *Rules, id string, stated map[string]any) (Principal,
 }
 
 // policyOf returns the policies that concern the principal; nil for none.
-func (r *Rules) policyOf(p *Principal) PolicyOf {
+func (r *Rules) policyOf(p *Principal) PrincipalPolicies {
 	if r == nil || r.policy == nil {
 		return nil
 	}

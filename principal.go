@@ -44,7 +44,7 @@ type Principal struct {
 	Permissions *Permissions
 
 	// Policy has the policies that concern the principal; nil for none.
-	Policy PolicyOf
+	Policy PrincipalPolicies
 
 	SessionID string    // empty without a session
 	AuthAt    time.Time // when the user last authenticated

@@ -11,7 +11,7 @@ type Quotas struct {
 	APIKeys  *int64 // that have not ended
 	Webhooks *int64
 
-	EventsPerDay *int64 // events of actions with Verb.Counted, in a day of UTC
+	EventsPerDay *int64 // events of actions with Verb.CountsInQuota, in a day of UTC
 }
 
 // NoQuota is the new value that removes a quota.

@@ -556,7 +556,7 @@ func TestWhoMayWhat(t *testing.T) {
 	out.WriteString("\n# People by the role that they hold, and by the role that they are given.\n\n")
 	for _, verb := range doorward.Verbs() {
 		for _, role := range slices.Backward(doorward.Roles) {
-			if verb.Through == doorward.UserManage {
+			if verb.Permission == doorward.UserManage {
 				decisionRow(t, &out, verb.Action, "is "+string(role), doorward.Object{TenantID: "tnt_own", Held: role})
 			}
 			if grants(verb.Action) {
@@ -589,7 +589,7 @@ func object(action doorward.Action, kind string, role doorward.Role) (doorward.O
 // invitation.
 func grants(action doorward.Action) bool {
 	verb, _ := doorward.Lookup(action)
-	return action == doorward.UserRole || verb.Through == doorward.UserInvite
+	return action == doorward.UserRole || verb.Permission == doorward.UserInvite
 }
 
 func decisionRow(t *testing.T, out *strings.Builder, action doorward.Action, object string, on doorward.Object) {

@@ -150,12 +150,12 @@ func (m *Model) GrantOf(permissions []Action) *Grant {
 	slices.Sort(g.Actions)
 	g.Actions = slices.Compact(g.Actions)
 	for _, role := range slices.Backward(Roles) { // OWNER has all permissions
-		if g.Permissions.Within(m.grants[role].Permissions) {
+		if g.Permissions.IsSubsetOf(m.grants[role].Permissions) {
 			g.Rank = role
 		}
 	}
 	for _, role := range Roles {
-		if m.grants[role].Permissions.Within(g.Permissions) {
+		if m.grants[role].Permissions.IsSubsetOf(g.Permissions) {
 			g.ActsAs = role
 		}
 	}

@@ -128,7 +128,7 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 			return d
 		}
 	}
-	if isTenantUnusable(p, verb.WhileClosing) {
+	if isTenantUnusable(p, verb.AllowedWhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	if p.Policy != nil && !isExempt(p, verb) {
@@ -148,7 +148,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	if permit == nil {
 		return refuseMissing(p, verb)
 	}
-	if isTenantUnusable(p, verb.WhileClosing) {
+	if isTenantUnusable(p, verb.AllowedWhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	if d := applyPolicies(p, verb, r); !d.Allowed {
@@ -163,8 +163,8 @@ var noRequest = &doorward.Request{}
 // applyPolicies decides by the policies, for the action and for the permission that allows it.
 func applyPolicies(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
 	r = cmp.Or(r, noRequest)
-	refusal := p.Policy.Refusal(verb.Through, r)
-	if refusal == nil && verb.Action != verb.Through {
+	refusal := p.Policy.Refusal(verb.Permission, r)
+	if refusal == nil && verb.Action != verb.Permission {
 		refusal = p.Policy.Refusal(verb.Action, r)
 	}
 	if refusal != nil {
@@ -177,12 +177,12 @@ func applyPolicies(p *doorward.Principal, verb *doorward.Verb, r *doorward.Reque
 // the policies. Restoring a tenant, ending sessions, and the actions that a closing tenant still
 // allows are exempt, too.
 func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
-	switch verb.Through {
+	switch verb.Permission {
 	case doorward.PolicyRead, doorward.PolicyManage:
 		return p.Kind == doorward.ByUser && p.Role == doorward.RoleOwner
 	}
 	return verb.Action == doorward.UserSignOut || verb.Action == doorward.TenantRestore ||
-		verb.WhileClosing && p.TenantStatus == doorward.TenantClosing
+		verb.AllowedWhileClosing && p.TenantStatus == doorward.TenantClosing
 }
 
 // canActOn compares the principal's role with the role that the action gives, and with the role
@@ -202,14 +202,14 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 		return d
 	}
 	rank := p.Rules.Rank(on.Held)
-	switch verb.Through {
+	switch verb.Permission {
 	case doorward.UserManage: // an OWNER on every rank, others on lower ranks than their own
 		d.Allowed = p.ActsAs == doorward.RoleOwner || p.ActsAs.Outranks(rank)
 	case doorward.APIKeyManage, doorward.RoleManage: // not on higher ranks
 		d.Allowed = !rank.Outranks(p.ActsAs)
 	}
 	if !d.Allowed {
-		d.Reason, d.role, d.obstacle, d.permission = ReasonRank, p.Role, string(on.Held), verb.Through
+		d.Reason, d.role, d.obstacle, d.permission = ReasonRank, p.Role, string(on.Held), verb.Permission
 	}
 	return d
 }
@@ -235,7 +235,7 @@ func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward
 	case p.TenantID == "":
 		return canOnInstallation(p, verb)
 	case !p.Permissions.Allow(verb):
-		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
+		return Decision{Reason: ReasonService, obstacle: string(verb.Permission)}
 	}
 	return canMember(p, verb, on, nil) // policies are about users and API keys
 }
@@ -243,8 +243,8 @@ func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward
 // canOnInstallation decides for a service on objects of the installation. A key that is limited
 // to some tenants may do nothing there.
 func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
-	if verb.Through != doorward.WebhookManage || !p.Service.Has(verb.Through) || !p.Service.Covers("") {
-		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
+	if verb.Permission != doorward.WebhookManage || !p.Service.Has(verb.Permission) || !p.Service.Covers("") {
+		return Decision{Reason: ReasonService, obstacle: string(verb.Permission)}
 	}
 	return yes(ReasonService)
 }
@@ -286,7 +286,7 @@ func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 
 // refuseMissing refuses because the role lacks the permission, or because only the API key does.
 func refuseMissing(p *doorward.Principal, verb *doorward.Verb) Decision {
-	d := Decision{Reason: ReasonRole, role: p.Role, obstacle: string(verb.Through)}
+	d := Decision{Reason: ReasonRole, role: p.Role, obstacle: string(verb.Permission)}
 	if g := p.Rules.Grant(p.Role); p.Kind == doorward.ByKey && g != nil && g.Permissions.Allow(verb) {
 		d.Reason = ReasonKey
 	}

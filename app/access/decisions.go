@@ -118,11 +118,11 @@ func (d *Decisions) observe(p *doorward.Principal, action, evaluated doorward.Ac
 		r = &doorward.Request{}
 	}
 	var refusal *doorward.PolicyRefusal
-	if verb.Through != evaluated {
-		refusal = p.Policy.Observed(verb.Through, r)
+	if verb.Permission != evaluated {
+		refusal = p.Policy.ObservedRefusal(verb.Permission, r)
 	}
-	if refusal == nil && verb.Action != verb.Through {
-		refusal = p.Policy.Observed(verb.Action, r)
+	if refusal == nil && verb.Action != verb.Permission {
+		refusal = p.Policy.ObservedRefusal(verb.Action, r)
 	}
 	if refusal != nil {
 		d.wouldRefuse.Add(1)

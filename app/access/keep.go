@@ -185,7 +185,7 @@ func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy
 		p.TenantStatus = doorward.TenantClosing
 	}
 	if verb, known := rules.Model().Lookup(k.Action); known && k.Granted {
-		p.Permissions = rules.Model().GrantOf([]doorward.Action{verb.Through}).Permissions
+		p.Permissions = rules.Model().GrantOf([]doorward.Action{verb.Permission}).Permissions
 	}
 	if policy != nil {
 		p.Policy = policy.For(&p)

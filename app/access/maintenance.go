@@ -121,14 +121,14 @@ func refusalOf(m store.Maintenance, err error) error {
 
 // areExempt reports whether the operations are allowed during a pause: those of Doorward itself,
 // which carry out earlier decisions; those of the operator at the terminal (without an id), for
-// whose work changes are paused; and actions with WhilePaused.
+// whose work changes are paused; and actions with AllowedWhilePaused.
 func areExempt(by doorward.Caller, operations []Operation) bool {
 	if by.Kind == doorward.System || by.Kind == doorward.Operator && by.ID == "" {
 		return true
 	}
 	return !slices.ContainsFunc(operations, func(op Operation) bool {
 		verb, _ := doorward.Lookup(op.Action)
-		return !verb.WhilePaused
+		return !verb.AllowedWhilePaused
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 // work, which carries out earlier decisions.
 func countsInQuota(by doorward.Caller, action doorward.Action) bool {
 	verb, _ := doorward.Lookup(action)
-	return verb.Counted && by.Kind != doorward.Operator && by.Kind != doorward.System
+	return verb.CountsInQuota && by.Kind != doorward.Operator && by.Kind != doorward.System
 }
 
 // SkipQuota marks the change as one that only takes access away. It then doesn't count in the

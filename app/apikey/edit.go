@@ -31,7 +31,7 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 		if err := doorward.CheckVersion(old.Version(), e.Versions); err != nil {
 			return err
 		}
-		if old.Ended(tx.Now) {
+		if old.HasEnded(tx.Now) {
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}
 		if after, err = k.applyEdit(ctx, tx, old, e); err != nil {

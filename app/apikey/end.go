@@ -31,7 +31,7 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 		if err := tx.NeedProof(); err != nil { // not for EndPrevious, which takes access away
 			return err
 		}
-		if old.Ended(tx.Now) {
+		if old.HasEnded(tx.Now) {
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}
 		if grace < 0 || grace > doorward.APIKeyGraceHoursMax {

@@ -59,7 +59,7 @@ func HashOf(text string) (secret.Hash, error) {
 }
 
 func hasEnded(c store.KeyCredential, now time.Time) bool {
-	return c.Key.Ended(now) || c.SecretEndsAt != nil && !now.Before(*c.SecretEndsAt)
+	return c.Key.HasEnded(now) || c.SecretEndsAt != nil && !now.Before(*c.SecretEndsAt)
 }
 
 // managers are the roles whose members are notified of a leak, besides the owner of the key.

@@ -166,7 +166,7 @@ func raiseAssurance(ctx context.Context, tx *access.Tx, by doorward.Caller, meth
 		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	}
 	s := all[i]
-	s.Session.Assurance = s.Session.Proved(tx.Now, methods...)
+	s.Session.Assurance = s.Session.WithProof(tx.Now, methods...)
 	_, err = tx.ProveSession(ctx, s)
 	return err
 }

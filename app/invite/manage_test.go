@@ -66,7 +66,7 @@ func wantOneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, admini
 // hookPolicy is a policy that forbids nothing and calls hook when it is first asked: after a
 // feature has read its object, before it has locked the tenant.
 type hookPolicy struct {
-	doorward.PolicyOf
+	doorward.PrincipalPolicies
 	hook func()
 }
 

@@ -233,7 +233,7 @@ func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string,
 		if !a.passkeyOnly {
 			assurance.AMR = []string{doorward.MethodPassword}
 		}
-		assurance = assurance.Proved(l.db.Now(), methods...)
+		assurance = assurance.WithProof(l.db.Now(), methods...)
 		return l.sessions.Open(ctx, a.by, account, a.c.TenantID, assurance, also)
 	}
 	by := a.by.As(doorward.User{ID: account.ID, Email: account.Email})

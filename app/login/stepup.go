@@ -121,7 +121,7 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
 	}
 	proved := func(was doorward.Assurance, tx *access.Tx) doorward.Assurance {
-		return was.Proved(tx.Now, match.Methods...)
+		return was.WithProof(tx.Now, match.Methods...)
 	}
 	opened, err := l.renew(ctx, by, c, proof, proved, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
 	if err != nil {

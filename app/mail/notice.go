@@ -206,7 +206,7 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 		return nil, err
 	}
 	ends := key.EndsAt()
-	if key.Ended(tx.Now) || ends.Format(time.RFC3339) != changeOf(e, "endsAt").To || owner.Email != row.Recipient {
+	if key.HasEnded(tx.Now) || ends.Format(time.RFC3339) != changeOf(e, "endsAt").To || owner.Email != row.Recipient {
 		return nil, store.ErrNone
 	}
 	tenant, err := tx.Tenant(ctx, key.TenantID)

@@ -266,8 +266,8 @@ func (s *subject) refusalCause(d access.Decision) Because {
 // refusingPolicies returns all policies that refuse: those of the platform, then those of the
 // tenant, each in the order of the text.
 func (s *subject) refusingPolicies(verb *doorward.Verb, r *doorward.Request) (all []Because) {
-	found := s.p.Policy.Refusals(verb.Through, r)
-	if verb.Action != verb.Through {
+	found := s.p.Policy.Refusals(verb.Permission, r)
+	if verb.Action != verb.Permission {
 		found = append(found, s.p.Policy.Refusals(verb.Action, r)...)
 	}
 	slices.SortStableFunc(found, func(a, b doorward.PolicyRefusal) int {

@@ -153,8 +153,8 @@ func (t trial) matrix(tenantID string) (all []Cell) {
 // those of the operator may permit and refuse, those of the tenant only refuse.
 func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, policies rules.RoleOutcomes) Outcome {
 	d := access.CanRole(current, role, v.Action)
-	worst := policies.Outcome(v.Through)
-	if v.Action != v.Through {
+	worst := policies.Outcome(v.Permission)
+	if v.Action != v.Permission {
 		worst = max(worst, policies.Outcome(v.Action))
 	}
 	switch {

@@ -78,7 +78,7 @@ type shared struct {
 	rules        *doorward.Rules
 	role, rank   doorward.Role
 	permissions  *doorward.Permissions
-	policy       doorward.PolicyOf // specific to one principal; nil without policies
+	policy       doorward.PrincipalPolicies // specific to one principal; nil without policies
 	owner        string            // of a key; empty for a session
 	proof        proof
 	demands      bool          // the tenant demands a second factor

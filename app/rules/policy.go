@@ -109,7 +109,7 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 }
 
 // For implements doorward.Policy.
-func (p *policy) For(principal *doorward.Principal) doorward.PolicyOf {
+func (p *policy) For(principal *doorward.Principal) doorward.PrincipalPolicies {
 	prepared := &policyOf{operator: p.operator.prepare(principal), latest: p.latest.prepare(principal), confirmed: p.confirmed.prepare(principal), until: p.until}
 	if principal.Kind == doorward.ByUser {
 		prepared.authAt, prepared.aal = principal.AuthAt, principal.AAL
@@ -118,7 +118,7 @@ func (p *policy) For(principal *doorward.Principal) doorward.PolicyOf {
 }
 
 // ForDeclared implements doorward.Policy.
-func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf {
+func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PrincipalPolicies {
 	if p.operator == nil || !p.operator.set.Schema().Declares(modelfile.TypeUser, id) {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (t *text) roleOf(role doorward.Role) string {
 	return string(role)
 }
 
-// policyOf is a doorward.PolicyOf.
+// policyOf is a doorward.PrincipalPolicies.
 type policyOf struct {
 	operator          *textFor
 	latest, confirmed inForceFor
@@ -175,7 +175,7 @@ type textFor struct {
 	*cedar.Prepared
 }
 
-// DependsOnRequest implements doorward.PolicyOf.
+// DependsOnRequest implements doorward.PrincipalPolicies.
 func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
 	return !p.until.IsZero() || p.operator.isConditional(action) || p.latest.enforced.isConditional(action)
 }
@@ -184,7 +184,7 @@ func (t *textFor) isConditional(action doorward.Action) bool {
 	return t != nil && t.Conditional(string(action))
 }
 
-// Permit implements doorward.PolicyOf.
+// Permit implements doorward.PrincipalPolicies.
 func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward.PolicyPermit {
 	if p.operator == nil {
 		return nil
@@ -196,7 +196,7 @@ func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward
 	return (*doorward.PolicyPermit)(&permit)
 }
 
-// Refusal implements doorward.PolicyOf. If the time of the request is unknown, so that the latest
+// Refusal implements doorward.PrincipalPolicies. If the time of the request is unknown, so that the latest
 // version may have ended, that version and the confirmed one both refuse.
 func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if refusal := p.refusal(p.operator, action, r); refusal != nil {
@@ -214,7 +214,7 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 	return nil
 }
 
-// Refusals implements doorward.PolicyOf.
+// Refusals implements doorward.PrincipalPolicies.
 func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
 	for _, t := range []*textFor{p.operator, p.current(r).enforced} {
 		if t == nil {
@@ -240,11 +240,11 @@ func (p *policyOf) hasEnded(r *doorward.Request) bool {
 	return !p.until.IsZero() && !r.At.Before(p.until)
 }
 
-// Observes implements doorward.PolicyOf.
+// Observes implements doorward.PrincipalPolicies.
 func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confirmed.observed != nil }
 
-// Observed implements doorward.PolicyOf.
-func (p *policyOf) Observed(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+// ObservedRefusal implements doorward.PrincipalPolicies.
+func (p *policyOf) ObservedRefusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	return p.refusal(p.current(r).observed, action, r)
 }
 

@@ -14,7 +14,7 @@ type Trial struct {
 	policy
 
 	mu       sync.Mutex
-	prepared map[principalKey]doorward.PolicyOf
+	prepared map[principalKey]doorward.PrincipalPolicies
 }
 
 // principalKey is what policies read of a principal.
@@ -35,11 +35,11 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, prepared: map[principalKey]doorward.PolicyOf{}}, nil
+	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, prepared: map[principalKey]doorward.PrincipalPolicies{}}, nil
 }
 
 // For implements doorward.Policy.
-func (t *Trial) For(principal *doorward.Principal) doorward.PolicyOf {
+func (t *Trial) For(principal *doorward.Principal) doorward.PrincipalPolicies {
 	key := principalKey{principal.Kind, principal.ID, principal.Email, principal.OwnerID, string(principal.Role), principal.AuthAt.UnixNano(), principal.AAL}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -137,7 +137,7 @@ func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string, proved []
 	}
 	o.Session.CreatedAt, o.Session.Assurance = old.Session.CreatedAt, old.Session.Assurance
 	if len(proved) > 0 {
-		o.Session.Assurance = o.Session.Proved(tx.Now, proved...)
+		o.Session.Assurance = o.Session.WithProof(tx.Now, proved...)
 	}
 	return old.Session, err
 }

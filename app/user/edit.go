@@ -146,7 +146,7 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 // narrows reports whether the next role grants nothing that the old one lacks, and no higher rank.
 func narrows(rules *doorward.Rules, old, next doorward.Role) bool {
 	before, after := rules.Grant(old), rules.Grant(next)
-	return before != nil && after != nil && !after.Rank.Outranks(before.Rank) && after.Permissions.Within(before.Permissions)
+	return before != nil && after != nil && !after.Rank.Outranks(before.Rank) && after.Permissions.IsSubsetOf(before.Permissions)
 }
 
 func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {

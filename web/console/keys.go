@@ -32,7 +32,7 @@ type apiKey struct {
 }
 
 // Live reports whether the key has neither expired nor been revoked.
-func (k apiKey) Live() bool { return !k.Ended(k.now) }
+func (k apiKey) Live() bool { return !k.HasEnded(k.now) }
 
 // EndsAt is doorward.APIKey.EndsAt, for templates.
 func (k apiKey) EndsAt() time.Time { return k.APIKey.EndsAt() }

@@ -221,7 +221,7 @@ func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access
 
 func (c *checker) request(r *http.Request, q query) *doorward.Request {
 	now := c.site.App.Now()
-	return &doorward.Request{At: now, Now: now, IP: c.site.ClientAddr(r), Stated: c.site.Stated(r), Deferred: q.deferred}
+	return &doorward.Request{At: now, Now: now, IP: c.site.ClientAddr(r), StatedRequest: c.site.Stated(r), Deferred: q.deferred}
 }
 
 // The parameters of a check, besides "action".

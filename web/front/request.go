@@ -252,7 +252,7 @@ func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
 }
 
 // Stated returns what a trusted gateway says about the request that it asks about.
-func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
+func (s *Site) Stated(r *http.Request) (stated doorward.StatedRequest) {
 	if !trusted(*s.proxies.Load(), parseHost(r.RemoteAddr)) {
 		return stated
 	}

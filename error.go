@@ -52,7 +52,7 @@ func (n ProofNeeded) ACR() string { return "aal" + strconv.Itoa(n.AAL) }
 
 // Challenge asks for another proof.
 type Challenge struct {
-	Token     interface{ Reveal() string } // a secret.Token
+	Token     interface{ Reveal() string } // a secret.Token, a type that this package can't import
 	Methods   []string
 	ExpiresAt time.Time
 	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey

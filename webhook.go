@@ -40,6 +40,7 @@ const (
 // WebhookIncludesEmail is a value of Webhook.Include: the actor's address.
 const WebhookIncludesEmail = "email"
 
+// webhookVersionSeparator is in none of the fields, so that different fields have different texts.
 const webhookVersionSeparator = "\x00"
 
 // DisabledReason is why Doorward has disabled a webhook.

@@ -167,7 +167,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,
-		Audit:        audit.New(db, refusals.RecordPending).Maintain(writer, s.KeepEvents),
+		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, db, life),
 		Models:       model.New(writer, db),

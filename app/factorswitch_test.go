@@ -69,7 +69,7 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 			return err
 		}, endsAll},
 		"factors reset by the operator": {func(f *apptest.Fixture, p factorHolder) error {
-			return apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, p.ann.User.Email))
+			return apptest.ErrorOf(f.Node(0).Factors.ResetByAddress(f.Context(), apptest.Operator, p.ann.User.Email))
 		}, endsAll},
 		"a factor removed": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), p.ann.Caller, p.id))

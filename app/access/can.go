@@ -312,7 +312,7 @@ func CanEnterInPerson(p *doorward.Principal, openWhileClosing bool) Decision {
 
 // CanEnterByKey is CanEnter for a route that only an API key may use.
 func CanEnterByKey(p *doorward.Principal) Decision {
-	d := CanEnter(p, false)
+	d := CanEnter(p, false) // not in a closing tenant
 	if d.Allowed && p.Kind != doorward.ByKey {
 		return no(ReasonKind)
 	}

@@ -155,7 +155,7 @@ func TestCanAllocatesNothing(t *testing.T) {
 	}
 }
 
-// canInTenant decides as CanInTenantAt does where no policy lowerCould read the request.
+// canInTenant decides as CanInTenantAt does when no policy could read the request.
 func canInTenant(p *doorward.Principal, action doorward.Action) Decision {
 	return can(p, action, &ownTenant, nil)
 }

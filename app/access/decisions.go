@@ -82,8 +82,8 @@ func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Actio
 	d.record(due, p, action, "", r, decision)
 }
 
-// record is Record for a request for which policies were evaluated before, for another action
-// (evaluated; empty if for none). It doesn't count again what they would have refused then.
+// record is Record after the policies were already evaluated for another action of the request:
+// evaluated, which is empty if there was none. It doesn't count their refusals of that action again.
 func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request, decision Decision) {
 	if due.count {
 		d.refused.Add(1)
@@ -178,10 +178,10 @@ func (d *Decisions) Flush(ctx context.Context) error {
 }
 
 func (d *Decisions) flushObserved(ctx context.Context) error {
-	rest, err := writeRows(d.takeObserved(), observedBatch, func(counts []store.ObservedCount) error {
+	unwritten, err := writeRows(d.takeObserved(), observedBatch, func(counts []store.ObservedCount) error {
 		return d.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.CountObserved(ctx, counts) })
 	}, func(c store.ObservedCount) { d.dropped.Add(uint64(c.Refused)) })
-	for _, c := range rest {
+	for _, c := range unwritten {
 		d.add(c.ObservedPolicy, c.Refused)
 	}
 	return err

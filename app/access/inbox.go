@@ -37,7 +37,7 @@ type Inbox struct {
 	minute   time.Time
 	counted  map[inboxKey]*store.InboxRow // Hits counts what is not yet written
 	subjects map[string]int               // the number of keys in counted, by source
-	late     []store.InboxRow             // rows of earlier minutes, to be written
+	earlier  []store.InboxRow             // rows of earlier minutes, to be written
 
 	rows    atomic.Int64 // number of rows in the database: the last count, and the rows added since
 	dropped atomic.Uint64
@@ -80,13 +80,12 @@ func (i *Inbox) Count(ctx context.Context) error {
 	return err
 }
 
-// Record is a function that writes a refusal in a transaction. It is nil if nothing has to be
-// written.
-type Record func(context.Context, *store.Tx) error
+// RecordFunc writes a refusal in a transaction. It is nil if nothing has to be written.
+type RecordFunc func(context.Context, *store.Tx) error
 
 // add counts the refusal, and calls write to store it in a transaction that may also write other
 // rows. It sets the minute and hits of the row. If write fails, the row counts as not written.
-func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
+func (i *Inbox) add(row store.InboxRow, write func(RecordFunc) error) error {
 	row.Minute, row.Hits = row.Event.At.Truncate(store.InboxMinute), 1
 	row, isRepetition := i.remember(row)
 	switch {
@@ -140,7 +139,7 @@ func (i *Inbox) countRepetition(row store.InboxRow) {
 		known.Hits++
 		return
 	}
-	i.late = append(i.late, row) // the minute ended during the write
+	i.earlier = append(i.earlier, row) // the minute ended during the write
 }
 
 // remember counts the row in memory, and reports whether it repeats an earlier one. It returns the
@@ -169,7 +168,7 @@ func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 func otherSubjects(row store.InboxRow) store.InboxRow {
 	row.Subject, row.Email = inboxOthers, ""
 	row.Event.Target.ID = ""
-	row.Event.Changes = row.Event.Changes[:1:1] // the reason
+	row.Event.Changes = row.Event.Changes[:1:1] // only the reason; an append must not change the array of the original row
 	return row
 }
 
@@ -180,7 +179,7 @@ func (i *Inbox) startMinute(minute time.Time) {
 	}
 	for _, r := range i.counted {
 		if r.Hits > 0 {
-			i.late = append(i.late, *r)
+			i.earlier = append(i.earlier, *r)
 		}
 	}
 	i.minute = minute
@@ -198,7 +197,7 @@ func (i *Inbox) forget(row store.InboxRow) {
 		return
 	}
 	if known.Hits > 0 {
-		i.late = append(i.late, *known)
+		i.earlier = append(i.earlier, *known)
 	}
 	delete(i.counted, keyOf(row))
 	i.subjects[row.Source]--
@@ -207,9 +206,9 @@ func (i *Inbox) forget(row store.InboxRow) {
 // Flush writes the counts in memory to the database. Errors: unavailable; then the rows stay in memory
 // for the next flush.
 func (i *Inbox) Flush(ctx context.Context) error {
-	rest, err := writeRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
+	unwritten, err := writeRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
 		func(r store.InboxRow) { i.drop([]store.InboxRow{r}) })
-	i.giveBack(rest)
+	i.giveBack(unwritten)
 	return err
 }
 
@@ -218,8 +217,8 @@ func (i *Inbox) Flush(ctx context.Context) error {
 func (i *Inbox) take() []store.InboxRow {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	rows := i.late
-	i.late = nil
+	rows := i.earlier
+	i.earlier = nil
 	for _, r := range i.counted {
 		if r.Hits > 0 {
 			rows = append(rows, *r)
@@ -268,8 +267,8 @@ func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
 // others.
 func (i *Inbox) giveBack(rows []store.InboxRow) {
 	i.mu.Lock()
-	free := min(max(0, inboxKeys-len(i.late)), len(rows))
-	i.late = append(i.late, rows[:free]...)
+	free := min(max(0, inboxKeys-len(i.earlier)), len(rows))
+	i.earlier = append(i.earlier, rows[:free]...)
 	i.mu.Unlock()
 	i.drop(rows[free:])
 }
@@ -290,8 +289,8 @@ func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward
 }
 
 // inOwnTransaction returns a function that writes a refusal in a transaction of its own.
-func (w *Writer) inOwnTransaction(ctx context.Context, action doorward.Action) func(Record) error {
-	return func(record Record) error {
+func (w *Writer) inOwnTransaction(ctx context.Context, action doorward.Action) func(RecordFunc) error {
+	return func(record RecordFunc) error {
 		if record == nil {
 			return nil
 		}
@@ -311,7 +310,7 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 // RefuseWith is Refuse in a transaction that write opens. write may also write other rows in it, so
 // that a refused caller waits for one commit only. If write fails, nothing is recorded, and
 // RefuseWith returns the error.
-func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
+func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(RecordFunc) error) error {
 	return w.fileRefusal(by, refusal(by, action, on, reason), reason, write)
 }
 
@@ -328,7 +327,7 @@ func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action d
 
 // RefuseAccountWith is RefuseAccount without a counter, in a transaction that write opens, as in
 // RefuseWith.
-func (w *Writer) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
+func (w *Writer) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(RecordFunc) error) error {
 	return w.fileRefusal(by, addressRefusal(by, action, email, reason), reason, write)
 }
 
@@ -340,7 +339,7 @@ func addressRefusal(by doorward.Caller, action doorward.Action, email string, re
 
 // fileRefusal records the row through write, and returns the reason. The view of a page
 // (ViewOnly) is not an attempt and is not recorded.
-func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
+func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(RecordFunc) error) error {
 	var err error
 	if by.ViewOnly {
 		err = write(nil)
@@ -354,12 +353,12 @@ func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doo
 	return reason
 }
 
-// maxRole is how many bytes of a role are recorded. A caller may ask for any text, and a key of an
+// maxRoleBytes is how many bytes of a role are recorded. A caller may ask for any text, and a key of an
 // index of PostgreSQL has 2,704 bytes at most. Names of existing roles have up to 32.
-const maxRole = 64
+const maxRoleBytes = 64
 
 func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
-	on.Granted = doorward.Role(strings.ToValidUTF8(string(on.Granted[:min(len(on.Granted), maxRole)]), ""))
+	on.Granted = doorward.Role(strings.ToValidUTF8(string(on.Granted[:min(len(on.Granted), maxRoleBytes)]), ""))
 	ev := event(by, action, on, doorward.Refused)
 	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
 	if on.Granted != "" {

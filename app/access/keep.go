@@ -20,13 +20,13 @@ const (
 
 // decisionQueue has the decisions that wait to be written.
 type decisionQueue struct {
-	full atomic.Int64 // the second, in Unix time, that takes no more decisions
+	fullSecond atomic.Int64 // the second, in Unix time, that takes no more decisions
 
-	mu      sync.Mutex
-	second  int64
-	taken   int           // decisions in this second
-	life    time.Duration // for which decisions are kept in the database; 0: none are
-	waiting []queuedDecision
+	mu        sync.Mutex
+	second    int64
+	taken     int           // decisions in this second
+	retention time.Duration // for which decisions are kept in the database; 0: none are
+	waiting   []queuedDecision
 }
 
 // queuedDecision is a decision that waits to be written. It is encoded only then.
@@ -40,15 +40,15 @@ type queuedDecision struct {
 
 // KeepFor sets how long decisions are kept in the database; 0: none are. It must be called before
 // the first decision.
-func (d *Decisions) KeepFor(life time.Duration) {
-	d.queue.life = life
+func (d *Decisions) KeepFor(retention time.Duration) {
+	d.queue.retention = retention
 	d.queue.waiting = make([]queuedDecision, 0, maxQueued)
 }
 
 // shouldKeep reports whether to keep the decision. It keeps refusals that another role or policy
 // could change, and one of permitsPerSample permits.
 func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
-	if q.life == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
+	if q.retention == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
 		return false
 	}
 	if d.Allowed {
@@ -63,7 +63,7 @@ func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
 
 // isFull reports whether maxKeptPerSecond decisions of this second were taken and a further one
 // was turned away.
-func (q *decisionQueue) isFull(now time.Time) bool { return q.full.Load() == now.Unix() }
+func (q *decisionQueue) isFull(now time.Time) bool { return q.fullSecond.Load() == now.Unix() }
 
 // add adds the decision, unless maxKeptPerSecond of its second were taken. It reports false if
 // the queue is full, so that the decision is dropped. It doesn't allocate.
@@ -74,7 +74,7 @@ func (q *decisionQueue) add(one queuedDecision) bool {
 		q.second, q.taken = second, 0
 	}
 	if q.taken == maxKeptPerSecond {
-		q.full.Store(q.second)
+		q.fullSecond.Store(q.second)
 		return true // not dropped: no more decisions of this second should be kept
 	}
 	q.taken++
@@ -108,9 +108,9 @@ func (q *decisionQueue) giveBack(all []queuedDecision) (dropped int) {
 
 // flushQueue writes the decisions in the queue.
 func (d *Decisions) flushQueue(ctx context.Context) error {
-	rest, err := writeRows(d.queue.take(), decisionBatch, func(all []queuedDecision) error { return d.writeDecisions(ctx, all) },
+	unwritten, err := writeRows(d.queue.take(), decisionBatch, func(all []queuedDecision) error { return d.writeDecisions(ctx, all) },
 		func(queuedDecision) { d.dropped.Add(1) })
-	d.dropped.Add(uint64(d.queue.giveBack(rest)))
+	d.dropped.Add(uint64(d.queue.giveBack(unwritten)))
 	return err
 }
 
@@ -142,7 +142,7 @@ func (k *queuedDecision) row() store.KeptDecision {
 		ID: doorward.NewID(doorward.PrefixDecision), TenantID: k.principal.TenantID, At: k.at,
 		Kind: k.principal.Kind, ActorID: k.principal.ID, Email: k.principal.Email, OwnerID: k.principal.OwnerID,
 		Role: k.principal.Role, Closing: k.principal.TenantStatus == doorward.TenantClosing,
-		Action: k.action, Request: k.request, Granted: k.grants(), Allowed: k.decision.Allowed, Refusal: k.decision.policy,
+		Action: k.action, Request: k.request, Granted: k.isGranted(), Allowed: k.decision.Allowed, Refusal: k.decision.policy,
 	}
 	if k.principal.Kind == doorward.ByUser {
 		row.AuthAt, row.AAL = k.principal.AuthAt, k.principal.AAL
@@ -150,8 +150,8 @@ func (k *queuedDecision) row() store.KeptDecision {
 	return row
 }
 
-// grants reports whether role, rank and key allow the action, regardless of policies.
-func (k *queuedDecision) grants() bool {
+// isGranted reports whether role, rank and key allow the action, regardless of policies.
+func (k *queuedDecision) isGranted() bool {
 	verb, known := k.principal.Rules.Model().Lookup(k.action)
 	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
@@ -170,7 +170,7 @@ func (k *queuedDecision) fits() bool {
 // which were made while the clock was ahead.
 func (d *Decisions) Sweep(ctx context.Context) error {
 	return d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return tx.DropDecisions(ctx, tx.Now.Add(-d.queue.life), limit)
+		return tx.DropDecisions(ctx, tx.Now.Add(-d.queue.retention), limit)
 	})
 }
 

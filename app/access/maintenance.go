@@ -57,16 +57,16 @@ func (p *pauseCache) state(ctx context.Context) (store.Maintenance, error) {
 
 func (p *pauseCache) read(ctx context.Context) (store.Maintenance, error) {
 	before := p.currentGeneration()
-	now, err := p.db.Read().Maintenance(ctx)
+	m, err := p.db.Read().Maintenance(ctx)
 	if err != nil {
-		return now, err
+		return m, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.generation == before {
-		p.known.Store(&now)
+		p.known.Store(&m)
 	}
-	return now, nil
+	return m, nil
 }
 
 // pauseRetry is the Retry-After while changes are paused. The end of the pause is unknown.
@@ -97,7 +97,7 @@ func (w *Writer) refuseIfPaused(ctx context.Context, by doorward.Caller, operati
 	if areExempt(by, operations) {
 		return nil
 	}
-	return refusalOf(w.pauses.state(ctx))
+	return errorIfPaused(w.pauses.state(ctx))
 }
 
 // refuseIfPausedSince checks again in the transaction, before the commit: an operation that began
@@ -106,11 +106,11 @@ func (w *Writer) refuseIfPausedSince(ctx context.Context, tx *store.Tx, by doorw
 	if areExempt(by, operations) {
 		return nil
 	}
-	return refusalOf(tx.Maintenance(ctx))
+	return errorIfPaused(tx.Maintenance(ctx))
 }
 
-// refusalOf returns the error maintenance if changes are paused, or err.
-func refusalOf(m store.Maintenance, err error) error {
+// errorIfPaused returns the error maintenance if changes are paused, or err.
+func errorIfPaused(m store.Maintenance, err error) error {
 	if err != nil || !m.On {
 		return err
 	}

@@ -14,12 +14,12 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	// The key of an operator, or of a service that acts on no tenant, is read again before
 	// any tenant is locked.
 	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
-		now, err := rereadCaller(ctx, tx, by)
+		current, err := rereadCaller(ctx, tx, by)
 		if err == nil {
-			err = CanAt(&now, tx.Now, op.Action, op.On).Err()
+			err = CanAt(&current, tx.Now, op.Action, op.On).Err()
 		}
 		if err != nil || op.On.TenantID == "" {
-			return now, err
+			return current, err
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
@@ -59,14 +59,14 @@ func rereadCaller(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorwa
 	default:
 		return by, nil
 	}
-	now, err := tx.Session(ctx, by.SessionID)
+	current, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	}
 	if err != nil {
 		return by, err
 	}
-	by.Principal = doorward.PrincipalOf(now.User, now.Session)
+	by.Principal = doorward.PrincipalOf(current.User, current.Session)
 	return by, nil
 }
 
@@ -93,12 +93,12 @@ func (tx *Tx) NeedProofNow(ctx context.Context) error {
 }
 
 func rereadKey(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
-	now, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
-	if errors.Is(err, store.ErrNone) || err == nil && KeyRefusal(&now.Key, now.SecretEndsAt, tx.Now) != "" {
+	current, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
+	if errors.Is(err, store.ErrNone) || err == nil && KeyRefusal(&current.Key, current.SecretEndsAt, tx.Now) != "" {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
 	}
 	if err == nil {
-		by.Principal = doorward.PrincipalOfKey(now.Key, now.Tenant)
+		by.Principal = doorward.PrincipalOfKey(current.Key, current.Tenant)
 	}
 	return by, err
 }
@@ -125,7 +125,7 @@ func rereadService(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorw
 	if err != nil {
 		return by, err
 	}
-	now := doorward.PrincipalOfService(key)
+	principal := doorward.PrincipalOfService(key)
 	if by.TenantID != "" {
 		tenant, err := tx.Tenant(ctx, by.TenantID)
 		if errors.Is(err, store.ErrNone) {
@@ -134,8 +134,8 @@ func rereadService(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorw
 		if err != nil {
 			return by, err
 		}
-		now = now.InTenant(tenant)
+		principal = principal.InTenant(tenant)
 	}
-	by.Principal = now
+	by.Principal = principal
 	return by, nil
 }

@@ -5,7 +5,7 @@ import "github.com/doorward/doorward/store"
 // writeRows calls write for batches of at most size rows, until it fails. A row with a value
 // that the database refuses goes to leaveOut, so that it doesn't hold back the rows of other
 // tenants: writeRows finds it by halving the batch. It returns the rows that are not written.
-func writeRows[T any](rows []T, size int, write func([]T) error, leaveOut func(T)) (rest []T, err error) {
+func writeRows[T any](rows []T, size int, write func([]T) error, leaveOut func(T)) (unwritten []T, err error) {
 	for n := size; len(rows) > 0; {
 		n = min(n, len(rows))
 		err := write(rows[:n])

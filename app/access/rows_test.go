@@ -33,7 +33,7 @@ func TestRefusedValuesHoldNothingBack(t *testing.T) {
 
 	wantCode(t, h.refuse(h.owner, "usr_a"), doorward.CodeForbidden)
 	for _, subject := range []string{long, "c"} {
-		h.inbox.late = append(h.inbox.late, store.InboxRow{Source: "s", Subject: subject, Minute: h.db.Now().Truncate(store.InboxMinute), Hits: 2})
+		h.inbox.earlier = append(h.inbox.earlier, store.InboxRow{Source: "s", Subject: subject, Minute: h.db.Now().Truncate(store.InboxMinute), Hits: 2})
 	}
 	if err := h.Inbox().Flush(h.Context()); err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestWriteRows(t *testing.T) {
 		written = append(written, rows...)
 		return nil
 	}
-	rest, err := writeRows([]int{1, 2, 3, 4, 5, 6, 7, 8}, 3, write, nil)
-	if !errors.Is(err, errBroken) || !slices.Equal(rest, []int{7, 8}) || !slices.Equal(written, []int{1, 2, 3, 4, 5, 6}) {
-		t.Errorf("written %v, rest %v, %v", written, rest, err)
+	unwritten, err := writeRows([]int{1, 2, 3, 4, 5, 6, 7, 8}, 3, write, nil)
+	if !errors.Is(err, errBroken) || !slices.Equal(unwritten, []int{7, 8}) || !slices.Equal(written, []int{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("written %v, unwritten %v, %v", written, unwritten, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 // Limit on unknown keys of any kind from one client network. It doesn't affect valid keys or
 // logins.
 const (
-	unknownKeys   = 30
-	unknownWindow = 10 * time.Minute
+	maxUnknownKeys = 30
+	unknownWindow  = 10 * time.Minute
 )
 
 // CountUnknownKey counts a well-formed key that is unknown, for all nodes together. Beyond the
@@ -42,5 +42,5 @@ func (w *Writer) CountUnknownKey(ctx context.Context, by doorward.Caller) error 
 
 // tooManyUnknown reports whether the limit of unknown keys is used up.
 func (w *Writer) tooManyUnknown(t store.Throttle) bool {
-	return t.Hits >= unknownKeys && w.db.Now().Before(t.Since.Add(unknownWindow))
+	return t.Hits >= maxUnknownKeys && w.db.Now().Before(t.Since.Add(unknownWindow))
 }

@@ -19,12 +19,13 @@ type Accounts struct {
 	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
-	sessions store.SessionLifetime
+	lifetime store.SessionLifetime
 }
 
-// New returns the feature. sessions determines which sessions have expired and are not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, sessions store.SessionLifetime) *Accounts {
-	return &Accounts{writer, db, verifier, sessions}
+// New returns the feature. lifetime determines which sessions have
+// expired; these are left out of the counts of ended sessions.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, lifetime store.SessionLifetime) *Accounts {
+	return &Accounts{writer, db, verifier, lifetime}
 }
 
 // Sweep deletes changes of addresses that can no longer be undone.

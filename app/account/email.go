@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// undoFor is how long the old address can undo a change.
-const undoFor = 7 * 24 * time.Hour
+// undoPeriod is how long the old address can undo a change.
+const undoPeriod = 7 * 24 * time.Hour
 
 // ChangeEmail requests a change of the address. It mails a code that confirms the change to the
 // new address, and a code that undoes it to the present one. Work and answer don't depend on
@@ -43,7 +43,7 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		}
 		change := store.EmailChange{
 			ID: doorward.NewID(doorward.PrefixChange), UserID: account.ID, Old: account.Email, New: email,
-			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoFor),
+			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoPeriod),
 		}
 		if err := tx.InsertEmailChange(ctx, change); err != nil {
 			return err
@@ -156,18 +156,18 @@ func (a *Accounts) findChange(ctx context.Context, token string, find func(conte
 	return change, err
 }
 
-func changeOver() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
+func changeOverError() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
 
 func checkConfirmable(c store.EmailChange, now time.Time) error {
 	if c.ConfirmedAt != nil || c.ReplacedAt != nil || c.UndoneAt != nil || !now.Before(c.ConfirmUntil) {
-		return changeOver()
+		return changeOverError()
 	}
 	return nil
 }
 
 func checkUndoable(c store.EmailChange, now time.Time) error {
 	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
-		return changeOver()
+		return changeOverError()
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	}
 	locked, err := tx.LockAccount(ctx, userID)
 	if err == nil && !locked {
-		err = changeOver()
+		err = changeOverError()
 	}
 	if err != nil {
 		return nil, err
@@ -204,17 +204,17 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 func markConfirmed(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
 	account, err := tx.Account(ctx, change.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
-		err = changeOver()
+		err = changeOverError()
 	}
 	if err != nil {
 		return err
 	}
 	if account.Generation != change.Generation || account.Email != change.Old {
-		return changeOver()
+		return changeOverError()
 	}
-	confirmed, err := tx.ConfirmEmailChange(ctx, change.ID, tx.Now.Add(undoFor))
+	confirmed, err := tx.ConfirmEmailChange(ctx, change.ID, tx.Now.Add(undoPeriod))
 	if err == nil && !confirmed {
-		err = changeOver()
+		err = changeOverError()
 	}
 	return err
 }
@@ -279,7 +279,7 @@ func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token stri
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
-			err = changeOver()
+			err = changeOverError()
 		}
 		if err != nil {
 			return err
@@ -314,7 +314,7 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 // endEverything ends the sessions and open resets of the account, forgets its known browsers, and
 // deletes factors that aren't confirmed.
 func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	n, err := tx.DeleteUserSessions(ctx, a.sessions, account.ID, "")
+	n, err := tx.DeleteUserSessions(ctx, a.lifetime, account.ID, "")
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {
 		return err
 	}
-	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // later logins send notices again
+	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // the count of notices about unknown browsers, so that later logins send them again
 		return err
 	}
 	return tx.ExpireResets(ctx, account.ID)

@@ -111,22 +111,22 @@ func (k *Keys) change(ctx context.Context, by doorward.Caller, action doorward.A
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	current := func(tx *store.Tx) (doorward.APIKey, error) {
-		now, err := tx.APIKey(ctx, id, tx.Now)
-		return requireInTenant(by, now, err)
+	reread := func(tx *store.Tx) (doorward.APIKey, error) {
+		key, err := tx.APIKey(ctx, id, tx.Now)
+		return requireInTenant(by, key, err)
 	}
 	return k.writer.DoAll(ctx, by, access.Operation{
 		Action: action, On: object(key),
 		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
-			now, err := current(tx)
-			return object(now), err
+			current, err := reread(tx)
+			return object(current), err
 		},
 		Write: func(tx *access.Tx) error {
-			now, err := current(tx.Tx)
+			current, err := reread(tx.Tx)
 			if err != nil {
 				return err
 			}
-			return write(tx, now)
+			return write(tx, current)
 		},
 	})
 }

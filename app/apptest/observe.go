@@ -171,8 +171,8 @@ func (f *Fixture) WaitFor(n int, stop <-chan struct{}) {
 	}
 }
 
-// WhileLocked calls lock in a transaction on PostgreSQL, and do, with WaitFor, before the
-// transaction ends.
+// WhileLocked calls lock in a transaction on PostgreSQL, and then do before the transaction ends. do
+// gets the method WaitFor.
 func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n int, stop <-chan struct{}))) {
 	f.Helper()
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
@@ -185,8 +185,8 @@ func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n
 	f.NoError(err)
 }
 
-// WhileTrailLocked is WhileLocked with the lock on the trail of a tenant. A change takes that
-// after all of its other locks, so it waits when it has written everything else.
+// WhileTrailLocked is WhileLocked with the lock on the trail of a tenant. A change takes this lock
+// after its other ones, so it waits when it has written everything else.
 func (f *Fixture) WhileTrailLocked(tenantID string, do func(waitFor func(n int, stop <-chan struct{}))) {
 	f.Helper()
 	tx, err := f.SQL().BeginTx(f.Context(), nil)

@@ -48,7 +48,7 @@ func (s *keySet) at(now time.Time) jwt.Key {
 	return s.keys[0].Key
 }
 
-// Published returns the public keys by which tokens are verified. Errors: those of For.
+// Published returns the public keys that verify tokens. Errors: unavailable, master_key_missing.
 func (a *Assertions) Published(ctx context.Context) ([]jwt.Public, error) {
 	if !a.Enabled() {
 		return nil, nil
@@ -203,7 +203,8 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 func (p plan) isEmpty() bool { return len(p.add)+len(p.remove) == 0 }
 
 // Sweep makes the first two keys, later each next key KeySetLife before the last one begins to
-// sign, and removes keys that no longer have to be published. Errors: those of For.
+// sign, and removes keys that no longer have to be published. Errors: unavailable,
+// master_key_missing.
 func (a *Assertions) Sweep(ctx context.Context) error {
 	if !a.Enabled() {
 		return nil

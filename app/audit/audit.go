@@ -7,7 +7,7 @@
 //
 // A chain reveals a change unless all hashes after it were recomputed. An attacker who can
 // write to the database can do that, or delete the last events. Only a Mark that was taken
-// earlier and stored elsewhere reveals this; Holds compares the chain with it.
+// earlier and stored elsewhere reveals this; ContainsMark compares the chain with it.
 package audit
 
 import (
@@ -35,9 +35,9 @@ func New(db *store.DB, recordPending func(context.Context)) *Trail {
 	return &Trail{db: db, recordPending: recordPending}
 }
 
-// Maintain sets the writer and how long events are kept (0: for ever), and returns the feature.
-// FeedAll, Export of all trails and Sweep need them.
-func (t *Trail) Maintain(writer *access.Writer, keep time.Duration) *Trail {
+// WithRetention sets the writer and how long events are kept (0: for ever), and returns the
+// feature. FeedAll, Export of all trails and Sweep need them.
+func (t *Trail) WithRetention(writer *access.Writer, keep time.Duration) *Trail {
 	t.writer, t.keep = writer, keep
 	return t
 }

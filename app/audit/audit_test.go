@@ -229,7 +229,7 @@ func TestMarks(t *testing.T) {
 		r.writeEvents("tnt_a", 7, 9)
 		wantHolds := func(want bool, m audit.Mark) {
 			r.Helper()
-			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
+			if got, err := r.ContainsMark(r.Context(), m); err != nil || got != want {
 				r.Errorf("the chain holds the mark %v: %v, %v; want %v", m, got, err, want)
 			}
 		}
@@ -425,7 +425,7 @@ func TestOlderEvents(t *testing.T) {
 		if m := r.mark("tnt_a"); m.Seq != 6 {
 			r.Errorf("the chain ends at %d, want 6", m.Seq)
 		}
-		if holds, err := r.Holds(r.Context(), old); !holds || err != nil {
+		if holds, err := r.ContainsMark(r.Context(), old); !holds || err != nil {
 			r.Errorf("the mark of the old events is valid: %v, %v", holds, err)
 		}
 		for _, c := range []struct{ do, undo, want string }{

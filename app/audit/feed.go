@@ -105,7 +105,8 @@ func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wa
 // FeedAll returns at most limit events of the tenants that the service key covers, by number within
 // each tenant, and the position after the last event that it has read. It includes the
 // installation's events about tenants. No event is ever added before a returned position, even
-// if its transaction commits late. types is as for Feed. Errors: validation_failed, events_gone.
+// if its transaction commits late. types selects actions, in the form of parsePatterns. Errors:
+// validation_failed, events_gone.
 func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.Position, types string, limit int) ([]doorward.Event, doorward.Position, error) {
 	wanted, err := parsePatterns(types)
 	if err != nil {
@@ -148,13 +149,13 @@ func (t *Trail) feed(ctx context.Context, at store.FeedPosition, limit int, want
 			return nil, at, eventsGone("Events after this cursor are no longer kept.")
 		}
 		at = page.End
-		at.Pos, at.Seq = page.Read, 0 // unless the loop ends early
+		at.Pos, at.Seq = page.Read, 0 // all rows of the page, unless the loop below ends early
 		for i, e := range page.Events {
 			if wanted(e.Event) {
 				events = append(events, e.Event)
 			}
 			if i == feedBatch-1 || len(events) == limit {
-				at.Pos, at.Seq = e.Pos-1, e.Seq // within the row of e
+				at.Pos, at.Seq = e.Pos-1, e.Seq // the row of e is read only up to e
 				break
 			}
 		}

@@ -23,7 +23,7 @@ import (
 func (r *fixture) newTrail(keep time.Duration) *audit.Trail {
 	r.Helper()
 	db := r.open()
-	return audit.New(db, func(context.Context) {}).Maintain(access.New(db, lease.New(db, time.Second)), keep)
+	return audit.New(db, func(context.Context) {}).WithRetention(access.New(db, lease.New(db, time.Second)), keep)
 }
 
 // serviceFor returns a service that covers these tenants; none: all.
@@ -249,7 +249,7 @@ func TestOldEventsAreDeleted(t *testing.T) {
 			r.Errorf("the trails end at %d and %d", m.Seq, r.mark("tnt_b").Seq)
 		}
 		for _, m := range []audit.Mark{newest, {TenantID: "tnt_a", Seq: first.Seq, Hash: first.Hash}} {
-			if holds, err := r.Holds(ctx, m); !holds || err != nil {
+			if holds, err := r.ContainsMark(ctx, m); !holds || err != nil {
 				r.Errorf("the mark of %d: %v, %v", m.Seq, holds, err)
 			}
 		}

@@ -25,12 +25,12 @@ func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool,
 	}
 	intact, err := t.endsIn(ctx, end, n)
 	if err == nil && !intact {
-		now, err := t.db.Read().Chain(ctx, tenantID)
+		current, err := t.db.Read().Chain(ctx, tenantID)
 		if errors.Is(err, store.ErrNone) { // destroyed since it was read
 			return true, nil
 		}
-		if err == nil && now.Anchor > end.Anchor { // old events were deleted since
-			return t.endsIn(ctx, now, n)
+		if err == nil && current.Anchor > end.Anchor { // old events were deleted since
+			return t.endsIn(ctx, current, n)
 		}
 	}
 	return intact, err

@@ -108,11 +108,11 @@ func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []
 	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
 }
 
-// Holds reports whether the chain still contains the mark. If it does and Verify finds no fault,
-// nothing up to the mark was changed. Holds is also true for events that were deleted because of
-// their age, and for a destroyed tenant. If the installation's trail has lost old events, it
-// can't tell a destroyed tenant from a deleted chain, and is true for both.
-func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
+// ContainsMark reports whether the chain still contains the mark. If it does and Verify finds no
+// fault, nothing up to the mark was changed. ContainsMark is also true for events that were deleted
+// because of their age, and for a destroyed tenant. If old events of the installation's trail were
+// deleted, it can't tell a destroyed tenant from a deleted chain, and is true for both.
+func (t *Trail) ContainsMark(ctx context.Context, m Mark) (bool, error) {
 	read := t.db.Read()
 	chain, err := read.Chain(ctx, m.TenantID)
 	if errors.Is(err, store.ErrNone) {

@@ -73,13 +73,13 @@ func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain)
 
 // skipTrimmed continues after the events that Sweep has deleted during the walk.
 func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
-	now, err := read.Chain(ctx, w.tenantID)
+	current, err := read.Chain(ctx, w.tenantID)
 	if errors.Is(err, store.ErrNone) { // destroyed during the walk
 		return nil
 	}
-	if err == nil && now.Anchor > w.seq {
-		w.seq, w.trimmed = now.Anchor, now.Anchor
-		_, w.head = now.Start()
+	if err == nil && current.Anchor > w.seq {
+		w.seq, w.trimmed = current.Anchor, current.Anchor
+		_, w.head = current.Start()
 	}
 	return err
 }

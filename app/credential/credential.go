@@ -91,9 +91,9 @@ func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	return proof, nil
 }
 
-// CheckOf is Check for the account with an id, which had the address when it was read. By now
+// CheckForAccount is Check for the account with an id, which had the address when it was read. By now
 // another account may have the address, whose password proves nothing.
-func (v *Verifier) CheckOf(ctx context.Context, by doorward.Caller, id, address, password string) (Proof, error) {
+func (v *Verifier) CheckForAccount(ctx context.Context, by doorward.Caller, id, address, password string) (Proof, error) {
 	proof, err := v.Check(ctx, by, address, password)
 	if err == nil && proof.Account.ID != id {
 		return Proof{}, proof.FailIfRefused(ctx, doorward.Fail(doorward.CodeInvalidCredentials, ""))

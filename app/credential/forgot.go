@@ -23,7 +23,7 @@ type forgotCounter struct {
 }
 
 // forgotCounters returns the counters in the order in which they are locked; the last one is that of
-// the address. There is none of the network if the limit per client address is off.
+// the address. If the limit per client address is off, the network has no counter.
 func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotPerAddress}}
 	if v.limits.Load().PerIP == 0 {

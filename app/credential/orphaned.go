@@ -15,9 +15,9 @@ const (
 	orphanBatch      = 100
 )
 
-// SweepOrphaned deletes the counters of accounts that have been in no tenant for a day. Password and
-// known browsers were deleted with the last membership. For accounts that an older version has left
-// behind, they are deleted here.
+// SweepOrphaned deletes the counters of accounts that have been in no tenant for a day. The password
+// and known browsers of an account are deleted with its last membership. SweepOrphaned also deletes
+// those that an older version has left behind.
 func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 	for {
 		orphaned, err := v.db.Read().OrphanedAccounts(ctx, v.db.Now().Add(-counterRetention), orphanBatch)

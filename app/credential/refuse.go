@@ -16,26 +16,26 @@ import (
 func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
-	return v.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
+	return v.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.RecordFunc) error {
 		return v.fail(ctx, a, record)
 	})
 }
 
 // Refuse counts the attempt as a failure and records a refusal of the action. It is for a wrong
-// second factor, or a correct password of somebody who may not sign in. Like refuse it uses one
-// transaction, so that the time doesn't distinguish the two. It returns the reason, or the error
-// if the attempt could not be counted. Call it instead of FailIfRefused.
+// second factor, or a correct password of somebody who may not sign in. It uses one transaction, as
+// for a wrong password, so that the response time doesn't show that the password is correct. It
+// returns the reason, or the error if the attempt could not be counted. Call it instead of FailIfRefused.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
-	return p.verifier.writer.RefuseWith(p.by, action, on, &refusal, func(record access.Record) error {
+	return p.verifier.writer.RefuseWith(p.by, action, on, &refusal, func(record access.RecordFunc) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }
 
 // RefuseUnknown is Refuse for a proof whose account is unknown.
 func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason *doorward.Error) error {
-	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record access.Record) error {
+	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record access.RecordFunc) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }
@@ -48,7 +48,7 @@ func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, e
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
 		return err
 	}
-	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
+	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.ownBucket, a.networkBucket), reason)
 }
 
 // HomeTenant returns the tenant whose trail records the user's own actions and failures: the

@@ -25,11 +25,11 @@ const (
 	// from unknown browsers are refused until the password is reset (NIST SP
 	// 800-63B-4, section 3.2.2, allows 100).
 	closedAfter   = 100
-	accountMemory = 30 * 24 * time.Hour // after the first failure, unless closedAfter is reached
+	accountWindow = 30 * 24 * time.Hour // from the first failure, unless closedAfter is reached
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
-	deviceHits    = 10 // of one browser
-	devicesHits   = 30 // of all known browsers of an account
+	maxPerDevice  = 10 // failures of one browser in deviceWindow
+	maxAllDevices = 30 // failures of all known browsers of an account in deviceWindow
 	// attemptLife is longer than any request: an older attempt belongs to a node that
 	// was killed.
 	attemptLife = time.Minute
@@ -45,9 +45,9 @@ var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 type attempt struct {
 	id                    string  // empty when no limit applies
 	limits                *Limits // in force when the attempt began
-	own                   string  // bucket of the known device, else of the account
-	ip                    string  // bucket of the client network, without a known device
-	all                   string  // bucket of all devices of the account, with a known device
+	ownBucket             string  // of the known device, else of the account
+	networkBucket         string  // of the client network; empty with a known device
+	devicesBucket         string  // of all devices of the account; empty without a known device
 	device                []byte  // hash of the known device
 	allowance             *doorward.Allowance
 	remainingAfterSuccess int // what is left of the allowance after a success
@@ -55,8 +55,9 @@ type attempt struct {
 	busy bool
 }
 
-// wider returns the other bucket, besides own: at most one of ip and all is set.
-func (a attempt) wider() string { return a.ip + a.all }
+// widerBucket returns the bucket besides ownBucket: at most one of networkBucket and devicesBucket
+// is set.
+func (a attempt) widerBucket() string { return a.networkBucket + a.devicesBucket }
 
 // reserve stores the attempt before the password is hashed, so that parallel guesses on any node
 // can't exceed the limits between the check and the count. While the attempt is in flight it counts
@@ -67,10 +68,10 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 	id, a, limits := doorward.NewID("att_"), attempt{}, v.limits.Load()
 	err := v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		a = attempt{id: id, limits: limits}
-		if err := admit(tx, &a); err != nil || a.own+a.wider() == "" {
+		if err := admit(tx, &a); err != nil || a.ownBucket+a.widerBucket() == "" {
 			return err
 		}
-		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(attemptLife))
+		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.ownBucket, Wider: a.widerBucket()}, tx.Now.Add(attemptLife))
 	})
 	switch {
 	case err == nil:
@@ -79,7 +80,7 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 	default: // the transaction may have been committed
 		v.release(ctx, a)
 	}
-	if a.own+a.wider() == "" {
+	if a.ownBucket+a.widerBucket() == "" {
 		a.id = ""
 	}
 	return a, err
@@ -185,8 +186,8 @@ func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by
 	if a.limits.PerIP == 0 {
 		return nil
 	}
-	a.ip = "ip:" + Network(by.IP)
-	c, err := lock(ctx, tx, a.ip, ipWindow)
+	a.networkBucket = "ip:" + Network(by.IP)
+	c, err := lock(ctx, tx, a.networkBucket, ipWindow)
 	if err == nil && c.remaining(a.limits.PerIP) == 0 {
 		err = a.refusal(c, a.limits.PerIP, ipWindow, tx.Now)
 	}
@@ -197,32 +198,32 @@ func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by
 // devices of the account, since a thief who knows the password can make further devices. If the
 // caller has several, it chooses a device with a remaining allowance.
 func (v *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
-	a.all = "devices:" + known[0].UserID
-	all, err := lock(ctx, tx, a.all, deviceWindow)
+	a.devicesBucket = "devices:" + known[0].UserID
+	all, err := lock(ctx, tx, a.devicesBucket, deviceWindow)
 	if err != nil {
 		return err
 	}
 	var one counter
 	for _, device := range known {
-		a.device, a.own = device.Hash, "device:"+hex.EncodeToString(device.Hash)
-		if one, err = lock(ctx, tx, a.own, deviceWindow); err != nil {
+		a.device, a.ownBucket = device.Hash, "device:"+hex.EncodeToString(device.Hash)
+		if one, err = lock(ctx, tx, a.ownBucket, deviceWindow); err != nil {
 			return err
 		}
-		if one.remaining(deviceHits) > 0 {
+		if one.remaining(maxPerDevice) > 0 {
 			break
 		}
 	}
 	a.allowance = &doorward.Allowance{
-		Name: "device", Quota: deviceHits, Window: deviceWindow,
-		Remaining: max(0, min(one.remaining(deviceHits), all.remaining(devicesHits))-1), Reset: one.Since.Add(deviceWindow).Sub(tx.Now),
+		Name: "device", Quota: maxPerDevice, Window: deviceWindow,
+		Remaining: max(0, min(one.remaining(maxPerDevice), all.remaining(maxAllDevices))-1), Reset: one.Since.Add(deviceWindow).Sub(tx.Now),
 	}
-	a.remainingAfterSuccess = min(deviceHits, all.remaining(devicesHits))
+	a.remainingAfterSuccess = min(maxPerDevice, all.remaining(maxAllDevices))
 	switch {
-	case all.remaining(devicesHits) == 0:
+	case all.remaining(maxAllDevices) == 0:
 		a.allowance.Reset = all.Since.Add(deviceWindow).Sub(tx.Now)
-		return a.refusal(all, devicesHits, deviceWindow, tx.Now)
-	case one.remaining(deviceHits) == 0:
-		return a.refusal(one, deviceHits, deviceWindow, tx.Now)
+		return a.refusal(all, maxAllDevices, deviceWindow, tx.Now)
+	case one.remaining(maxPerDevice) == 0:
+		return a.refusal(one, maxPerDevice, deviceWindow, tx.Now)
 	}
 	return nil
 }
@@ -233,8 +234,8 @@ func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, b
 	if a.limits.PerAccount == 0 {
 		return nil
 	}
-	a.own = bucket
-	c, err := lock(ctx, tx, bucket, accountMemory)
+	a.ownBucket = bucket
+	c, err := lock(ctx, tx, bucket, accountWindow)
 	if err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func delay(further int) time.Duration {
 }
 
 // fail counts the attempt as a failure, and calls record, unless it is nil, in the same transaction.
-func (v *Verifier) fail(ctx context.Context, a attempt, record access.Record) error {
+func (v *Verifier) fail(ctx context.Context, a attempt, record access.RecordFunc) error {
 	if a.id == "" && record == nil {
 		return nil
 	}
@@ -278,21 +279,21 @@ func (v *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 // so that attempts can't deadlock. The record is written after that, since no transaction that has
 // locked its row waits for a bucket.
 func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
-	if a.ip != "" {
-		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
+	if a.networkBucket != "" {
+		if _, err := tx.HitThrottle(ctx, a.networkBucket, ipWindow); err != nil {
 			return err
 		}
 	}
-	if a.all != "" {
-		if _, err := tx.HitThrottle(ctx, a.all, deviceWindow); err != nil {
+	if a.devicesBucket != "" {
+		if _, err := tx.HitThrottle(ctx, a.devicesBucket, deviceWindow); err != nil {
 			return err
 		}
 	}
 	switch {
-	case a.own == "":
+	case a.ownBucket == "":
 		return nil
 	case a.device != nil:
-		_, err := tx.HitThrottle(ctx, a.own, deviceWindow)
+		_, err := tx.HitThrottle(ctx, a.ownBucket, deviceWindow)
 		return err
 	}
 	return failAccount(ctx, tx, a)
@@ -300,14 +301,14 @@ func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) er
 
 // failAccount counts a failure of the account and sets the delay.
 func failAccount(ctx context.Context, tx *store.Tx, a attempt) error {
-	t, err := tx.HitThrottle(ctx, a.own, accountMemory)
+	t, err := tx.HitThrottle(ctx, a.ownBucket, accountWindow)
 	switch {
 	case err != nil || t.Hits < a.limits.PerAccount:
 		return err
 	case t.Hits >= closedAfter:
-		return tx.DelayThrottle(ctx, a.own, forever)
+		return tx.DelayThrottle(ctx, a.ownBucket, forever)
 	}
-	return tx.DelayThrottle(ctx, a.own, tx.Now.Add(delay(t.Hits-a.limits.PerAccount)))
+	return tx.DelayThrottle(ctx, a.ownBucket, tx.Now.Add(delay(t.Hits-a.limits.PerAccount)))
 }
 
 // release ends an attempt without an outcome, so that it doesn't count. If the write fails, the attempt
@@ -353,10 +354,10 @@ func (a attempt) succeed(ctx context.Context, tx *store.Tx) error {
 	if a.id == "" {
 		return nil
 	}
-	if _, err := tx.DeleteAttempt(ctx, a.id); err != nil || a.own == "" {
+	if _, err := tx.DeleteAttempt(ctx, a.id); err != nil || a.ownBucket == "" {
 		return err
 	}
-	return tx.ClearThrottle(ctx, a.own)
+	return tx.ClearThrottle(ctx, a.ownBucket)
 }
 
 // CountCode counts a try of a code of the account's authenticator app, before the code is checked.
@@ -368,7 +369,7 @@ func (v *Verifier) CountCode(ctx context.Context, tx *store.Tx, userID string) e
 		return nil
 	}
 	bucket := codesBucket(userID)
-	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
+	t, err := tx.HitThrottle(ctx, bucket, accountWindow)
 	switch {
 	case err != nil:
 		return err
@@ -414,7 +415,7 @@ func Network(ip string) string { return doorward.Network(ip) }
 func (v *Verifier) Sweep(ctx context.Context) error {
 	return errors.Join(
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-			return tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory), limit)
+			return tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountWindow), limit)
 		}),
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedAttempts(ctx, limit) }),
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {

@@ -154,7 +154,7 @@ func (c candidate) withProperties(properties map[string]any) candidate {
 	return c
 }
 
-// Reasons for a refusal because of the question.
+// Reasons for a refusal that the question itself causes.
 const (
 	noSubject      = "There is no such subject."
 	noAction       = "There is no such action."
@@ -250,7 +250,7 @@ func candidateOfMember(u doorward.User) candidate {
 // candidateOf returns the candidate of a principal, with a refusal if it may not use its tenant.
 func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
-	if d := access.CanEnter(&p, false); !d.Allowed {
+	if d := access.CanEnter(&p, false); !d.Allowed { // false: not in a closing tenant
 		c.refusal = d.Why()
 	}
 	return c

@@ -45,11 +45,11 @@ type Challenge struct {
 // account was locked before: each change of its factors ends its challenges, and must not miss
 // this one. sessionID is the session that the proof replaces; it may be empty.
 func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
-	now, err := tx.Account(ctx, account.ID)
+	current, err := tx.Account(ctx, account.ID)
 	if err != nil {
 		return NewChallenge{}, err
 	}
-	available, err := f.readAnswerable(ctx, tx.Reader, now)
+	available, err := f.readAvailable(ctx, tx.Reader, current)
 	if err != nil {
 		return NewChallenge{}, err
 	}
@@ -59,7 +59,7 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 	}, available.passkeys)
 }
 
-// begin makes the challenge c. If it can be answered with a passkey, it must be one of passkeys.
+// begin makes the challenge c. passkeys are those that may answer it; nil: any passkey.
 func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (challenge NewChallenge, err error) {
 	challenge = NewChallenge{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
 	if c.Purpose != string(ForEnrolment) && c.Purpose != string(ForPasskey) && slices.Contains(c.Methods, doorward.ByPasskey) {
@@ -72,55 +72,55 @@ func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, pa
 	return challenge, tx.InsertChallenge(ctx, hash[:], c)
 }
 
-// answerable has the factors and recovery codes with which an account can answer a challenge.
-type answerable struct {
+// availableFactors has the factors and recovery codes with which an account can answer a challenge.
+type availableFactors struct {
 	account       doorward.Account
 	hasCode       bool // whether there is an authenticator app
 	passkeys      []passkey.Credential
 	recoveryCodes int // number of codes
 }
 
-func (f *Factors) readAnswerable(ctx context.Context, read store.Reader, account doorward.Account) (o answerable, err error) {
+func (f *Factors) readAvailable(ctx context.Context, read store.Reader, account doorward.Account) (a availableFactors, err error) {
 	all, err := read.Factors(ctx, account.ID)
 	if err != nil {
-		return o, err
+		return a, err
 	}
 	for _, stored := range all {
 		if !stored.Usable() {
 			continue
 		}
 		if stored.Kind == doorward.TOTP {
-			o.hasCode = true
+			a.hasCode = true
 			continue
 		}
 		c, err := passkey.Read(stored.CredentialID, stored.Credential)
 		if err != nil {
-			return o, err
+			return a, err
 		}
-		o.passkeys = append(o.passkeys, c)
+		a.passkeys = append(a.passkeys, c)
 	}
-	o.account = account
-	o.recoveryCodes, err = read.CountRecoveryCodes(ctx, account.ID)
-	return o, err
+	a.account = account
+	a.recoveryCodes, err = read.CountRecoveryCodes(ctx, account.ID)
+	return a, err
 }
 
-// offered returns the methods by which the account can answer. passkeys says whether browsers allow
-// passkeys at this server's address.
-func (o answerable) offered(purpose Purpose, passkeys bool) []string {
-	first := purpose == ForEnrolment
+// offered returns the methods by which the account can answer. passkeysAllowed says whether browsers
+// allow passkeys at this server's address.
+func (a availableFactors) offered(purpose Purpose, passkeysAllowed bool) []string {
+	isEnrolment := purpose == ForEnrolment
 	methods := []string{}
-	if o.hasCode || first {
+	if a.hasCode || isEnrolment {
 		methods = append(methods, doorward.ByCode)
 	}
-	if passkeys && (len(o.passkeys) > 0 || first) {
+	if passkeysAllowed && (len(a.passkeys) > 0 || isEnrolment) {
 		methods = append(methods, doorward.ByPasskey)
 	}
 	// A recovery code is accepted for a step-up only if no usable factor remains, as when the last
 	// one was disabled: the person can then set up another factor.
-	if o.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForStepUp && o.account.Factors > 0 && len(methods) == 0) {
+	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}
-	if purpose == ForStepUp && o.account.Factors == 0 {
+	if purpose == ForStepUp && a.account.Factors == 0 {
 		methods = []string{doorward.ByPassword}
 	}
 	return methods
@@ -128,7 +128,7 @@ func (o answerable) offered(purpose Purpose, passkeys bool) []string {
 
 // Offered returns the methods by which the account can answer a challenge for the purpose.
 func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
-	available, err := f.readAnswerable(ctx, f.db.Read(), account)
+	available, err := f.readAvailable(ctx, f.db.Read(), account)
 	return available.offered(purpose, f.issuer.Load().party.Usable()), err
 }
 
@@ -146,7 +146,7 @@ func (f *Factors) Open(ctx context.Context, token string, purpose Purpose) (Chal
 	if err == nil && account.Generation != c.Generation {
 		err = ChallengeOver()
 	}
-	return c, account, overIfNone(err)
+	return c, account, challengeOverIfNone(err)
 }
 
 // read returns the challenge of a token. Errors: challenge_over, unavailable.
@@ -157,11 +157,11 @@ func (f *Factors) read(ctx context.Context, token string, purpose Purpose) (Chal
 	}
 	c := Challenge{hash: parsed.Hash(), webauthn: challengeOf(parsed)}
 	c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], string(purpose), doorward.ChallengeTries, f.db.Now())
-	return c, overIfNone(err)
+	return c, challengeOverIfNone(err)
 }
 
-// overIfNone returns err, or challenge_over for store.ErrNone.
-func overIfNone(err error) error {
+// challengeOverIfNone returns err, or challenge_over for store.ErrNone.
+func challengeOverIfNone(err error) error {
 	if errors.Is(err, store.ErrNone) {
 		return ChallengeOver()
 	}
@@ -177,7 +177,7 @@ func (f *Factors) Count(ctx context.Context, c Challenge) error {
 }
 
 func (f *Factors) count(ctx context.Context, tx *store.Tx, c Challenge) error {
-	return overUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
+	return challengeOverUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 }
 
 // Take marks the challenge as used, in the transaction of the permitted action and under the lock on
@@ -188,16 +188,16 @@ func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
 		err = ChallengeOver()
 	}
 	if err != nil {
-		return overIfNone(err)
+		return challengeOverIfNone(err)
 	}
 	if !tx.Now.Before(c.EndsAt) {
 		return ChallengeOver()
 	}
-	return overUnless(tx.TakeChallenge(ctx, c.hash[:]))
+	return challengeOverUnless(tx.TakeChallenge(ctx, c.hash[:]))
 }
 
-// overUnless returns err, or challenge_over if open is false.
-func overUnless(open bool, err error) error {
+// challengeOverUnless returns err, or challenge_over if open is false.
+func challengeOverUnless(open bool, err error) error {
 	if err == nil && !open {
 		err = ChallengeOver()
 	}

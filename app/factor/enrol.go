@@ -36,9 +36,9 @@ func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (E
 	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID, name)
 }
 
-// EnrolBy is Enrol with a challenge in place of a session, for a person who needs a factor to sign in.
+// EnrolWithChallenge is Enrol with a challenge in place of a session, for a person who needs a factor to sign in.
 // Errors: challenge_over, and those of Enrol.
-func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
+func (f *Factors) EnrolWithChallenge(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
 	c, account, err := f.Open(ctx, token, ForEnrolment)
 	if err != nil {
 		return Enrolment{}, err
@@ -86,7 +86,7 @@ const defaultName = "Authenticator app"
 // prepareEnrolment locks the account and deletes its unfinished enrolments. Errors: challenge_over if
 // the account was erased since the challenge was read, too_many_factors.
 func prepareEnrolment(ctx context.Context, tx *access.Tx, userID string) error {
-	if err := overUnless(tx.LockAccount(ctx, userID)); err != nil {
+	if err := challengeOverUnless(tx.LockAccount(ctx, userID)); err != nil {
 		return err
 	}
 	if err := tx.DeleteUnconfirmedFactors(ctx, userID); err != nil {
@@ -104,8 +104,8 @@ func (f *Factors) Pending(ctx context.Context, by doorward.Caller, id string) (E
 	return f.pendingOf(ctx, doorward.Account{ID: by.ID, Email: by.Email}, id)
 }
 
-// PendingBy is Pending with a challenge in place of a session. Errors: challenge_over, not_found.
-func (f *Factors) PendingBy(ctx context.Context, token, id string) (Enrolment, error) {
+// PendingWithChallenge is Pending with a challenge in place of a session. Errors: challenge_over, not_found.
+func (f *Factors) PendingWithChallenge(ctx context.Context, token, id string) (Enrolment, error) {
 	_, account, err := f.Open(ctx, token, ForEnrolment)
 	if err != nil {
 		return Enrolment{}, err
@@ -122,7 +122,7 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 // to assurance level 2. Errors: not_found, validation_failed with /code wrong,
 // step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
-	step, err := f.checkFirst(ctx, by.ID, id, code)
+	step, err := f.checkFirstCode(ctx, by.ID, id, code)
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
 		err = doorward.Invalid("/code", "wrong", "This is not the code that the app shows now.")
 	}
@@ -171,9 +171,9 @@ func raiseAssurance(ctx context.Context, tx *access.Tx, by doorward.Caller, meth
 	return err
 }
 
-// checkFirst checks the first code of a TOTP that is being set up. Errors: not_found,
+// checkFirstCode checks the first code of a TOTP that is being set up. Errors: not_found,
 // invalid_code, unavailable.
-func (f *Factors) checkFirst(ctx context.Context, userID, id, code string) (step int64, err error) {
+func (f *Factors) checkFirstCode(ctx context.Context, userID, id, code string) (step int64, err error) {
 	seed, err := f.pendingSeed(ctx, userID, id)
 	if err != nil {
 		return 0, err
@@ -237,7 +237,7 @@ func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (F
 	if err := f.Count(ctx, c); err != nil {
 		return FirstFactor{}, err
 	}
-	step, err := f.checkFirst(ctx, c.UserID, id, code)
+	step, err := f.checkFirstCode(ctx, c.UserID, id, code)
 	return FirstFactor{[]string{doorward.MethodCode}, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
 		return f.confirm(ctx, tx, c.UserID, id, step)
 	}}, err

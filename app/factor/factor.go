@@ -39,7 +39,7 @@ type Factors struct {
 	db       *store.DB
 	verifier *credential.Verifier
 	master   *masterkey.Keys
-	sessions store.SessionLifetime
+	lifetime store.SessionLifetime
 	baseURL  string
 	issuer   atomic.Pointer[issuer]
 	tallies  [metricCount]atomic.Uint64
@@ -47,9 +47,10 @@ type Factors struct {
 }
 
 // New returns the feature. Authenticator apps and browsers show the issuer; passkeys are bound to the
-// base URL. sessions determines which sessions have expired and are not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer, baseURL string) *Factors {
-	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, sessions: sessions, baseURL: baseURL}
+// base URL. lifetime determines which sessions have
+// expired; these are left out of the counts of ended sessions.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, lifetime store.SessionLifetime, issuer, baseURL string) *Factors {
+	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, lifetime: lifetime, baseURL: baseURL}
 	f.SetIssuer(issuer)
 	return f
 }

@@ -255,13 +255,13 @@ func TestOperatorsReset(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		f.Enrol(ann)
-		ended, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, strings.ToUpper(ann.User.Email))
+		ended, err := f.Node(0).Factors.ResetByAddress(f.Context(), apptest.Operator, strings.ToUpper(ann.User.Email))
 		if err != nil || ended.Sessions != 1 || f.IsValid(ann.Token) {
 			f.Errorf("the reset has ended %+v, %v; the session is valid: %v", ended, err, f.IsValid(ann.Token))
 		}
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
 		for _, address := range []string{"nobody@example.com", "nobody"} {
-			if _, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, address); apptest.Code(err) != doorward.CodeNotFound {
+			if _, err := f.Node(0).Factors.ResetByAddress(f.Context(), apptest.Operator, address); apptest.Code(err) != doorward.CodeNotFound {
 				f.Errorf("%s: %v", address, err)
 			}
 		}
@@ -287,7 +287,7 @@ func TestEveryChangeSendsAMail(t *testing.T) {
 			{func() error { return apptest.ErrorOf(n.Remove(f.Context(), ann.Caller, a.ID)) }, "A second factor was removed from your account"},
 			{func() error { f.Enrol(ann); return nil }, "A second factor was added to your account"},
 			{func() error { return apptest.ErrorOf(n.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor again"},
-			{func() error { return apptest.ErrorOf(n.ResetAt(f.Context(), apptest.Operator, ann.User.Email)) }, "All second factors were removed from your account"},
+			{func() error { return apptest.ErrorOf(n.ResetByAddress(f.Context(), apptest.Operator, ann.User.Email)) }, "All second factors were removed from your account"},
 		} {
 			before := len(f.Subjects(ann.User.Email))
 			f.NoError(step.do())

@@ -196,10 +196,10 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (challen
 	return challenge, err
 }
 
-// BeginPasskeyBy is BeginPasskey with a challenge in place of a session, for a person who needs a
+// BeginPasskeyWithChallenge is BeginPasskey with a challenge in place of a session, for a person who needs a
 // factor to sign in. It doesn't make another challenge: the passkey answers the same one. Errors:
 // passkeys_unavailable, challenge_over.
-func (f *Factors) BeginPasskeyBy(ctx context.Context, token string) (NewChallenge, error) {
+func (f *Factors) BeginPasskeyWithChallenge(ctx context.Context, token string) (NewChallenge, error) {
 	return f.pendingPasskey(ctx, token, ForEnrolment)
 }
 
@@ -350,7 +350,7 @@ func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMess
 	if !c.Accepts(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
 		return nil, nil
 	}
-	available, err := f.readAnswerable(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
+	available, err := f.readAvailable(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 		if member.ID == by.ID {
 			return doorward.Fail(doorward.CodeForbidden, "You can't reset your own factors. Remove them, or ask another administrator.")
 		}
-		if ended.Sessions, err = tx.DeleteMemberSessions(ctx, f.sessions, member.TenantID, member.ID); err != nil {
+		if ended.Sessions, err = tx.DeleteMemberSessions(ctx, f.lifetime, member.TenantID, member.ID); err != nil {
 			return err
 		}
 		tx.RecordEnded(ended)
@@ -76,7 +76,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	proof, err := f.verifier.CheckOf(ctx, by, account.ID, account.Email, password)
+	proof, err := f.verifier.CheckForAccount(ctx, by, account.ID, account.Email, password)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
@@ -89,7 +89,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		if err != nil {
 			return err
 		}
-		if err := explainResetOver(overUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
+		if err := explainResetOver(challengeOverUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
 			return err
 		}
 		if err := proof.Succeed(ctx, tx.Tx); err != nil {
@@ -109,10 +109,10 @@ func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorw
 	}
 	c := Challenge{hash: parsed.Hash()}
 	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.ChallengeOfReset, doorward.ChallengeTries, f.db.Now()); err != nil {
-		return c, doorward.Account{}, explainResetOver(overIfNone(err))
+		return c, doorward.Account{}, explainResetOver(challengeOverIfNone(err))
 	}
 	account, err := f.db.Read().Account(ctx, c.UserID)
-	return c, account, explainResetOver(overIfNone(err))
+	return c, account, explainResetOver(challengeOverIfNone(err))
 }
 
 // explainResetOver adds the text for the code of a mail to challenge_over.
@@ -144,9 +144,9 @@ func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward
 	return notify(ctx, tx, store.MailFactorsRemoved, account.Email)
 }
 
-// ResetAt is the operator's reset of an account by its address: it removes all factors at
+// ResetByAddress is the operator's reset of an account by its address: it removes all factors at
 // once, and ends all sessions. Errors: not_found.
-func (f *Factors) ResetAt(ctx context.Context, by doorward.Caller, address string) (doorward.Ended, error) {
+func (f *Factors) ResetByAddress(ctx context.Context, by doorward.Caller, address string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	account, err := f.byAddress(ctx, address)
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *Factors) ResetAt(ctx context.Context, by doorward.Caller, address strin
 		if locked, err := tx.LockAccount(ctx, account.ID); err != nil || !locked {
 			return notFoundUnless(locked, err)
 		}
-		sessions, err := tx.DeleteUserSessions(ctx, f.sessions, account.ID, "")
+		sessions, err := tx.DeleteUserSessions(ctx, f.lifetime, account.ID, "")
 		if err != nil {
 			return err
 		}

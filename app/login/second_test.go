@@ -248,7 +248,7 @@ func TestHundredWrongCodes(t *testing.T) {
 		f.Errorf("%d codes are counted after a right one", n)
 	}
 	answer(factor.Answer{Code: "000000"}, doorward.CodeInvalidCode)
-	f.NoError(apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, ann.User.Email)))
+	f.NoError(apptest.ErrorOf(f.Node(0).Factors.ResetByAddress(f.Context(), apptest.Operator, ann.User.Email)))
 	if n := f.CountFailures("codes:"); n != 0 {
 		f.Errorf("%d codes are counted after the reset", n)
 	}
@@ -357,7 +357,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		first, other := f.Challenge(apptest.Anonymous(1), ann), f.Challenge(apptest.Anonymous(2), ann)
 		enrol := func(b factor.NewChallenge) *apptest.Authenticator {
 			f.Helper()
-			e, err := f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), b.Token.Reveal(), "")
+			e, err := f.Node(1).Factors.EnrolWithChallenge(f.Context(), apptest.Anonymous(1), b.Token.Reveal(), "")
 			f.NoError(err)
 			return &apptest.Authenticator{ID: e.ID, Seed: e.Seed}
 		}
@@ -377,7 +377,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		if p, err := f.Node(2).Sessions.Check(f.Context(), in.Token); err != nil || p.AAL != 2 || !p.HasFactor {
 			f.Errorf("node 2: the principal is %+v, %v", p, err)
 		}
-		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
+		if _, err := f.Node(0).Factors.EnrolWithChallenge(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
 			f.Errorf("a second factor by the password alone: %v", err)
 		}
 		if got := resultOfSecond(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {

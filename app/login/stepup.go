@@ -90,7 +90,7 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 	if err := l.factors.Count(ctx, c); err != nil {
 		return session.Opened{}, err
 	}
-	proof, err := l.verifier.CheckOf(ctx, by, account.ID, account.Email, password)
+	proof, err := l.verifier.CheckForAccount(ctx, by, account.ID, account.Email, password)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
 		e := wrong("/password", "This is not the password you have now.")
 		e.Allowance = doorward.AllowanceOf(err)

@@ -119,7 +119,7 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if len(faults) > 0 {
 		return Changed{}, doorward.InvalidFields(faults...)
 	}
-	proof, err := p.verifier.CheckOf(ctx, by, by.ID, by.Email, current)
+	proof, err := p.verifier.CheckForAccount(ctx, by, by.ID, by.Email, current)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
 		return Changed{}, wrongCurrent(err)
 	}

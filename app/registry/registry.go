@@ -79,7 +79,7 @@ type shared struct {
 	role, rank   doorward.Role
 	permissions  *doorward.Permissions
 	policy       doorward.PrincipalPolicies // specific to one principal; nil without policies
-	owner        string            // of a key; empty for a session
+	owner        string                     // of a key; empty for a session
 	proof        proof
 	demands      bool          // the tenant demands a second factor
 	proofAge     time.Duration // see doorward.Principal.MaxProofAge

@@ -170,7 +170,7 @@ func TestEraseWhileProving(t *testing.T) {
 			return apptest.ErrorOf(f.Node(1).Login.BeginStepUp(f.Context(), p.Caller))
 		}, doorward.CodeUnauthenticated},
 		"enrolment": {func(f *apptest.Fixture, _ apptest.Person, c factor.NewChallenge) error {
-			return apptest.ErrorOf(f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), c.Token.Reveal(), ""))
+			return apptest.ErrorOf(f.Node(1).Factors.EnrolWithChallenge(f.Context(), apptest.Anonymous(1), c.Token.Reveal(), ""))
 		}, doorward.CodeChallengeOver},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (v *verification) checkChain(id string) error {
 }
 
 func (v *verification) checkMark(m audit.Mark) error {
-	holds, err := v.trail.Holds(v.ctx, m)
+	holds, err := v.trail.ContainsMark(v.ctx, m)
 	if err == nil && !holds {
 		v.report(m.TenantID, audit.Fault{Kind: audit.Rewritten, Seq: m.Seq})
 	}

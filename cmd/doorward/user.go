@@ -127,7 +127,7 @@ func userResetMFACommand() *cobra.Command {
 		Args:    oneArg("EMAIL"),
 	}
 	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		ended, err := n.App.Factors.ResetAt(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		ended, err := n.App.Factors.ResetByAddress(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ var docBeginPasskey = front.Doc{
 }
 
 func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyInput) (challengeView, error) {
-	begin := func() (factor.NewChallenge, error) { return a.app.Factors.BeginPasskeyBy(ctx, in.Challenge) }
+	begin := func() (factor.NewChallenge, error) { return a.app.Factors.BeginPasskeyWithChallenge(ctx, in.Challenge) }
 	if in.Challenge == "" {
 		if err := requireSession(c); err != nil {
 			return challengeView{}, err

@@ -106,7 +106,7 @@ func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error)
 // beginFirstPasskey sets a passkey up as the first factor, between the password and the
 // session.
 func (h *hosted) beginFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
-	begun, err := h.app.Factors.BeginPasskeyBy(ctx, challengeToken(c))
+	begun, err := h.app.Factors.BeginPasskeyWithChallenge(ctx, challengeToken(c))
 	if err != nil {
 		return showChallengeOver(c, err)
 	}

@@ -128,7 +128,7 @@ func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error)
 const confirmEnrolment = "/login/enrol/confirm"
 
 func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	e, err := h.app.Factors.EnrolBy(ctx, c.Caller, challengeToken(c), "")
+	e, err := h.app.Factors.EnrolWithChallenge(ctx, c.Caller, challengeToken(c), "")
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -137,7 +137,7 @@ func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error
 
 // pendingEnrolment shows the setup of the app once more after a wrong code.
 func (h *hosted) pendingEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	e, err := h.app.Factors.PendingBy(ctx, challengeToken(c), c.Value("id"))
+	e, err := h.app.Factors.PendingWithChallenge(ctx, challengeToken(c), c.Value("id"))
 	if err != nil {
 		return showChallengeOver(c, err)
 	}

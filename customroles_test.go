@@ -40,8 +40,8 @@ func holder(role doorward.Role) doorward.Caller {
 // columnHead returns the short name of a role: V=, V- and V+ for VIEWER_SAME, VIEWER_LESS and VIEWER_MORE, and the first
 // four letters of other roles.
 func columnHead(r doorward.Role) string {
-	first, last, own := strings.Cut(string(r), "_")
-	if !own {
+	first, last, hasSuffix := strings.Cut(string(r), "_")
+	if !hasSuffix {
 		return first[:min(4, len(first))]
 	}
 	return first[:1] + map[string]string{"LESS": "-", "SAME": "=", "MORE": "+"}[last]

@@ -107,7 +107,7 @@ func actionTable() string {
 		if !verb.Action.IsPermission() {
 			continue
 		}
-		actions, asking := actionsThrough(verb.Action), routesOf(string(verb.Action))
+		actions, asking := actionsAllowedBy(verb.Action), routesOf(string(verb.Action))
 		if len(actions)+len(asking) > 0 {
 			rows = append(rows, []string{code(verb.Action), codes(actions), strings.ReplaceAll(codes(asking), "` `", "`<br>`")})
 		}
@@ -115,7 +115,7 @@ func actionTable() string {
 	return table(rows...)
 }
 
-func actionsThrough(permission doorward.Action) (actions []doorward.Action) {
+func actionsAllowedBy(permission doorward.Action) (actions []doorward.Action) {
 	for _, verb := range doorward.Verbs() {
 		if verb.Permission == permission && verb.Action != permission {
 			actions = append(actions, verb.Action)

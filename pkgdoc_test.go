@@ -82,7 +82,7 @@ func TestEachConventionIsEnforced(t *testing.T) {
 	for _, c := range conventions {
 		for _, violation := range c.violations {
 			t.Run(c.name, func(t *testing.T) {
-				got := c.faults(parseTree(t, writeTree(t, tidy, violation)))
+				got := c.faults(parseTree(t, writeTree(t, tidyTree, violation)))
 				want := position(violation)
 				if violation.text == "" {
 					want = path.Dir(violation.name)
@@ -96,7 +96,7 @@ func TestEachConventionIsEnforced(t *testing.T) {
 }
 
 func TestTidyTreeHasNoFault(t *testing.T) {
-	tree := parseTree(t, writeTree(t, tidy, file{}))
+	tree := parseTree(t, writeTree(t, tidyTree, file{}))
 	for _, c := range conventions {
 		for _, fault := range c.faults(tree) {
 			t.Error(fault)
@@ -104,8 +104,8 @@ func TestTidyTreeHasNoFault(t *testing.T) {
 	}
 }
 
-// tidy is a small tree that follows every convention and reaches the limits.
-var tidy = []file{
+// tidyTree is a small tree that follows every convention and reaches the limits.
+var tidyTree = []file{
 	{"store/store.go", `// Package store keeps rows.
 //
 // It holds no rule.

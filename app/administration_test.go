@@ -109,15 +109,15 @@ func TestDemotedWhileWaiting(t *testing.T) {
 // wantUnchanged fails unless the tenant, the person and the invitation are unchanged.
 func wantUnchanged(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person, inv doorward.Invitation) {
 	f.Helper()
-	nowBob, err := f.DB.Read().User(f.Context(), acme.ID, bob.User.ID)
+	currentBob, err := f.DB.Read().User(f.Context(), acme.ID, bob.User.ID)
 	f.NoError(err)
-	nowInv, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+	currentInv, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 	f.NoError(err)
-	nowAcme, err := f.DB.Read().Tenant(f.Context(), acme.ID)
+	currentAcme, err := f.DB.Read().Tenant(f.Context(), acme.ID)
 	f.NoError(err)
-	if nowBob.Version() != bob.User.Version() || nowInv.State != doorward.InvitationPending || !nowInv.ExpiresAt.Equal(inv.ExpiresAt) ||
-		nowAcme.Name != acme.Name || !f.IsValid(bob.Token) {
-		f.Errorf("something was changed: %+v, %+v, %+v, the session is valid: %v", nowBob, nowInv, nowAcme, f.IsValid(bob.Token))
+	if currentBob.Version() != bob.User.Version() || currentInv.State != doorward.InvitationPending || !currentInv.ExpiresAt.Equal(inv.ExpiresAt) ||
+		currentAcme.Name != acme.Name || !f.IsValid(bob.Token) {
+		f.Errorf("something was changed: %+v, %+v, %+v, the session is valid: %v", currentBob, currentInv, currentAcme, f.IsValid(bob.Token))
 	}
 	if _, err := f.DB.Read().PendingInvitation(f.Context(), acme.ID, "new@example.com"); !errors.Is(err, store.ErrNone) {
 		f.Errorf("somebody was invited: %v", err)

@@ -22,7 +22,7 @@ type factorHolder struct {
 
 func newFactorHolder(f *apptest.Fixture) factorHolder {
 	f.Helper()
-	p := factorHolder{holder: newHolder(f, true)}
+	p := factorHolder{holder: newHolder(f, true)} // in two tenants
 	p.id = f.Enrol(p.ann).ID
 	other := p.ann
 	other.User = p.elsewhere.User
@@ -38,7 +38,8 @@ func newFactorHolder(f *apptest.Fixture) factorHolder {
 // valid on node i, such as "true false true".
 func (p factorHolder) remaining(f *apptest.Fixture, i int) string {
 	f.Helper()
-	_, err := f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(1), p.challenge.Token.Reveal(), factor.Answer{Code: "000000"}, false)
+	const remember = false
+	_, err := f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(1), p.challenge.Token.Reveal(), factor.Answer{Code: "000000"}, remember)
 	return fmt.Sprint(apptest.Code(err) == doorward.CodeInvalidCode, f.Int(`SELECT count(*) FROM factors WHERE confirmed_at IS NULL`) == 1, f.Int(`SELECT count(*) FROM devices WHERE second_at <> 0`) == 1)
 }
 

@@ -44,13 +44,13 @@ func sendInvitation(f *apptest.Fixture, by apptest.Person, who string) sentInvit
 	return sentInvitation{inv.ID, token}
 }
 
-// newHolder returns a holder who is also in another tenant if inTwo is set.
-func newHolder(f *apptest.Fixture, inTwo bool) holder {
+// newHolder returns a holder who is also in another tenant if inTwoTenants is set.
+func newHolder(f *apptest.Fixture, inTwoTenants bool) holder {
 	f.Helper()
 	var c holder
 	_, c.owner = f.Tenant()
 	c.ann, c.other = f.Join(c.owner, doorward.RoleAdmin), f.Join(c.owner, doorward.RoleUser)
-	if inTwo {
+	if inTwoTenants {
 		_, otherOwner := f.Tenant()
 		_, token := f.Invite(otherOwner, c.ann.User.Email, doorward.RoleUser)
 		joined, err := f.Node(0).Invitations.Accept(f.Context(), c.ann.Caller, token, "")
@@ -104,10 +104,10 @@ func outcomeOfSession(f *apptest.Fixture, i int, p *apptest.Person) string {
 // stays usable.
 func outcomeOfInvitation(f *apptest.Fixture, i int, o sentInvitation) string {
 	f.Helper()
-	now, err := f.DB.Read().Invitation(f.Context(), o.id)
+	inv, err := f.DB.Read().Invitation(f.Context(), o.id)
 	f.NoError(err)
-	if now.State != doorward.InvitationPending {
-		return string(now.State)
+	if inv.State != doorward.InvitationPending {
+		return string(inv.State)
 	}
 	_, err = f.Node(i).Invitations.Complete(f.Context(), apptest.Anonymous(i), o.token, "short", "short")
 	return outcome(err)

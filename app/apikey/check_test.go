@@ -180,9 +180,9 @@ func edit(e apikey.Edit) func(*apptest.Fixture, *app.App, keyFixture) error {
 	}
 }
 
-func rotate(grace int64) func(*apptest.Fixture, *app.App, keyFixture) error {
+func rotate(graceHours int64) func(*apptest.Fixture, *app.App, keyFixture) error {
 	return func(f *apptest.Fixture, a *app.App, c keyFixture) error {
-		return apptest.ErrorOf(a.APIKeys.Rotate(f.Context(), c.tenantOwner.Caller, c.key.ID, &grace))
+		return apptest.ErrorOf(a.APIKeys.Rotate(f.Context(), c.tenantOwner.Caller, c.key.ID, &graceHours))
 	}
 }
 
@@ -216,15 +216,15 @@ func TestEndsEverywhere(t *testing.T) {
 			t.Parallel()
 			e.Nodes = map[string]int{"sqlite": 2, "postgres": 3}[e.Name]
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			for n, way := range endings {
+			for n, ending := range endings {
 				c := newKey(f)
 				stale, err := f.Node(n).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 				f.NoError(err)
 				for range 2 { // the second time from memory
-					wantOutcomes(f, way.name+": before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
+					wantOutcomes(f, ending.name+": before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
 				}
-				f.NoError(way.do(f, f.Node(n), c))
-				wantOutcomes(f, way.name, outcomesOf(f, c, stale), way.want, way.write)
+				f.NoError(ending.do(f, f.Node(n), c))
+				wantOutcomes(f, ending.name, outcomesOf(f, c, stale), ending.want, ending.write)
 			}
 		})
 	}
@@ -239,14 +239,14 @@ func TestEndsWhereAClockIsBehind(t *testing.T) {
 			e.Nodes = 1
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
 			f.AddNode(apptest.NoLimits, func() time.Time { return time.Now().Add(-time.Second) })
-			for _, way := range endings {
-				if way.name != "revoked" && !strings.HasPrefix(way.name, "rotated") {
+			for _, ending := range endings {
+				if ending.name != "revoked" && !strings.HasPrefix(ending.name, "rotated") {
 					continue
 				}
 				c := newKey(f)
 				outcomesOf(f, c, doorward.Caller{})
-				f.NoError(way.do(f, f.Node(0), c))
-				wantOutcomes(f, way.name, outcomesOf(f, c, doorward.Caller{}), way.want, "")
+				f.NoError(ending.do(f, f.Node(0), c))
+				wantOutcomes(f, ending.name, outcomesOf(f, c, doorward.Caller{}), ending.want, "")
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func TestCutOffNodeSignsFromDatabase(t *testing.T) {
 		before := kid(t, lapsed.token(t, ann, 0))
 		lapsed.cutOff()
 		storetest.Until(t, "the end of its lease", func() bool { return !lapsed.lease.Valid() })
-		_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), true)
+		_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), atOnce)
 		check(t, err)
 		for _, p := range []doorward.Principal{ann, {Kind: doorward.ByUser, ID: "usr_bob", TenantID: "tnt_acme", SessionID: "ses_2"}} {
 			if got, want := kid(t, lapsed.token(t, p, 0)), kid(t, other.token(t, p, 0)); got != want || got == before {
@@ -84,6 +84,9 @@ func TestCutOffNodeSignsFromDatabase(t *testing.T) {
 		}
 	})
 }
+
+// atOnce makes Rotate let the next key sign without waiting for verifiers to read it.
+const atOnce = true
 
 func newKeyFile(t testing.TB) string {
 	t.Helper()
@@ -249,8 +252,8 @@ func TestKeysAreRotated(t *testing.T) {
 			}
 			c.Move(5 * time.Minute)
 			last = signs
-			if now := kid(t, nodes[1].token(t, ann, 0)); now != soon[1] {
-				t.Errorf("after the end %s signs, want the second of %q", now, soon)
+			if got := kid(t, nodes[1].token(t, ann, 0)); got != soon[1] {
+				t.Errorf("after the end %s signs, want the second of %q", got, soon)
 			}
 		}
 		c.Move(400 * 24 * time.Hour) // nothing has run
@@ -261,8 +264,8 @@ func TestKeysAreRotated(t *testing.T) {
 			t.Fatalf("after a long pause %s signs, want the first of three: %q", signs, all)
 		}
 		c.Move(assertion.KeySetLife)
-		if now := kid(t, nodes[0].token(t, ann, 0)); now != all[1] {
-			t.Errorf("once it was published for 300 s, %s signs, not the new one", now)
+		if got := kid(t, nodes[0].token(t, ann, 0)); got != all[1] {
+			t.Errorf("once it was published for 300 s, %s signs, not the new one", got)
 		}
 	})
 }
@@ -274,7 +277,7 @@ func TestRotate(t *testing.T) {
 		by := doorward.OperatorAtTerminal()
 		before := n.published(t)
 		first := n.token(t, ann, 0)
-		r, err := n.Rotate(t.Context(), by, false)
+		r, err := n.Rotate(t.Context(), by, !atOnce)
 		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.KeySetLife)) {
 			t.Fatalf("the rotation is %+v, %v", r, err)
 		}
@@ -288,10 +291,10 @@ func TestRotate(t *testing.T) {
 		}
 		third := n.published(t)[2]
 		old := n.token(t, ann, 0)
-		if r, err = n.Rotate(t.Context(), by, true); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.Now()) {
+		if r, err = n.Rotate(t.Context(), by, atOnce); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.Now()) {
 			t.Fatalf("the rotation at once is %+v, %v", r, err)
 		}
-		if now := n.token(t, ann, 0); kid(t, now) != third || now == old || old == first {
+		if got := n.token(t, ann, 0); kid(t, got) != third || got == old || old == first {
 			t.Error("a token of the previous key is returned")
 		}
 		if got := n.published(t); len(got) != 4 || got[2] != third {
@@ -310,7 +313,7 @@ func TestRotateWithoutKeys(t *testing.T) {
 	master := masterkey.New(writer, db, masterkey.File{Path: newKeyFile(t)})
 	check(t, master.Load(t.Context()))
 	a := assertion.New(writer, db, l, master, "https://auth.example", nil, 1000)
-	if _, err := a.Rotate(t.Context(), doorward.OperatorAtTerminal(), true); !errors.Is(err, assertion.ErrNoNextKey) {
+	if _, err := a.Rotate(t.Context(), doorward.OperatorAtTerminal(), atOnce); !errors.Is(err, assertion.ErrNoNextKey) {
 		t.Errorf("rotated with %v", err)
 	}
 	if all, err := a.Published(t.Context()); err != nil || len(all) > 0 {

@@ -54,7 +54,7 @@ func newFixture(t *testing.T, dsn, driver, source string) *fixture {
 	r.Trail = audit.New(r.db, func(context.Context) {})
 	var err error
 	r.raw, err = sql.Open(driver, source)
-	r.ok(err)
+	r.noError(err)
 	t.Cleanup(func() { r.raw.Close() })
 	return r
 }
@@ -62,12 +62,12 @@ func newFixture(t *testing.T, dsn, driver, source string) *fixture {
 func (r *fixture) open() *store.DB {
 	r.Helper()
 	db, err := store.Open(r.Context(), r.dsn, time.Now)
-	r.ok(err)
+	r.noError(err)
 	r.Cleanup(func() { db.Close() })
 	return db
 }
 
-func (r *fixture) ok(err error) {
+func (r *fixture) noError(err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)
@@ -90,7 +90,7 @@ func (r *fixture) writeEvents(tenantID string, from, to int) {
 	r.Helper()
 	for n := from; n <= to; n++ {
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), event(tenantID, n)) })
-		r.ok(err)
+		r.noError(err)
 	}
 }
 
@@ -99,7 +99,7 @@ func (r *fixture) tamper(statements ...string) {
 	r.Helper()
 	for _, s := range statements {
 		res, err := r.raw.Exec(s)
-		r.ok(err)
+		r.noError(err)
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			r.Fatalf("%s: %d rows, %v: the statement changed nothing", s, n, err)
 		}
@@ -110,7 +110,7 @@ func (r *fixture) tamper(statements ...string) {
 func (r *fixture) verdict(tenantID string) (all []string) {
 	r.Helper()
 	_, faults, err := r.Verify(r.Context(), tenantID)
-	r.ok(err)
+	r.noError(err)
 	for _, f := range faults {
 		all = append(all, fmt.Sprintf("%s %d", f.Kind, f.Seq))
 	}
@@ -121,7 +121,7 @@ func (r *fixture) verdict(tenantID string) (all []string) {
 func (r *fixture) mark(tenantID string) audit.Mark {
 	r.Helper()
 	m, faults, err := r.Verify(r.Context(), tenantID)
-	r.ok(err)
+	r.noError(err)
 	if len(faults) > 0 {
 		r.Fatalf("the chain has faults: %v", faults)
 	}
@@ -227,33 +227,33 @@ func TestMarks(t *testing.T) {
 		r.writeEvents("tnt_a", 1, 6)
 		saved := r.mark("tnt_a")
 		r.writeEvents("tnt_a", 7, 9)
-		wantHolds := func(want bool, m audit.Mark) {
+		wantContains := func(want bool, m audit.Mark) {
 			r.Helper()
 			if got, err := r.ContainsMark(r.Context(), m); err != nil || got != want {
-				r.Errorf("the chain holds the mark %v: %v, %v; want %v", m, got, err, want)
+				r.Errorf("the chain contains the mark %v: %v, %v; want %v", m, got, err, want)
 			}
 		}
-		wantHolds(true, saved)
-		wantHolds(true, r.mark("tnt_a"))
-		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 6, Hash: bytes.Repeat([]byte{1}, 32)})
-		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: saved.Hash})
-		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: saved.Hash})
+		wantContains(true, saved)
+		wantContains(true, r.mark("tnt_a"))
+		wantContains(false, audit.Mark{TenantID: "tnt_a", Seq: 6, Hash: bytes.Repeat([]byte{1}, 32)})
+		wantContains(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: saved.Hash})
+		wantContains(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: saved.Hash})
 
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq > 5",
 			"UPDATE audit_chains SET last = 5, head = (SELECT hash FROM events WHERE tenant_id = 'tnt_a' AND seq = 5) WHERE tenant_id = 'tnt_a'")
 		r.mark("tnt_a")
-		wantHolds(false, saved)
+		wantContains(false, saved)
 		r.writeEvents("tnt_a", 10, 12) // as long as before
 		r.mark("tnt_a")
-		wantHolds(false, saved)
+		wantContains(false, saved)
 
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a'", "DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'")
-		wantHolds(false, saved)
+		wantContains(false, saved)
 		destroyed := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), destroyed) })
-		r.ok(err)
-		wantHolds(true, saved) // the destruction is recorded
-		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: saved.Hash})
+		r.noError(err)
+		wantContains(true, saved) // the destruction is recorded
+		wantContains(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: saved.Hash})
 	})
 }
 
@@ -270,12 +270,12 @@ func TestBlanking(t *testing.T) {
 			}
 			return err
 		})
-		r.ok(err)
+		r.noError(err)
 		if diff := cmp.Diff(before, r.mark("")); diff != "" {
 			r.Errorf("the chain has changed:\n%s", diff)
 		}
 		page, err := r.db.Read().EventPage(r.Context(), "", store.EventFilter{Target: "usr_0003"}, doorward.Window{Limit: 10})
-		r.ok(err)
+		r.noError(err)
 		e := page.Items[0]
 		if e.ActorEmail != "" || e.IP != "" || e.Changes != nil || e.Action != doorward.UserRole || e.ActorID != "usr_ann" {
 			r.Errorf("the blanked event is %+v", e)
@@ -329,7 +329,7 @@ func TestManyAtOnce(t *testing.T) {
 		all.Wait()
 		close(stop)
 		verifying.Wait()
-		r.ok(errors.Join(errs...))
+		r.noError(errors.Join(errs...))
 		if len(faults) > 0 {
 			r.Errorf("faults found while the chain was written: %v", faults[:min(len(faults), 5)])
 		}
@@ -349,7 +349,7 @@ func TestLongChains(t *testing.T) {
 			}
 			return errors.Join(errs...)
 		})
-		r.ok(err)
+		r.noError(err)
 		if seq := r.mark("tnt_a").Seq; seq != 2500 {
 			r.Errorf("the chain ends at %d, want 2500", seq)
 		}
@@ -378,7 +378,7 @@ func TestFilters(t *testing.T) {
 				}
 				return strings.Join(at, ", ")
 			}
-			r.ok(err)
+			r.noError(err)
 			var ids []string
 			for _, e := range page.Items {
 				ids = append(ids, e.ID[len(e.ID)-1:])
@@ -386,7 +386,7 @@ func TestFilters(t *testing.T) {
 			return strings.Join(ids, " ")
 		}
 		page, err := r.List(r.Context(), by, audit.Filter{}, doorward.Window{Limit: 10})
-		r.ok(err)
+		r.noError(err)
 		second := page.Items[1].At
 		for _, c := range []struct {
 			filter audit.Filter

@@ -107,7 +107,7 @@ func TestFollowersMissNothing(t *testing.T) {
 		writing.Wait()
 		isWritten.Store(true)
 		following.Wait()
-		r.ok(errors.Join(append(errs[:], failed...)...))
+		r.noError(errors.Join(append(errs[:], failed...)...))
 		for i, events := range seen {
 			if missed := disorder(events); len(events) != 2*writers*each || missed != "" {
 				r.Errorf("follower %d has %d events of %d, and %s", i, len(events), 2*writers*each, missed)
@@ -136,9 +136,9 @@ func (r *fixture) blockChanges() (release func()) {
 		return func() {} // it has one writer at a time
 	}
 	tx, err := r.raw.Begin()
-	r.ok(err)
+	r.noError(err)
 	_, err = tx.Exec(`SELECT last FROM change_position WHERE id = 1 FOR UPDATE`)
-	r.ok(err)
+	r.noError(err)
 	release = sync.OnceFunc(func() { _ = tx.Rollback() })
 	time.AfterFunc(time.Second, release)
 	r.Cleanup(release)
@@ -197,7 +197,7 @@ func TestFeedOfServices(t *testing.T) {
 		about := event("", 2)
 		about.Target = doorward.Object{Type: "tenant", ID: "tnt_c"}
 		_, err := r.db.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.InsertEvent(ctx, own), tx.InsertEvent(ctx, about)) })
-		r.ok(err)
+		r.noError(err)
 		trail := r.newTrail(0)
 		for _, c := range []struct {
 			by   doorward.Caller
@@ -209,10 +209,10 @@ func TestFeedOfServices(t *testing.T) {
 		} {
 			f := follower{Trail: trail, by: c.by, limit: 1}
 			all, err := f.read(ctx)
-			r.ok(err)
+			r.noError(err)
 			for i := 0; i < 5; i++ { // further pages contain only what the service doesn't cover
 				more, err := f.read(ctx)
-				r.ok(err)
+				r.noError(err)
 				all = append(all, more...)
 			}
 			if diff := cmp.Diff(c.want, eventNumbers(all)); diff != "" {
@@ -231,17 +231,17 @@ func TestOldEventsAreDeleted(t *testing.T) {
 		r.writeEvents("tnt_b", 1, 3)
 		idle := &follower{Trail: r.newTrail(0), by: serviceFor("tnt_a"), limit: 200}
 		_, err := idle.read(ctx)
-		r.ok(err)
+		r.noError(err)
 		slow := &follower{Trail: idle.Trail, by: serviceFor(), limit: 10}
 		_, slow.at, err = slow.FeedAll(ctx, slow.by, slow.at, "", 10)
-		r.ok(err)
+		r.noError(err)
 		r.writeEvents("tnt_a", 1201, 1210)
 		keep := time.Hour
 		r.age("tnt_a", 1200, 2*keep)
 		r.age("tnt_b", 3, 2*keep)
 		first, newest := r.links("tnt_a", 1)[0], r.mark("tnt_a")
-		r.ok(r.newTrail(0).Sweep(ctx)) // deletes nothing
-		r.ok(r.newTrail(keep).Sweep(ctx))
+		r.noError(r.newTrail(0).Sweep(ctx)) // deletes nothing
+		r.noError(r.newTrail(keep).Sweep(ctx))
 		if links := r.links("tnt_a", 2); links[0].Seq != 1201 {
 			r.Errorf("the trail begins at %d, want 1201", links[0].Seq)
 		}
@@ -276,7 +276,7 @@ func (r *fixture) checkFollowersAfterTrim(idle, slow *follower) {
 	}
 	fresh := follower{Trail: idle.Trail, by: serviceFor(), limit: 3}
 	events, err := fresh.read(ctx)
-	r.ok(err)
+	r.noError(err)
 	if len(events) != 10 || events[0].Seq != 1201 {
 		r.Errorf("a follower who begins now gets %v", eventNumbers(events))
 	}
@@ -295,27 +295,27 @@ func (r *fixture) checkFollowersAfterTrim(idle, slow *follower) {
 func (r *fixture) age(tenantID string, seq int64, by time.Duration) {
 	r.Helper()
 	chain, err := r.db.Read().Chain(r.Context(), tenantID)
-	r.ok(err)
+	r.noError(err)
 	head := chain.Genesis()
 	tx, err := r.raw.Begin()
-	r.ok(err)
+	r.noError(err)
 	for _, l := range r.links(tenantID, int(chain.Last)) {
 		if l.Seq <= seq {
 			l.At = l.At.Add(-by)
 		}
 		head = l.Sum(head)
 		_, err := tx.Exec(`UPDATE events SET at = $1, hash = $2 WHERE id = $3`, l.At.UnixMicro(), head, l.ID)
-		r.ok(err)
+		r.noError(err)
 	}
 	_, err = tx.Exec(`UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`, head, tenantID)
-	r.ok(err)
-	r.ok(tx.Commit())
+	r.noError(err)
+	r.noError(tx.Commit())
 }
 
 func (r *fixture) links(tenantID string, n int) []store.Link {
 	r.Helper()
 	all, err := r.db.Read().Links(r.Context(), tenantID, doorward.Position{}, n)
-	r.ok(err)
+	r.noError(err)
 	return all
 }
 
@@ -330,7 +330,7 @@ func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 			}
 			return errors.Join(errs...)
 		})
-		r.ok(err)
+		r.noError(err)
 		r.age("tnt_a", 2900, 2*time.Hour)
 		var sweeping sync.WaitGroup
 		var swept error
@@ -342,7 +342,7 @@ func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 			}
 		}
 		sweeping.Wait()
-		r.ok(swept)
+		r.noError(swept)
 		if first := r.links("tnt_a", 1)[0].Seq; first != 2901 {
 			r.Errorf("the trail begins at %d, want 2901", first)
 		}

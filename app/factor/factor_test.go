@@ -88,11 +88,14 @@ func TestRecoveryCodesAreRandom(t *testing.T) {
 	})
 }
 
+// rememberDevice says that the logins here don't remember the browser.
+const rememberDevice = false
+
 // tryAnswer answers a new challenge.
 func tryAnswer(f *apptest.Fixture, p apptest.Person, a factor.Answer) doorward.Code {
 	f.Helper()
-	begun := f.Challenge(apptest.Anonymous(1), p)
-	return apptest.Code(apptest.ErrorOf(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), a, false)))
+	challenge := f.Challenge(apptest.Anonymous(1), p)
+	return apptest.Code(apptest.ErrorOf(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), challenge.Token.Reveal(), a, rememberDevice)))
 }
 
 // TestLastFactor: the last factor can't be removed while a tenant of the person demands one,
@@ -141,22 +144,22 @@ func TestOthersFactors(t *testing.T) {
 		_, ann := f.Tenant()
 		_, bob := f.Tenant()
 		a := f.Enrol(ann)
-		n := f.Node(0).Factors
-		pending, err := n.Enrol(f.Context(), ann.Caller, "")
+		factors := f.Node(0).Factors
+		pending, err := factors.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
 		next := &apptest.Authenticator{Seed: pending.Seed}
 		for name, err := range map[string]error{
-			"rename":  apptest.ErrorOf(n.Rename(f.Context(), bob.Caller, a.ID, "mine")),
-			"remove":  apptest.ErrorOf(n.Remove(f.Context(), bob.Caller, a.ID)),
-			"confirm": apptest.ErrorOf(n.Confirm(f.Context(), bob.Caller, pending.ID, next.Code(f.DB.Now()))),
-			"codes":   apptest.ErrorOf(n.NewRecoveryCodes(f.Context(), bob.Caller)),
+			"rename":  apptest.ErrorOf(factors.Rename(f.Context(), bob.Caller, a.ID, "mine")),
+			"remove":  apptest.ErrorOf(factors.Remove(f.Context(), bob.Caller, a.ID)),
+			"confirm": apptest.ErrorOf(factors.Confirm(f.Context(), bob.Caller, pending.ID, next.Code(f.DB.Now()))),
+			"codes":   apptest.ErrorOf(factors.NewRecoveryCodes(f.Context(), bob.Caller)),
 		} {
 			if apptest.Code(err) != doorward.CodeNotFound {
 				f.Errorf("%s: %v", name, err)
 			}
 		}
 		for name, want := range map[string]doorward.Code{"": doorward.CodeValidationFailed, "a\nb": doorward.CodeValidationFailed, "Phone": ""} {
-			if got := apptest.Code(apptest.ErrorOf(n.Rename(f.Context(), ann.Caller, a.ID, name))); got != want {
+			if got := apptest.Code(apptest.ErrorOf(factors.Rename(f.Context(), ann.Caller, a.ID, name))); got != want {
 				f.Errorf("%q: %q", name, got)
 			}
 		}
@@ -242,9 +245,9 @@ func TestReset(t *testing.T) {
 			return apptest.ErrorOf(f.Node(i).Factors.ConfirmReset(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword))
 		}), apptest.Codes{"": 1, doorward.CodeChallengeOver: 7})
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
-		late := f.MailToken(bob.User.Email)
+		expired := f.MailToken(bob.User.Email)
 		clock.Move(time.Minute + time.Second)
-		if got := confirm(late, apptest.FirstPassword); got != doorward.CodeChallengeOver {
+		if got := confirm(expired, apptest.FirstPassword); got != doorward.CodeChallengeOver {
 			f.Errorf("after a day: %q", got)
 		}
 	})
@@ -274,20 +277,22 @@ func TestEveryChangeSendsAMail(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		n := f.Node(0).Factors
+		factors := f.Node(0).Factors
 		var a *apptest.Authenticator
 		for _, step := range []struct {
 			do   func() error
 			want string
 		}{
 			{func() error { a = f.Enrol(ann); return nil }, "A second factor was added to your account"},
-			{func() error { return apptest.ErrorOf(n.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, "A second factor of your account has another name"},
-			{func() error { return apptest.ErrorOf(n.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, ""},
-			{func() error { return apptest.ErrorOf(n.NewRecoveryCodes(f.Context(), ann.Caller)) }, "New recovery codes for your account"},
-			{func() error { return apptest.ErrorOf(n.Remove(f.Context(), ann.Caller, a.ID)) }, "A second factor was removed from your account"},
+			{func() error { return apptest.ErrorOf(factors.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, "A second factor of your account has another name"},
+			{func() error { return apptest.ErrorOf(factors.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, ""},
+			{func() error { return apptest.ErrorOf(factors.NewRecoveryCodes(f.Context(), ann.Caller)) }, "New recovery codes for your account"},
+			{func() error { return apptest.ErrorOf(factors.Remove(f.Context(), ann.Caller, a.ID)) }, "A second factor was removed from your account"},
 			{func() error { f.Enrol(ann); return nil }, "A second factor was added to your account"},
-			{func() error { return apptest.ErrorOf(n.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor again"},
-			{func() error { return apptest.ErrorOf(n.ResetByAddress(f.Context(), apptest.Operator, ann.User.Email)) }, "All second factors were removed from your account"},
+			{func() error { return apptest.ErrorOf(factors.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor again"},
+			{func() error {
+				return apptest.ErrorOf(factors.ResetByAddress(f.Context(), apptest.Operator, ann.User.Email))
+			}, "All second factors were removed from your account"},
 		} {
 			before := len(f.Subjects(ann.User.Email))
 			f.NoError(step.do())
@@ -315,13 +320,13 @@ func TestNewCodesAtOnce(t *testing.T) {
 		}
 		valid := 0
 		for _, codes := range sets {
-			begun := make([]factor.NewChallenge, callers)
-			for i := range begun {
-				begun[i] = f.Challenge(apptest.Anonymous(i), ann)
+			challenges := make([]factor.NewChallenge, callers)
+			for i := range challenges {
+				challenges[i] = f.Challenge(apptest.Anonymous(i), ann)
 			}
 			errs := apptest.Concurrently(callers, func(i int) error {
 				answer := factor.Answer{RecoveryCode: codes[0]}
-				return apptest.ErrorOf(f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(i), begun[i].Token.Reveal(), answer, false))
+				return apptest.ErrorOf(f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(i), challenges[i].Token.Reveal(), answer, rememberDevice))
 			})
 			f.WantOnly(errs, "", doorward.CodeInvalidCode)
 			valid += apptest.CountCodes(errs)[""]

@@ -76,7 +76,7 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 			return apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), p.ann.Caller, p.id))
 		}, endsAllButEnrolment},
 		"browsers forgotten": {func(f *apptest.Fixture, p factorHolder) error {
-			return f.Node(0).Factors.Forget(f.Context(), p.ann.Caller, "")
+			return f.Node(0).Factors.ForgetBrowser(f.Context(), p.ann.Caller, "")
 		}, endsBrowser},
 		"new recovery codes": {func(f *apptest.Fixture, p factorHolder) error {
 			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))

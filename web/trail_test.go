@@ -551,7 +551,7 @@ func (r *recorder) factorSteps() []step {
 				return tx.RememberBrowser(r.t.Context(), []byte("a browser"), "", "")
 			})
 			if err == nil {
-				err = r.Node.App.Factors.Forget(r.t.Context(), by, "")
+				err = r.Node.App.Factors.ForgetBrowser(r.t.Context(), by, "")
 			}
 			if err != nil {
 				r.t.Error(err)

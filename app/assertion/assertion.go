@@ -1,11 +1,11 @@
 // Package assertion signs who is calling, for services that verify it offline: a JSON Web Token
 // for one of the audiences that the operator has configured.
 //
-//	token, err := assertions.For(ctx, &principal, audience)
+//	token, err := assertions.TokenFor(ctx, &principal, audience)
 //
-// A token is valid for 30 s. For each session or key and audience, For signs a token and returns it
-// from memory, without allocation, for 10 s. If the role, the tenant or the time of the last proof
-// changes, it signs a new one at once.
+// A token is valid for 30 s. For each session or key and audience, TokenFor signs a token and
+// returns it from memory, without allocation, for 10 s. If the role, the tenant or the time of the
+// last proof changes, it signs a new one at once.
 //
 // The keys that sign are rotated every 30 days (keys.go). A service may accept a token
 // for up to 30 s after a revocation; Doorward itself never accepts one as a credential.
@@ -31,7 +31,7 @@ import (
 const (
 	// lifetime is how long a token is valid.
 	lifetime = 30 * time.Second
-	// reuse is how long For returns the same token.
+	// reuse is how long TokenFor returns the same token.
 	reuse = 10 * time.Second
 )
 
@@ -106,9 +106,9 @@ type claims struct {
 	ID       string `json:"jti"`
 }
 
-// For returns the token of a principal for an audience, given by its index in Audiences. For a token
+// TokenFor returns the token of a principal for an audience, given by its index in Audiences. For a token
 // in memory it doesn't allocate. Errors: unavailable, master_key_missing.
-func (a *Assertions) For(ctx context.Context, p *doorward.Principal, audience int) (Token, error) {
+func (a *Assertions) TokenFor(ctx context.Context, p *doorward.Principal, audience int) (Token, error) {
 	credential := cmp.Or(p.SessionID, p.ID)
 	if token, ok := a.remembered(p, credential, audience); ok {
 		return token, nil

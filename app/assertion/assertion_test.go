@@ -107,7 +107,7 @@ var ann = doorward.Principal{Kind: doorward.ByUser, ID: "usr_ann", TenantID: "tn
 
 func (n node) token(t testing.TB, p doorward.Principal, audience int) string {
 	t.Helper()
-	token, err := n.For(t.Context(), &p, audience)
+	token, err := n.TokenFor(t.Context(), &p, audience)
 	check(t, err)
 	return token.Text
 }
@@ -171,7 +171,7 @@ func TestTokensAreReused(t *testing.T) {
 		for i := range 16 {
 			all.Go(func() {
 				for range 100 {
-					if _, err := n.For(t.Context(), &ann, i%2); err != nil {
+					if _, err := n.TokenFor(t.Context(), &ann, i%2); err != nil {
 						t.Error(err)
 					}
 				}
@@ -348,14 +348,14 @@ func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Run("postgres", func(t *testing.T) { test(t, pgtest.DSN(t)) })
 }
 
-// BenchmarkFor measures the part of a check that returns a token from memory.
-func BenchmarkFor(b *testing.B) {
+// BenchmarkTokenFor measures the part of a check that returns a token from memory.
+func BenchmarkTokenFor(b *testing.B) {
 	n := newNode(b, "sqlite:"+filepath.Join(b.TempDir(), "d.db"), newKeyFile(b), func() time.Time { return time.Unix(1900000000, 0) })
 	n.token(b, ann, 0)
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := n.For(ctx, &ann, 0); err != nil {
+		if _, err := n.TokenFor(ctx, &ann, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCo
 // copied. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
 func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
 	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		err := f.count(ctx, tx, c)
+		err := f.countTry(ctx, tx, c)
 		if err == nil && a.Method() == doorward.ByCode {
 			err = f.verifier.CountCode(ctx, tx, c.UserID)
 		}

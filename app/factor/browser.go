@@ -58,9 +58,9 @@ func rememberDays(ctx context.Context, read store.Reader, userID string) (longes
 	return longest, nil
 }
 
-// Forget forgets a remembered browser of the caller, or all if the id is empty, so that a login in it
+// ForgetBrowser forgets a remembered browser of the caller, or all if the id is empty, so that a login in it
 // needs the second factor again. It is recorded as session.end. Errors: not_found.
-func (f *Factors) Forget(ctx context.Context, by doorward.Caller, id string) error {
+func (f *Factors) ForgetBrowser(ctx context.Context, by doorward.Caller, id string) error {
 	_, err := f.writer.Do(ctx, by, doorward.SessionEnd, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		all, err := tx.RememberedBrowsers(ctx, by.ID, time.Time{})
 		if err != nil {

@@ -41,10 +41,10 @@ type Challenge struct {
 	webauthn []byte // the challenge that authenticators sign, see challengeOf
 }
 
-// Begin makes a challenge for the account in the transaction that asks for the proof. The
+// BeginChallenge makes a challenge for the account in the transaction that asks for the proof. The
 // account was locked before: each change of its factors ends its challenges, and must not miss
 // this one. sessionID is the session that the proof replaces; it may be empty.
-func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
+func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
 	current, err := tx.Account(ctx, account.ID)
 	if err != nil {
 		return NewChallenge{}, err
@@ -135,9 +135,9 @@ func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward
 // ChallengeOver returns the error of a challenge that has ended or has another purpose.
 func ChallengeOver() *doorward.Error { return doorward.Fail(doorward.CodeChallengeOver, "") }
 
-// Open returns the challenge of a token, and its current account. Errors: challenge_over, also if the
-// password has changed since; unavailable.
-func (f *Factors) Open(ctx context.Context, token string, purpose Purpose) (Challenge, doorward.Account, error) {
+// OpenChallenge returns the challenge of a token, and its current account. Errors: challenge_over,
+// also if the password has changed since; unavailable.
+func (f *Factors) OpenChallenge(ctx context.Context, token string, purpose Purpose) (Challenge, doorward.Account, error) {
 	c, err := f.read(ctx, token, purpose)
 	if err != nil {
 		return c, doorward.Account{}, err
@@ -171,18 +171,18 @@ func challengeOverIfNone(err error) error {
 // Accepts reports whether the challenge can be answered with the method.
 func (c Challenge) Accepts(method string) bool { return slices.Contains(c.Methods, method) }
 
-// Count counts a try. Errors: challenge_over, unavailable.
-func (f *Factors) Count(ctx context.Context, c Challenge) error {
-	return f.writer.Upkeep(ctx, func(tx *store.Tx) error { return f.count(ctx, tx, c) })
+// CountTry counts a try of the challenge. Errors: challenge_over, unavailable.
+func (f *Factors) CountTry(ctx context.Context, c Challenge) error {
+	return f.writer.Upkeep(ctx, func(tx *store.Tx) error { return f.countTry(ctx, tx, c) })
 }
 
-func (f *Factors) count(ctx context.Context, tx *store.Tx, c Challenge) error {
+func (f *Factors) countTry(ctx context.Context, tx *store.Tx, c Challenge) error {
 	return challengeOverUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 }
 
-// Take marks the challenge as used, in the transaction of the permitted action and under the lock on
+// TakeChallenge marks the challenge as used, in the transaction of the permitted action and under the lock on
 // the account. Errors: challenge_over, also if the password has changed since.
-func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
+func (f *Factors) TakeChallenge(ctx context.Context, tx *access.Tx, c Challenge) error {
 	account, err := tx.Account(ctx, c.UserID)
 	if err == nil && account.Generation != c.Generation {
 		err = ChallengeOver()

@@ -39,7 +39,7 @@ func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (E
 // EnrolWithChallenge is Enrol with a challenge in place of a session, for a person who needs a factor to sign in.
 // Errors: challenge_over, and those of Enrol.
 func (f *Factors) EnrolWithChallenge(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
-	c, account, err := f.Open(ctx, token, ForEnrolment)
+	c, account, err := f.OpenChallenge(ctx, token, ForEnrolment)
 	if err != nil {
 		return Enrolment{}, err
 	}
@@ -106,7 +106,7 @@ func (f *Factors) Pending(ctx context.Context, by doorward.Caller, id string) (E
 
 // PendingWithChallenge is Pending with a challenge in place of a session. Errors: challenge_over, not_found.
 func (f *Factors) PendingWithChallenge(ctx context.Context, token, id string) (Enrolment, error) {
-	_, account, err := f.Open(ctx, token, ForEnrolment)
+	_, account, err := f.OpenChallenge(ctx, token, ForEnrolment)
 	if err != nil {
 		return Enrolment{}, err
 	}
@@ -234,7 +234,7 @@ type FirstFactor struct {
 // TryFirst counts a try of the challenge, and checks the first code of the TOTP. Errors:
 // challenge_over, not_found, invalid_code, unavailable.
 func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (FirstFactor, error) {
-	if err := f.Count(ctx, c); err != nil {
+	if err := f.CountTry(ctx, c); err != nil {
 		return FirstFactor{}, err
 	}
 	step, err := f.checkFirstCode(ctx, c.UserID, id, code)

@@ -7,11 +7,11 @@
 // checked. The transaction of the permitted action marks challenge and answer as used by
 // conditional statements, so that an answer is accepted only once on all nodes:
 //
-//	c, account, err := factors.Open(ctx, token, factor.ForLogin)
+//	c, account, err := factors.OpenChallenge(ctx, token, factor.ForLogin)
 //	proof, err := verifier.Begin(ctx, by, account) // counts in the account's limits
 //	match, err := factors.Try(ctx, by, c, answer)
 //	… // in the transaction, under the lock on the account:
-//	err = factors.Take(ctx, tx, c)
+//	err = factors.TakeChallenge(ctx, tx, c)
 //	err = match.Use(ctx, tx, tenantID)
 //	err = proof.Succeed(ctx, tx.Tx)
 //
@@ -66,8 +66,8 @@ func (f *Factors) SetIssuer(name string) {
 	f.issuer.Store(&issuer{name, passkey.New(f.baseURL, name)})
 }
 
-// Passkeys reports whether browsers allow passkeys at this server's address.
-func (f *Factors) Passkeys() bool { return f.issuer.Load().party.Usable() }
+// PasskeysAllowed reports whether browsers allow passkeys at this server's address.
+func (f *Factors) PasskeysAllowed() bool { return f.issuer.Load().party.Usable() }
 
 // OwnFactors are the factors of a caller, with recovery codes and remembered browsers.
 type OwnFactors struct {

@@ -58,7 +58,7 @@ func (f *Factors) OpenUsernameless(ctx context.Context, token string) (Challenge
 // passkey, and the challenge for that account, even if the answer is wrong. The account is zero if
 // the passkey is unknown.
 func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
-	if err := f.Count(ctx, c); err != nil {
+	if err := f.CountTry(ctx, c); err != nil {
 		return c, doorward.Account{}, Match{}, err
 	}
 	answer, err := passkey.Parse(response)
@@ -146,7 +146,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if _, err := tx.LockAccount(ctx, account.ID); err != nil {
 			return err
 		}
-		if err := f.Take(ctx, tx, c); err != nil {
+		if err := f.TakeChallenge(ctx, tx, c); err != nil {
 			return err
 		}
 		disabled, err := tx.DisableFactor(ctx, stored.ID)
@@ -210,7 +210,7 @@ func (f *Factors) PendingPasskey(ctx context.Context, token string) (NewChalleng
 }
 
 func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpose) (NewChallenge, error) {
-	c, account, err := f.Open(ctx, text, purpose)
+	c, account, err := f.OpenChallenge(ctx, text, purpose)
 	if err == nil {
 		err = f.requirePasskeys()
 	}
@@ -251,7 +251,7 @@ func (f *Factors) creationOptions(ctx context.Context, token secret.Token, accou
 // assurance level 2. The name may be empty. Errors: challenge_over, step_up_required,
 // too_many_factors, validation_failed with /credential wrong.
 func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
-	c, _, err := f.Open(ctx, token, ForPasskey)
+	c, _, err := f.OpenChallenge(ctx, token, ForPasskey)
 	if err == nil && (c.UserID != by.ID || c.SessionID != by.SessionID) {
 		err = ChallengeOver()
 	}
@@ -267,7 +267,7 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
-		if err := f.Take(ctx, tx, c); err != nil {
+		if err := f.TakeChallenge(ctx, tx, c); err != nil {
 			return err
 		}
 		if done, err = f.insert(ctx, tx, made); err != nil {
@@ -301,7 +301,7 @@ func (f *Factors) register(ctx context.Context, by doorward.Caller, c Challenge,
 	if err := f.requirePasskeys(); err != nil {
 		return newPasskey{}, err
 	}
-	if err := f.Count(ctx, c); err != nil {
+	if err := f.CountTry(ctx, c); err != nil {
 		return newPasskey{}, err
 	}
 	made, err := f.issuer.Load().party.Register(c.webauthn, c.UserID, response)

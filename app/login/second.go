@@ -51,7 +51,7 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 		if err := proof.Pause(ctx, tx.Tx); err != nil {
 			return err
 		}
-		begun, err = l.factors.Begin(ctx, tx, purpose, account, tenantID, sessionID)
+		begun, err = l.factors.BeginChallenge(ctx, tx, purpose, account, tenantID, sessionID)
 		return err
 	})
 	if err == nil {
@@ -141,7 +141,7 @@ type Asked struct {
 
 // Asked describes the challenge of a token. Errors: challenge_over.
 func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose) (Asked, error) {
-	c, account, err := l.factors.Open(ctx, token, purpose)
+	c, account, err := l.factors.OpenChallenge(ctx, token, purpose)
 	if err != nil {
 		return Asked{}, err
 	}
@@ -169,7 +169,7 @@ type challengedAttempt struct {
 
 // resume opens the challenge and reserves an attempt.
 func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, purpose factor.Purpose) (challengedAttempt, error) {
-	c, account, err := l.factors.Open(ctx, token, purpose)
+	c, account, err := l.factors.OpenChallenge(ctx, token, purpose)
 	if err != nil {
 		return challengedAttempt{}, err
 	}
@@ -198,7 +198,7 @@ func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []string, use func(*access.Tx) error) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
-		if err := l.factors.Take(ctx, tx, a.c); err != nil {
+		if err := l.factors.TakeChallenge(ctx, tx, a.c); err != nil {
 			return err
 		}
 		if err := use(tx); err != nil {

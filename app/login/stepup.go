@@ -36,7 +36,7 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested
 		if err != nil {
 			return err
 		}
-		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
+		begun, err = l.factors.BeginChallenge(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
 		return err
 	})
 	if err == nil {
@@ -70,7 +70,7 @@ type Evidence struct {
 // /recoveryCode or /credential), too_many_attempts, unauthenticated when the session has
 // ended.
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
-	c, account, err := l.factors.Open(ctx, token, factor.ForStepUp)
+	c, account, err := l.factors.OpenChallenge(ctx, token, factor.ForStepUp)
 	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
 		err = factor.ChallengeOver()
 	}
@@ -87,7 +87,7 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 	if !c.Accepts(doorward.ByPassword) {
 		return session.Opened{}, wrong("/password", "The password isn't enough here: the account has a second factor. Prove that.")
 	}
-	if err := l.factors.Count(ctx, c); err != nil {
+	if err := l.factors.CountTry(ctx, c); err != nil {
 		return session.Opened{}, err
 	}
 	proof, err := l.verifier.CheckForAccount(ctx, by, account.ID, account.Email, password)
@@ -136,7 +136,7 @@ func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challeng
 	proved func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
 	opened, err := l.sessions.Renew(ctx, by, proof.Account, proved, func(tx *access.Tx) error {
-		if err := l.factors.Take(ctx, tx, c); err != nil {
+		if err := l.factors.TakeChallenge(ctx, tx, c); err != nil {
 			return err
 		}
 		if err := use(tx); err != nil {

@@ -87,7 +87,9 @@ var docEnrolTOTP = front.Doc{
 }
 
 func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
-	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolWithChallenge(ctx, c.Caller, in.Challenge, in.Name) }
+	begin := func() (factor.Enrolment, error) {
+		return a.app.Factors.EnrolWithChallenge(ctx, c.Caller, in.Challenge, in.Name)
+	}
 	if in.Challenge == "" {
 		if err := requireSession(c); err != nil {
 			return enrolment{}, err

@@ -49,7 +49,7 @@ func (s *assertions) token(ctx context.Context, c *front.Call, in tokenInput) (t
 	if !found {
 		return tokenAnswer{}, doorward.InvalidFields(doorward.FieldError{Pointer: "/audience", Code: "invalid", Message: "The server doesn't sign for this audience. Use one of --assertion-audience."})
 	}
-	token, err := s.app.Assertions.For(ctx, &c.Caller.Principal, index)
+	token, err := s.app.Assertions.TokenFor(ctx, &c.Caller.Principal, index)
 	return tokenAnswer{token.Text, token.ExpiresAt}, err
 }
 

@@ -201,7 +201,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	if err != nil || len(c.audiences) == 0 {
 		return "", err
 	}
-	token, err := c.site.App.Assertions.For(r.Context(), p, q.audience)
+	token, err := c.site.App.Assertions.TokenFor(r.Context(), p, q.audience)
 	return token.Text, err
 }
 

@@ -60,11 +60,11 @@ func (h *hosted) forgetBrowser(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err := requireFields(c, "id"); err != nil { // an empty id would forget all browsers
 		return ui.View{}, err
 	}
-	return afterForget(c, h.app.Factors.Forget(ctx, c.Caller, c.Value("id")))
+	return afterForget(c, h.app.Factors.ForgetBrowser(ctx, c.Caller, c.Value("id")))
 }
 
 func (h *hosted) forgetBrowsers(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return afterForget(c, h.app.Factors.Forget(ctx, c.Caller, ""))
+	return afterForget(c, h.app.Factors.ForgetBrowser(ctx, c.Caller, ""))
 }
 
 // afterForget redirects after browsers were forgotten, also if that has happened before.

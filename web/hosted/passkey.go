@@ -23,7 +23,7 @@ func (h *hosted) loginView() ui.View { return h.loginWith(true) }
 
 func (h *hosted) loginWith(autofill bool) ui.View {
 	v := ui.View{Page: "login", FormReturns: true, Body: signingIn{}}
-	if h.app.Factors.Passkeys() {
+	if h.app.Factors.PasskeysAllowed() {
 		v.Scripts, v.Connects, v.Body = passkeyScripts, true, signingIn{true, autofill}
 	}
 	return v

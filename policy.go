@@ -9,7 +9,7 @@ import (
 // It is immutable.
 type Policy interface {
 	// For evaluates the policies for the principal as far as possible without a request. It
-	// returns nil if none of them concerns the principal, whose permissions it doesn't read.
+	// returns nil if none of them concerns the principal. It doesn't read p.Permissions.
 	For(p *Principal) PrincipalPolicies
 	// ForDeclared is like For, for a user that the model declares, with the attributes that a
 	// service states for it. It returns nil if the model declares no user with the id.

@@ -58,7 +58,7 @@ func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
 	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
 		return true
 	}
-	return false // no role or policy could change it, as for an object of another tenant
+	return false // no role or policy could change it, such as a refusal for an object of another tenant
 }
 
 // isFull reports whether maxKeptPerSecond decisions of this second were taken and a further one

@@ -182,7 +182,7 @@ const eventBatch = 500
 // Export calls begin and then writes the data about the caller to w, as a Held in JSON. It reads
 // audit events, of which there may be many, while it writes. Errors: unauthenticated if the
 // account has been erased since the request began; unavailable, also after begin, and then the
-// document is incomplete; those of w.
+// document is incomplete; the errors of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	return a.db.Snapshot(ctx, func(read store.Reader) error {
 		held, err := a.readAll(ctx, read, by)

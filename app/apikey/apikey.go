@@ -105,7 +105,7 @@ func object(k doorward.APIKey) doorward.Object {
 
 // change calls write with a key of the caller's tenant, which it reads again under the lock on the
 // tenant. It decides again about that key: a change of its role may have given it a higher rank.
-// Errors: not_found, forbidden if the key's role outranks the caller's, those of write.
+// Errors: not_found, forbidden if the key's role outranks the caller's, and the errors of write.
 func (k *Keys) change(ctx context.Context, by doorward.Caller, action doorward.Action, id string, write func(*access.Tx, doorward.APIKey) error) (doorward.Revocation, error) {
 	key, err := k.Get(ctx, by, id)
 	if err != nil {

@@ -81,8 +81,8 @@ func (k *Keys) EndPrevious(ctx context.Context, by doorward.Caller, id string) (
 	})
 }
 
-// Revoke ends the key for good. If the key has ended already, it succeeds once every node has
-// applied that. If versions are given, the key must have one of them. Errors: not_found,
+// Revoke ends the key for good. If the key has ended already, Revoke succeeds once every node
+// knows that. If versions are given, the key must have one of them. Errors: not_found,
 // forbidden, precondition_failed.
 func (k *Keys) Revoke(ctx context.Context, by doorward.Caller, id string, versions ...string) (doorward.Revocation, error) {
 	return k.change(ctx, by, doorward.APIKeyRevoke, id, func(tx *access.Tx, old doorward.APIKey) error {

@@ -216,8 +216,8 @@ func (a *Assertions) Sweep(ctx context.Context) error {
 	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.applyPlan(ctx, tx) })
 }
 
-// applyPlan makes a plan and applies it. It locks the row of the master key first, so that only one
-// node at a time does so, and the others find nothing left to do.
+// applyPlan makes a plan and applies it. It locks the row of the master key first, so that nodes
+// apply plans one after the other: the second one finds nothing left to do.
 func (a *Assertions) applyPlan(ctx context.Context, tx *store.Tx) error {
 	if err := a.master.Hold(ctx, tx); err != nil {
 		return err

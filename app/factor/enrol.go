@@ -37,7 +37,7 @@ func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (E
 }
 
 // EnrolWithChallenge is Enrol with a challenge in place of a session, for a person who needs a factor to sign in.
-// Errors: challenge_over, and those of Enrol.
+// Errors: challenge_over, validation_failed, master_key_missing, too_many_factors.
 func (f *Factors) EnrolWithChallenge(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
 	c, account, err := f.OpenChallenge(ctx, token, ForEnrolment)
 	if err != nil {

@@ -95,8 +95,8 @@ const (
 	FieldBlankedEvent      = "blankedEvent"
 )
 
-// Times returns the number of refusals that the event stands for; 1 without FieldCount.
-func (e Event) Times() int {
+// RefusalCount returns the number of refusals that the event stands for; 1 without FieldCount.
+func (e Event) RefusalCount() int {
 	for _, c := range e.Changes {
 		if n, err := strconv.Atoi(c.To); c.Field == FieldCount && err == nil {
 			return n

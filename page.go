@@ -26,8 +26,8 @@ type Window struct {
 	Count  bool     // also return Page.Total
 }
 
-// Back reports whether the window has the rows before a position.
-func (w Window) Back() bool { return w.Before != Position{} }
+// IsBackward reports whether the window has the rows before a position.
+func (w Window) IsBackward() bool { return w.Before != Position{} }
 
 // Page is the returned part of a list.
 type Page[T any] struct {

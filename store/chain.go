@@ -209,7 +209,7 @@ func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) er
 	}
 	l := chain.appendLink(e, changes)
 	return tx.run(ctx, sqlInsertLink, e.ID, micros(e.At), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
-		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.Times())
+		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.RefusalCount())
 }
 
 func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }

@@ -175,7 +175,7 @@ func (p pages[T]) order(sort string) (o order[T], down bool, err error) {
 
 func (p pages[T]) statement(o order[T], w doorward.Window, down bool) string {
 	s := p.statements[o.name]
-	if w.Back() {
+	if w.IsBackward() {
 		down = !down
 	}
 	switch {
@@ -191,7 +191,7 @@ func (p pages[T]) statement(o order[T], w doorward.Window, down bool) string {
 
 // boundary is the row at which the window starts, or ends.
 func boundary(w doorward.Window) doorward.Position {
-	if w.Back() {
+	if w.IsBackward() {
 		return w.Before
 	}
 	return w.After

@@ -62,7 +62,7 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 	if more {
 		all = all[:w.Limit]
 	}
-	if w.Back() {
+	if w.IsBackward() {
 		slices.Reverse(all)
 	}
 	p := doorward.Page[T]{Items: all}
@@ -70,10 +70,10 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 		return p
 	}
 	first, last := at(all[0]), at(all[len(all)-1])
-	if w.Back() && more || w.After != (doorward.Position{}) {
+	if w.IsBackward() && more || w.After != (doorward.Position{}) {
 		p.Prev = &first
 	}
-	if more || w.Back() {
+	if more || w.IsBackward() {
 		p.Next = &last
 	}
 	return p

@@ -90,9 +90,9 @@ func EndedChanges(e doorward.Ended) (changes []doorward.Change) {
 	return changes
 }
 
-// RecordEndedByTenant is RecordEnded for a user's sessions in several tenants. The
-// event counts those of its own tenant; each other tenant gets an event of its
-// own. A tenant must not learn where else a user signs in, so these events name
+// RecordEndedByTenant is RecordEnded for a user's sessions in several tenants; sessions
+// has their number by tenant id. Each other tenant than that of the event gets an event
+// of its own. A tenant must not learn where else a user signs in, so these events name
 // the cause only if it concerns the account.
 func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions map[string]int64) error {
 	tx.RecordEnded(doorward.Ended{Sessions: sessions[tx.event.Target.TenantID]})

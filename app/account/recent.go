@@ -56,7 +56,7 @@ func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, er
 }
 
 func recent(e doorward.Event, userID string) Recent {
-	r := Recent{At: e.At, Action: e.Action, Times: e.Times(), Variant: variant(e)}
+	r := Recent{At: e.At, Action: e.Action, Times: e.RefusalCount(), Variant: variant(e)}
 	if r.ByOthers = e.ActorID != userID && e.ActorType != doorward.Anonymous; !r.ByOthers {
 		r.IP, r.UserAgent = e.IP, changeOfField(e, access.FieldUserAgent).To
 	}

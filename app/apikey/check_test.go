@@ -418,7 +418,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 						cause = change.To
 					}
 				}
-				got[string(e.ActorType)+" "+e.IP+" "+cause] += e.Times()
+				got[string(e.ActorType)+" "+e.IP+" "+cause] += e.RefusalCount()
 			}
 			return nil
 		}))

@@ -62,7 +62,7 @@ func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 	if len(faults) > 0 {
 		return doorward.Page[doorward.Event]{}, doorward.InvalidFields(faults...)
 	}
-	if !w.Back() && w.After == (doorward.Position{}) { // further pages show older events
+	if !w.IsBackward() && w.After == (doorward.Position{}) { // further pages show older events
 		t.recordPending(ctx)
 	}
 	return t.db.Read().EventPage(ctx, by.TenantID, chosen, w)

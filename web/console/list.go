@@ -129,7 +129,7 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
 		return r, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
 	}
-	if w.Back() || w.After != (doorward.Position{}) {
+	if w.IsBackward() || w.After != (doorward.Position{}) {
 		r.First = f.linkWith("", "")
 	}
 	return r, w, err

@@ -138,7 +138,7 @@ type Verb struct {
 	// CountsInQuota reports whether its events count in a tenant's quota of events a day; when
 	// that is used up, the action is refused. Actions that open or end access, delete something, or
 	// protect an account aren't counted: a used-up quota must not lock people out or keep them in.
-	Counted bool
+	CountsInQuota bool
 	// NoKeys reports whether API keys can't have the permission.
 	NoKeys bool
 	// Platform reports whether it is an action of the platform, not of Doorward.

@@ -220,7 +220,7 @@ func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
 	if given.Rank.Outranks(p.ActsAs) {
 		return Decision{Reason: ReasonRank, role: p.Role, obstacle: string(given.Role), given: true}
 	}
-	if own := p.Rules.Grant(p.Role); own == nil || !given.Permissions.Within(own.Permissions) {
+	if own := p.Rules.Grant(p.Role); own == nil || !given.Permissions.IsSubsetOf(own.Permissions) {
 		return Decision{Reason: ReasonRank, role: p.Role, obstacle: string(given.Role), given: true, lacked: true}
 	}
 	return yes(ReasonRole)

@@ -200,7 +200,7 @@ func (p Proof) Allowance() *doorward.Allowance {
 	if p.attempt.allowance == nil {
 		return nil
 	}
-	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.remainingAfterSuccess, Reset: deviceWindow}
+	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: maxPerDevice, Window: deviceWindow, Remaining: p.attempt.remainingAfterSuccess, Reset: deviceWindow}
 }
 
 // canonical returns the address to look up. It returns an empty address, which no account has, for a

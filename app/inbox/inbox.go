@@ -188,15 +188,16 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 }
 
 // pendingTimeout bounds how long a reader of the trail waits for RecordPending, and
-// pendingBatches how much that records. The rest is left to the worker, which records many
-// rows in one event.
+// pendingBatches how many batches that records. The worker records the remaining rows, many of
+// them in one event.
 const (
 	pendingTimeout = 1500 * time.Millisecond
 	pendingBatches = 10
 )
 
 // RecordPending records all refusals up to now, due or not, so that a reader of the trail
-// sees them. Beyond pendingTimeout or pendingBatches the trail is read without the rest.
+// sees them. Beyond pendingTimeout or pendingBatches the trail is read without the
+// remaining refusals.
 func (w *Inbox) RecordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pendingTimeout)
 	defer cancel()

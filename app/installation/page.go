@@ -14,13 +14,16 @@ import (
 // The operator's page shows the installation's own trail in a browser, and changes nothing.
 // The operator makes a link to it at the terminal of a server. The link works once, within
 // linkLife, and opens the page for pageLife; no operator key is ever in a browser.
-// Both are challenges without a user: a restore ends them, and factor.Factors.Sweep deletes them.
+// Link and page are challenges without a user; SessionID has the id of the page. A restore ends
+// them, and factor.Factors.Sweep deletes them.
 const (
-	forLink = "operator-link"
-	forPage = "operator-page"
+	linkPurpose = "operator-link"
+	pagePurpose = "operator-page"
 
 	linkLife = 10 * time.Minute
 	pageLife = 30 * time.Minute
+
+	maxTries = 1 // no try is counted: the token is the whole proof
 )
 
 func pageObject(id string) doorward.Object { return doorward.Object{Type: "page", ID: id} }
@@ -31,7 +34,7 @@ func (i *Installation) MakeLink(ctx context.Context, by doorward.Caller) (token 
 	hash, id := token.Hash(), doorward.NewID(doorward.PrefixPage)
 	_, err = i.writer.Do(ctx, by, doorward.AuditLink, pageObject(id), func(tx *access.Tx) error {
 		ends = tx.Now.Add(linkLife)
-		return tx.InsertChallenge(ctx, hash[:], store.Challenge{Purpose: forLink, SessionID: id, EndsAt: ends})
+		return tx.InsertChallenge(ctx, hash[:], store.Challenge{Purpose: linkPurpose, SessionID: id, EndsAt: ends})
 	})
 	return token, ends, err
 }
@@ -44,7 +47,7 @@ func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text st
 		return token, i.refuseLink(ctx, by)
 	}
 	hash := link.Hash()
-	found, err := i.db.Read().Challenge(ctx, hash[:], forLink, 1, i.db.Now())
+	found, err := i.db.Read().Challenge(ctx, hash[:], linkPurpose, maxTries, i.db.Now())
 	if errors.Is(err, store.ErrNone) {
 		return token, i.refuseLink(ctx, by)
 	}
@@ -52,7 +55,7 @@ func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text st
 		return token, err
 	}
 	token = secret.New()
-	opened := token.Hash()
+	pageHash := token.Hash()
 	_, err = i.writer.Do(ctx, by, doorward.AuditOpen, pageObject(found.SessionID), func(tx *access.Tx) error {
 		taken, err := tx.TakeChallenge(ctx, hash[:])
 		if err == nil && !taken {
@@ -62,7 +65,7 @@ func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text st
 			return err
 		}
 		tx.RecordUserAgent()
-		return tx.InsertChallenge(ctx, opened[:], store.Challenge{Purpose: forPage, SessionID: found.SessionID, EndsAt: tx.Now.Add(pageLife)})
+		return tx.InsertChallenge(ctx, pageHash[:], store.Challenge{Purpose: pagePurpose, SessionID: found.SessionID, EndsAt: tx.Now.Add(pageLife)})
 	})
 	return token, err
 }
@@ -80,7 +83,7 @@ func (i *Installation) refuseLink(ctx context.Context, by doorward.Caller) error
 // Errors: unauthenticated.
 func (i *Installation) Page(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, time.Time, error) {
 	hash := token.Hash()
-	found, err := i.db.Read().Challenge(ctx, hash[:], forPage, 1, i.db.Now())
+	found, err := i.db.Read().Challenge(ctx, hash[:], pagePurpose, maxTries, i.db.Now())
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
@@ -94,7 +97,7 @@ func (i *Installation) Page(ctx context.Context, by doorward.Caller, token secre
 // LeavePage ends the page. If the page has already ended, it does nothing.
 func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token secret.Token) error {
 	hash := token.Hash()
-	found, err := i.db.Read().Challenge(ctx, hash[:], forPage, 1, i.db.Now())
+	found, err := i.db.Read().Challenge(ctx, hash[:], pagePurpose, maxTries, i.db.Now())
 	if errors.Is(err, store.ErrNone) {
 		return nil
 	}
@@ -115,7 +118,7 @@ func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token 
 // gets a page, since Page asks the database in each request.
 func (i *Installation) EndPages(ctx context.Context, by doorward.Caller) (ended int64, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.AuditEnd, object, func(tx *access.Tx) (err error) {
-		if ended, err = tx.EndChallengesFor(ctx, forLink, forPage); ended == 0 {
+		if ended, err = tx.EndChallengesFor(ctx, linkPurpose, pagePurpose); ended == 0 {
 			tx.SkipEvent()
 		}
 		return err

@@ -136,11 +136,11 @@ func isBySession(by doorward.Caller, inv doorward.Invitation) bool {
 // read: the account may have lost its last membership, and with it its password. Or the
 // account may have another address by now. Errors: unauthenticated, wrong_account.
 func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv doorward.Invitation) error {
-	now, err := tx.Session(ctx, by.SessionID)
+	current, err := tx.Session(ctx, by.SessionID)
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
-	case err == nil && now.User.Email != inv.Email:
+	case err == nil && current.User.Email != inv.Email:
 		return doorward.Fail(doorward.CodeWrongAccount, "")
 	}
 	return err
@@ -151,9 +151,9 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	same, err := tx.LockAccountIfSamePassword(ctx, account)
 	if err == nil && same {
-		var now doorward.Account
-		now, err = tx.Account(ctx, account.ID)
-		same = now.Email == account.Email
+		var current doorward.Account
+		current, err = tx.Account(ctx, account.ID)
+		same = current.Email == account.Email
 	}
 	if err == nil && !same {
 		err = doorward.Fail(doorward.CodeInvalidCredentials, "")
@@ -271,7 +271,7 @@ func checkInviter(ctx context.Context, read store.Reader, inv doorward.Invitatio
 	switch {
 	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by checkActive
 		return nil
-	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(&by, doorward.UserInvite): // decided with the request that sent it
+	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(&by, doorward.UserInvite): // decided when it was sent
 		return nil
 	}
 	return doorward.Fail(doorward.CodeInvitationRevoked, "")

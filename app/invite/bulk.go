@@ -25,7 +25,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	sent := make([]Sent, len(offers))
 	var operations []access.Operation
 	for n, o := range offers {
-		o.earlier = time.Duration(len(offers)-1-n) * time.Microsecond // so that lists keep the order
+		o.backdatedBy = time.Duration(len(offers)-1-n) * time.Microsecond // so that lists keep the order
 		inv, faults := o.invitation(by)
 		sent[n] = Sent{inv, access.CanAt(&by, i.db.Now(), doorward.UserInvite, object(inv)).Err()}
 		if sent[n].Err != nil {

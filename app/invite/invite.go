@@ -87,7 +87,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	setInviter(inv, tx.By) // the caller's API key may have got another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
-	inv.CreatedAt, inv.ExpiresAt = tx.Now.Add(-o.earlier), expiry(tx, *inv).Add(-o.earlier)
+	inv.CreatedAt, inv.ExpiresAt = tx.Now.Add(-o.backdatedBy), expiry(tx, *inv).Add(-o.backdatedBy)
 	return insert(ctx, tx, *inv)
 }
 
@@ -158,7 +158,7 @@ func insert(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	if err != nil {
 		return err
 	}
-	if !added { // can't happen under the lock on the tenant; the unique index makes sure
+	if !added { // a safeguard: under the lock on the tenant no other one can have been added
 		return alreadyPending("")
 	}
 	return tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)

@@ -19,7 +19,7 @@ type Offer struct {
 	Days   *int64 // nil: doorward.InvitationDaysDefault, or fewer where the tenant says so
 	Locale string // of mails to the person (BCP 47); empty: that of the account if there is one, else English
 
-	earlier time.Duration // by how much it is dated before the last of several offers
+	backdatedBy time.Duration // by how much it is dated before the last of several offers
 }
 
 // invitation returns the invitation that the offer describes, and the faults of the offer.

@@ -117,9 +117,9 @@ func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err erro
 func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, hash string) error {
 	set, err := tx.SetPassword(ctx, a.ID, "", hash)
 	if err == nil && set {
-		var now doorward.Account
-		now, err = tx.Account(ctx, a.ID)
-		set = now.Email == a.Email
+		var current doorward.Account
+		current, err = tx.Account(ctx, a.ID)
+		set = current.Email == a.Email
 	}
 	if err == nil && !set {
 		err = doorward.Fail(doorward.CodeAccountExists, "")

@@ -142,9 +142,9 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	return err
 }
 
-// EndLeaked ends the leaked key with the hash. It notifies the operator by mail to the
-// address, unless it is empty. It returns the key, and whether there was one.
-func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked store.OperatorKey, found bool, err error) {
+// EndLeaked ends the leaked key with the hash. It notifies the operator by mail to
+// mailTo, unless that is empty. It returns the key, and whether there was one.
+func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash, mailTo string) (leaked store.OperatorKey, found bool, err error) {
 	leaked, err = k.db.Read().OperatorKey(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
 		return leaked, false, nil
@@ -161,10 +161,10 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 			return nil
 		}
 		tx.Changed("name", leaked.Name, "")
-		if operator == "" {
+		if mailTo == "" {
 			return nil
 		}
-		return tx.Notify(ctx, store.MailOperatorKeyLeaked, operator)
+		return tx.Notify(ctx, store.MailOperatorKeyLeaked, mailTo)
 	})
 	return leaked, found && err == nil, err
 }

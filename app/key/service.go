@@ -146,10 +146,10 @@ func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int
 	if err != nil {
 		return 0, err
 	}
-	for _, in := range revoked {
-		total += in.Invitations
-		on := doorward.Object{Type: "key", ID: id, TenantID: in.TenantID}
-		change := doorward.Change{Field: "invitationsRevoked", To: strconv.FormatInt(in.Invitations, 10)}
+	for _, ofTenant := range revoked {
+		total += ofTenant.Invitations
+		on := doorward.Object{Type: "key", ID: id, TenantID: ofTenant.TenantID}
+		change := doorward.Change{Field: "invitationsRevoked", To: strconv.FormatInt(ofTenant.Invitations, 10)}
 		if err := tx.RecordAlso(ctx, doorward.KeyRevoke, on, change); err != nil {
 			return 0, err
 		}
@@ -159,9 +159,9 @@ func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int
 }
 
 // EndLeakedService ends the leaked key with the hash, as RevokeService does. It notifies the
-// operator by mail to the address, unless it is empty. It returns the key, and whether there
+// operator by mail to mailTo, unless that is empty. It returns the key, and whether there
 // was one.
-func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked doorward.ServiceKey, found bool, err error) {
+func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash secret.Hash, mailTo string) (leaked doorward.ServiceKey, found bool, err error) {
 	leaked, err = k.db.Read().ServiceKeyByHash(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
 		return leaked, false, nil
@@ -178,10 +178,10 @@ func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash se
 			return nil
 		}
 		tx.Changed("name", leaked.Name, "")
-		if _, err := revokeInvitations(ctx, tx, leaked.ID); err != nil || operator == "" {
+		if _, err := revokeInvitations(ctx, tx, leaked.ID); err != nil || mailTo == "" {
 			return err
 		}
-		return tx.Notify(ctx, store.MailServiceKeyLeaked, operator)
+		return tx.Notify(ctx, store.MailServiceKeyLeaked, mailTo)
 	})
 	return leaked, found && err == nil, err
 }
@@ -203,7 +203,7 @@ func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward
 		if err == nil && !enabled {
 			err = doorward.Fail(doorward.CodeNotFound, "The service key %s is not disabled.", s.Name)
 		}
-		tx.Changed("name", s.Name, s.Name)
+		tx.Changed("name", s.Name, s.Name) // unchanged: the event names the key
 		return err
 	})
 	return err

@@ -42,16 +42,16 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	}
 	a := challengedAttempt{factors: l.factors, by: by, proof: proof, passkeyOnly: true}
 	c, account, match, err := l.factors.TryUsernameless(ctx, by, c, response)
-	a.c, a.proof.Account = c, account
+	a.challenge, a.proof.Account = c, account
 	if err != nil {
 		return nil, l.refusePasskey(ctx, a, err)
 	}
-	in, err := l.chooseTenant(ctx, a.proof, tenantID)
+	choice, err := l.chooseTenant(ctx, a.proof, tenantID)
 	if err != nil {
 		return nil, err
 	}
-	a.c.TenantID = in.tenantID
-	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, in.tenantID) })
+	a.challenge.TenantID = choice.tenantID
+	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, choice.tenantID) })
 }
 
 // refusePasskey does what refuse does, for an answer that may not belong to any account.
@@ -60,14 +60,14 @@ func (l *Login) refusePasskey(ctx context.Context, a challengedAttempt, err erro
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeInvalidCode {
 		return a.proof.FailIfRefused(ctx, err)
 	}
-	if a.c.UserID == "" {
+	if a.challenge.UserID == "" {
 		l.factors.Tally(factor.Refused)
 		return a.proof.RefuseUnknown(ctx, doorward.MFARefuse, reason)
 	}
-	home, homeErr := credential.HomeTenant(ctx, l.db.Read(), a.c.UserID, "")
+	home, homeErr := credential.HomeTenant(ctx, l.db.Read(), a.challenge.UserID, "")
 	if homeErr != nil {
 		return a.proof.FailIfRefused(ctx, homeErr)
 	}
-	a.c.TenantID = home
+	a.challenge.TenantID = home
 	return a.refuse(ctx, err)
 }

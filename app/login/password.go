@@ -21,11 +21,11 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 	if err != nil {
 		return nil, err
 	}
-	in, err := l.chooseTenant(ctx, proof, tenantID)
+	choice, err := l.chooseTenant(ctx, proof, tenantID)
 	if err != nil {
 		return nil, err
 	}
-	return l.complete(ctx, by, proof, in)
+	return l.complete(ctx, by, proof, choice)
 }
 
 // tenantChoice is the tenant to sign in to, and whether there are others.
@@ -39,9 +39,9 @@ type tenantChoice struct {
 // If the account may not sign in to the tenant, the attempt has failed, and the browser doesn't
 // become known. If a second factor is needed, the transaction is rolled back, and complete
 // makes a challenge.
-func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
+func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, choice tenantChoice) (Outcome, error) {
 	device, isNew := secret.New(), false
-	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
+	opened, err := l.sessions.Open(ctx, by, proof.Account, choice.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
 		if err := proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
@@ -49,9 +49,9 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 		return err
 	})
 	if err != nil {
-		return l.askForMore(ctx, by, proof, in.tenantID, "", err)
+		return l.askForMore(ctx, by, proof, choice.tenantID, "", err)
 	}
-	done := SignedIn{Opened: opened, CanSwitch: in.hasOthers, Allowance: proof.Allowance()}
+	done := SignedIn{Opened: opened, CanSwitch: choice.hasOthers, Allowance: proof.Allowance()}
 	if isNew {
 		done.Device = &device
 	}

@@ -86,7 +86,7 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 	if err != nil {
 		return nil, err
 	}
-	match, err := l.factors.Try(ctx, by, a.c, answer)
+	match, err := l.factors.Try(ctx, by, a.challenge, answer)
 	if err != nil {
 		return nil, a.refuse(ctx, err)
 	}
@@ -94,7 +94,7 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 	if answer.RecoveryCode != "" {
 		a.success = factor.Recovered
 	}
-	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.c.TenantID) })
+	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.challenge.TenantID) })
 }
 
 // WithFirst completes a sign-in by the first code of the authenticator app that the person has
@@ -119,7 +119,7 @@ func (l *Login) withFirst(ctx context.Context, by doorward.Caller, token string,
 	if err != nil {
 		return nil, factor.Confirmed{}, err
 	}
-	first, err := try(a.c)
+	first, err := try(a.challenge)
 	if err != nil {
 		return nil, factor.Confirmed{}, a.refuse(ctx, err)
 	}
@@ -161,7 +161,7 @@ type challengedAttempt struct {
 	factors     *factor.Factors
 	success     factor.Metric // the counter of its success; the zero value is factor.Passed
 	by          doorward.Caller
-	c           factor.Challenge
+	challenge   factor.Challenge
 	proof       credential.Proof
 	remember    bool
 	passkeyOnly bool // without a password
@@ -174,7 +174,7 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 		return challengedAttempt{}, err
 	}
 	proof, err := l.verifier.Begin(ctx, by, account)
-	return challengedAttempt{factors: l.factors, by: by, c: c, proof: proof}, err
+	return challengedAttempt{factors: l.factors, by: by, challenge: c, proof: proof}, err
 }
 
 // refuse counts a wrong answer as a failure and records it. After too_many_attempts, when the
@@ -186,7 +186,7 @@ func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 		return err
 	}
 	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
-		on := doorward.Object{Type: "user", ID: a.c.UserID, TenantID: a.c.TenantID}
+		on := doorward.Object{Type: "user", ID: a.challenge.UserID, TenantID: a.challenge.TenantID}
 		a.factors.Tally(factor.Refused)
 		return a.proof.Refuse(ctx, doorward.MFARefuse, on, reason)
 	}
@@ -198,7 +198,7 @@ func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []string, use func(*access.Tx) error) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
-		if err := l.factors.TakeChallenge(ctx, tx, a.c); err != nil {
+		if err := l.factors.TakeChallenge(ctx, tx, a.challenge); err != nil {
 			return err
 		}
 		if err := use(tx); err != nil {
@@ -214,11 +214,11 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 		return nil, a.refuse(ctx, err)
 	}
 	l.factors.Tally(a.success)
-	memberships, err := l.db.Read().Memberships(ctx, a.c.UserID)
+	memberships, err := l.db.Read().Memberships(ctx, a.challenge.UserID)
 	if err != nil {
 		return nil, err
 	}
-	done := SignedIn{Opened: opened, CanSwitch: a.c.SessionID == "" && hasOther(memberships, a.c.TenantID), Allowance: a.proof.Allowance()}
+	done := SignedIn{Opened: opened, CanSwitch: a.challenge.SessionID == "" && hasOther(memberships, a.challenge.TenantID), Allowance: a.proof.Allowance()}
 	if isNew {
 		done.Device = &device
 	}
@@ -226,19 +226,19 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 }
 
 // open opens a session; for a switch, one that replaces the session that asked for it.
-func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string, also func(*access.Tx) error) (session.Opened, error) {
+func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string, prepare func(*access.Tx) error) (session.Opened, error) {
 	account := a.proof.Account
-	if a.c.SessionID == "" {
+	if a.challenge.SessionID == "" {
 		assurance := doorward.Assurance{}
 		if !a.passkeyOnly {
 			assurance.AMR = []string{doorward.MethodPassword}
 		}
 		assurance = assurance.WithProof(l.db.Now(), methods...)
-		return l.sessions.Open(ctx, a.by, account, a.c.TenantID, assurance, also)
+		return l.sessions.Open(ctx, a.by, account, a.challenge.TenantID, assurance, prepare)
 	}
 	by := a.by.As(doorward.User{ID: account.ID, Email: account.Email})
-	by.SessionID = a.c.SessionID
-	opened, err := l.sessions.Switch(ctx, by, a.c.TenantID, methods, also)
+	by.SessionID = a.challenge.SessionID
+	opened, err := l.sessions.Switch(ctx, by, a.challenge.TenantID, methods, prepare)
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
 		err = factor.ChallengeOver()
 	}
@@ -252,7 +252,7 @@ func (a challengedAttempt) storeBrowser(ctx context.Context, tx *access.Tx, hash
 	if err != nil || !a.remember || device == nil {
 		return isNew, err
 	}
-	tenant, err := tx.Tenant(ctx, a.c.TenantID)
+	tenant, err := tx.Tenant(ctx, a.challenge.TenantID)
 	if err != nil || tenant.Settings.SecondFactor.RememberDays == 0 {
 		return isNew, err
 	}

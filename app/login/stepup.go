@@ -15,14 +15,17 @@ import (
 // session: with a second factor if the account has one, else with the password. Errors:
 // unauthenticated, unavailable.
 func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
-	return l.beginStepUp(ctx, by, true)
+	return l.beginStepUp(ctx, by, requested)
 }
 
 // OfferStepUp is BeginStepUp for the response step_up_required, which carries the challenge. It
 // records no event, since the person hasn't asked for the challenge.
 func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
-	return l.beginStepUp(ctx, by, false)
+	return l.beginStepUp(ctx, by, unrequested)
 }
+
+// Values of isRequested.
+const requested, unrequested = true, false
 
 func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested bool) (begun factor.NewChallenge, err error) {
 	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) error {
@@ -69,7 +72,7 @@ type Evidence struct {
 // changes. Errors: challenge_over, validation_failed (wrong, at /password, /code,
 // /recoveryCode or /credential), too_many_attempts, unauthenticated when the session has
 // ended.
-func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
+func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, evidence Evidence) (session.Opened, error) {
 	c, account, err := l.factors.OpenChallenge(ctx, token, factor.ForStepUp)
 	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
 		err = factor.ChallengeOver()
@@ -77,10 +80,10 @@ func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, wi
 	if err != nil {
 		return session.Opened{}, err
 	}
-	if with.Password != "" {
-		return l.stepUpByPassword(ctx, by, c, account, with.Password)
+	if evidence.Password != "" {
+		return l.stepUpByPassword(ctx, by, c, account, evidence.Password)
 	}
-	return l.stepUpByFactor(ctx, by, c, account, with.Answer)
+	return l.stepUpByFactor(ctx, by, c, account, evidence.Answer)
 }
 
 func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, password string) (session.Opened, error) {
@@ -99,11 +102,11 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 	if err != nil {
 		return session.Opened{}, err
 	}
-	proved := func(a doorward.Assurance, tx *access.Tx) doorward.Assurance {
+	assure := func(a doorward.Assurance, tx *access.Tx) doorward.Assurance {
 		a.ProvedAt = tx.Now
 		return a
 	}
-	opened, err := l.renew(ctx, by, c, proof, proved, func(*access.Tx) error { return nil })
+	opened, err := l.renew(ctx, by, c, proof, assure, func(*access.Tx) error { return nil })
 	return opened, proof.FailIfRefused(ctx, err)
 }
 
@@ -115,27 +118,27 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	if err != nil {
 		return session.Opened{}, err
 	}
-	a := challengedAttempt{factors: l.factors, by: by, c: c, proof: proof}
+	a := challengedAttempt{factors: l.factors, by: by, challenge: c, proof: proof}
 	match, err := l.factors.Try(ctx, by, c, answer)
 	if err != nil {
-		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
+		return session.Opened{}, asFieldFault(answer, a.refuse(ctx, err))
 	}
-	proved := func(was doorward.Assurance, tx *access.Tx) doorward.Assurance {
+	assure := func(was doorward.Assurance, tx *access.Tx) doorward.Assurance {
 		return was.WithProof(tx.Now, match.Methods...)
 	}
-	opened, err := l.renew(ctx, by, c, proof, proved, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
+	opened, err := l.renew(ctx, by, c, proof, assure, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
 	if err != nil {
-		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
+		return session.Opened{}, asFieldFault(answer, a.refuse(ctx, err))
 	}
 	return opened, nil
 }
 
-// renew uses up the challenge and the answer, and counts the attempt as a success, in the
-// transaction in which the session gets its new token.
+// renew uses up the challenge and the answer, and counts the attempt as a success, in the transaction in
+// which the session gets its new token. assure returns the assurance after the proof.
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
-	proved func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
+	assure func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
-	opened, err := l.sessions.Renew(ctx, by, proof.Account, proved, func(tx *access.Tx) error {
+	opened, err := l.sessions.Renew(ctx, by, proof.Account, assure, func(tx *access.Tx) error {
 		if err := l.factors.TakeChallenge(ctx, tx, c); err != nil {
 			return err
 		}
@@ -165,9 +168,9 @@ func wrongAnswer(a factor.Answer) *doorward.Error {
 	return wrong("/code", "This is not a code that the app shows now, or it was used before. Type the next one.")
 }
 
-// faultOf turns invalid_code into validation_failed: the session is valid, and a valid
+// asFieldFault turns invalid_code into validation_failed: the session is valid, and a valid
 // session never gets 401.
-func faultOf(a factor.Answer, err error) error {
+func asFieldFault(a factor.Answer, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeInvalidCode {
 		return err

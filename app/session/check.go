@@ -104,8 +104,8 @@ func (s *Sessions) peek(ctx context.Context, hash secret.Hash) (store.Credential
 	return cred, err
 }
 
-// load reads the session from the database, puts it in memory and records the use. Errors: as
-// of Check.
+// load reads the session from the database, puts it in memory and records the use. Errors:
+// unauthenticated, unavailable.
 func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Principal, error) {
 	cred, err := s.peek(ctx, hash)
 	if err != nil {

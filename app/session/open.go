@@ -15,12 +15,12 @@ import (
 
 // Open opens a session in the tenant for an account whose password was verified against
 // account.PasswordHash. Password, membership and tenant are checked again under locks, so
-// that no session outlives what allowed it. The zero assurance is a password alone. also runs
+// that no session outlives what allowed it. The zero assurance is a password alone. prepare runs
 // first in the same transaction, and sees the account as it was before this login.
 //
 // Errors: those of a login; mfa_required, mfa_enrolment_required if the assurance lacks a second
 // factor that the account has or the tenant demands.
-func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, assurance doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
+func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, assurance doorward.Assurance, prepare func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	opened.Session.Assurance = assurance
@@ -29,7 +29,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 		if err := lockUnchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
-		if err := also(tx); err != nil {
+		if err := prepare(tx); err != nil {
 			return err
 		}
 		if err := opened.admit(ctx, tx); err != nil {
@@ -79,15 +79,15 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 
 // Switch ends the caller's session and opens one in another tenant, with the time and the
 // proofs of the same login, since switching takes no password. proved are the methods of a
-// second factor that was just proved, if any; also is as with Open. Errors: those of Open;
+// second factor that was just proved, if any; prepare is as with Open. Errors: those of Open;
 // not_found without an active membership in that tenant; login_too_old if that tenant's limit
 // has passed since the login; unauthenticated if the session has ended.
-func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string, proved []string, also func(*access.Tx) error) (Opened, error) {
+func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string, proved []string, prepare func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
-		// A statement that ends all sessions in the tenant would wait for the old one, and not
-		// see the new one.
+		// Without this lock, a statement that ends all sessions in the tenant would wait for the
+		// old one, and not see the new one.
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err := lockUnchanged(ctx, tx, account, endedError()); err != nil {
 			return hideMembership(err)
 		}
-		if err := also(tx); err != nil {
+		if err := prepare(tx); err != nil {
 			return err
 		}
 		old, err := opened.resume(ctx, tx, by.SessionID, proved)

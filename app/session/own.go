@@ -36,12 +36,12 @@ func (s *Sessions) EndOf(ctx context.Context, by doorward.Caller, member doorwar
 	return s.writer.DoAll(ctx, by, access.Operation{
 		Action: doorward.UserSignOut, On: on,
 		ReadObject: func(tx *store.Tx) (doorward.Object, error) { // the member may have got a higher role since
-			now, err := tx.User(ctx, member.TenantID, member.ID)
+			current, err := tx.User(ctx, member.TenantID, member.ID)
 			if errors.Is(err, store.ErrNone) {
 				err = doorward.Fail(doorward.CodeNotFound, "")
 			}
 			on := on
-			on.Held = now.Role
+			on.Held = current.Role
 			return on, err
 		},
 		Write: func(tx *access.Tx) error { return endOf(ctx, tx, member, id) },

@@ -12,9 +12,9 @@ import (
 
 // Renew gives the caller's session a new token after another proof of identity, as OWASP's
 // Session Management Cheat Sheet asks. The old token ends on all nodes; the limits stay.
-// proved returns the assurance after the proof; also is as with Open. Errors: unauthenticated
+// assure returns the assurance after the proof; prepare is as with Open. Errors: unauthenticated
 // if the session has ended or the password has changed.
-func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorward.Account, proved func(doorward.Assurance, *access.Tx) doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
+func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorward.Account, assure func(doorward.Assurance, *access.Tx) doorward.Assurance, prepare func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened := Opened{Token: secret.New()}
 	hash := opened.Token.Hash()
@@ -23,7 +23,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		if err := lockUnchanged(ctx, tx, account, endedError()); err != nil {
 			return err
 		}
-		if err := also(tx); err != nil {
+		if err := prepare(tx); err != nil {
 			return err
 		}
 		old, err := tx.Session(ctx, by.SessionID)
@@ -35,7 +35,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		}
 		tx.RecordUserAgent()
 		opened.Session, opened.User = old.Session, old.User
-		opened.Session.Assurance, opened.Session.LastSeenAt = proved(old.Session.Assurance, tx), tx.Now
+		opened.Session.Assurance, opened.Session.LastSeenAt = assure(old.Session.Assurance, tx), tx.Now
 		existed, err := tx.RenewSession(ctx, opened.Session, hash[:])
 		if err == nil && !existed {
 			err = endedError()

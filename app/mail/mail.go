@@ -105,8 +105,8 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
 // DeliverForSubject tries the due mails about a subject once, each within the timeout. It leaves
-// all other mails to Run: there may be many, to hosts that don't answer. The error is as in
-// Deliver.
+// all other mails to Run: there may be many, to hosts that don't answer. The error is one of the
+// database or of ctx.
 func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, timeout time.Duration) error {
 	queue := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {

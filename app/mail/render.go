@@ -196,8 +196,9 @@ func wrap(t text) string {
 	var lines [][]string
 	width := 0
 	for _, word := range strings.Fields(t.Plain()) {
-		n := 1 + utf8.RuneCountInString(word)
+		n := 1 + utf8.RuneCountInString(word) // with a space before it
 		last := len(lines) - 1
+		// columns+1, since the first word of a line has no space before it.
 		if last < 0 || width+n > columns+1 && len(lines[last]) > 1 {
 			lines, last, width = append(lines, nil), last+1, 0
 		}

@@ -145,7 +145,7 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	startSealingNode(t, dsn, oldFile).Stop() // it may start until each node has the new file
 	for i, n := range nodes {
 		state, err := masterkey.ReadState(t.Context(), n.Node.DB.Read())
-		if err != nil || state.Before == "" || state.Left != 0 {
+		if err != nil || state.Previous == "" || state.Remaining != 0 {
 			t.Fatalf("with the new file on %d nodes the state is %+v, %v", i, state, err)
 		}
 		n.replaceKeyFile(t, newFile)
@@ -155,7 +155,7 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 			}
 		}
 	}
-	if state, err := masterkey.ReadState(t.Context(), nodes[0].Node.DB.Read()); err != nil || state.Before != "" || state.Current != next.ID().String() {
+	if state, err := masterkey.ReadState(t.Context(), nodes[0].Node.DB.Read()); err != nil || state.Previous != "" || state.Current != next.ID().String() {
 		t.Errorf("with the new file on each node the state is %+v, %v", state, err)
 	}
 	cfg := node.Defaults()
@@ -193,8 +193,8 @@ func killHalfWay(t *testing.T, rotation *exec.Cmd, db *store.DB, next seal.Key) 
 	}
 	_ = rotation.Wait()
 	state, err := masterkey.ReadState(t.Context(), db.Read())
-	if err != nil || state.Left == 0 {
+	if err != nil || state.Remaining == 0 {
 		t.Fatalf("after the kill the state is %+v, %v", state, err)
 	}
-	return state.Left
+	return state.Remaining
 }

@@ -141,7 +141,7 @@ func placeOf(row store.MasterKey, column string) seal.Place {
 	return seal.Place{Table: "master_keys", ID: row.ID, Column: column}
 }
 
-// checkText is what the check value holds.
+// checkText is the plain text of the check value, by which a node tests its key.
 const checkText = "doorward"
 
 func checkOf(k seal.Key) []byte {
@@ -199,7 +199,7 @@ func (k *Keys) Seal(ctx context.Context, tx *store.Tx, at seal.Place, plain []by
 }
 
 // Hold locks the current key until the transaction ends, so that other transactions that seal
-// wait. Errors: as of Seal.
+// wait. Errors: master_key_missing, unavailable.
 func (k *Keys) Hold(ctx context.Context, tx *store.Tx) error {
 	_, err := k.hold(ctx, tx)
 	return err
@@ -268,7 +268,7 @@ func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 
 // Refresh reads the file again while the key is being replaced, and adopts a key that
 // could not be adopted at the start, when the database was unavailable. It reports whether the
-// key is being replaced. Errors: as of Load.
+// key is being replaced. Errors: *FileError, which wraps a *WrongKeyError; unavailable.
 func (k *Keys) Refresh(ctx context.Context) (isReplacing bool, err error) {
 	rows, err := k.db.Read().MasterKeys(ctx)
 	if err != nil {

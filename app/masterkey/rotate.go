@@ -31,11 +31,11 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Ke
 // that it replaced, or a live node still has that key in its file. Such a node can open values
 // sealed with the current key, which is stored sealed with the replaced one, but not those of
 // a third key.
-type UnfinishedError struct{ Before, Current string }
+type UnfinishedError struct{ Previous, Current string }
 
 // Error says what to do.
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node; if each has it, repeat the last rotation", e.Before, e.Current)
+	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node; if each has it, repeat the last rotation", e.Previous, e.Current)
 }
 
 // finish ends the earlier rotation that made old the current key, if it isn't finished. It
@@ -43,13 +43,13 @@ func (e *UnfinishedError) Error() string {
 // has replaced.
 func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
 	state, err := ReadState(ctx, k.db.Read())
-	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
+	if err != nil || state.Previous == "" || state.Current != old.ID().String() || state.Previous == next.ID().String() {
 		return err
 	}
 	if done, err := k.Forget(ctx, inFiles); err != nil || done {
 		return err
 	}
-	return &UnfinishedError{state.Before, state.Current}
+	return &UnfinishedError{state.Previous, state.Current}
 }
 
 // object is what the event is about.
@@ -128,10 +128,10 @@ func (k *Keys) resealBatch(ctx context.Context, ring *seal.Ring, next seal.Key, 
 
 // State is the state of the master keys in the database.
 type State struct {
-	Current string // id of the key that seals; empty: none was ever used
-	Before  string // id of the one before, while nodes may still have it in their files
-	Sealed  bool   // a value is sealed, so a key is needed
-	Left    int    // values that are still sealed with another key; at most 1,000 are counted
+	Current   string // id of the key that seals; empty: none was ever used
+	Previous  string // id of the key before it, while nodes may still have it in their files
+	Sealed    bool   // a value is sealed, so a key is needed
+	Remaining int    // values that are still sealed with another key; at most 1,000 are counted
 }
 
 // ReadState returns the state. Errors: unavailable.
@@ -144,10 +144,10 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 		if row.Current {
 			s.Current = row.ID
 		} else {
-			s.Before = row.ID
+			s.Previous = row.ID
 		}
 	}
-	sealed, err := read.SealedWithOtherKeys(ctx, []byte{0}, store.Sealed{}, 1) // with any key
+	sealed, err := read.SealedWithOtherKeys(ctx, []byte{0}, store.Sealed{}, 1) // of any key: no value has this header
 	if s.Sealed = len(sealed) > 0; err != nil || !s.Sealed {
 		return s, err
 	}
@@ -156,7 +156,7 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 		return s, err
 	}
 	left, err := read.SealedWithOtherKeys(ctx, seal.HeaderOf(id), store.Sealed{}, 1000)
-	s.Left = len(left)
+	s.Remaining = len(left)
 	return s, err
 }
 
@@ -166,7 +166,7 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 // unavailable.
 func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err error) {
 	state, err := ReadState(ctx, k.db.Read())
-	if err != nil || state.Before == "" || state.Left > 0 {
+	if err != nil || state.Previous == "" || state.Remaining > 0 {
 		return false, err
 	}
 	for _, id := range inFiles {

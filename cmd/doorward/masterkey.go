@@ -155,12 +155,12 @@ func checkRotation(ctx context.Context, db *store.DB, fit masterkey.Fit) finding
 	switch {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
-	case state.Left > 0:
-		f.wrong, f.code = fmt.Sprintf("%d values or more are still sealed with the key %s", state.Left, state.Before), exitFailed
+	case state.Remaining > 0:
+		f.wrong, f.code = fmt.Sprintf("%d values or more are still sealed with the key %s", state.Remaining, state.Previous), exitFailed
 		f.remedy = "Run \"doorward key rotate-master\" again: it was interrupted."
 	case fit.InFile != fit.Needed:
 		f.fine = fmt.Sprintf("the file holds the key %s, which %s has replaced: put that key's file in its place", fit.InFile, fit.Needed)
-	case state.Before != "":
+	case state.Previous != "":
 		f.fine += "; the key before it is kept until every server has this one"
 	}
 	return f

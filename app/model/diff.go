@@ -13,12 +13,12 @@ import (
 
 // Plan is what applying a text would change.
 type Plan struct {
-	Since   Version            // the current one, which the text is compared with
+	Base    Version            // the current one, which the text is compared with
 	Changes []modelfile.Change // of actions
 	Parts   []PartChange
 	Roles   []Holder       // roles of tenants that would gain or lose something
 	Keys    []Holder       // API keys that would gain or lose something
-	Off     []BrokenPolicy // policies of tenants that would no longer apply, since the text lacks what they name
+	Broken  []BrokenPolicy // policies of tenants that would no longer apply, since the text lacks what they name
 }
 
 // Holder is a role of a tenant or an API key, with what it would gain and lose.
@@ -43,19 +43,19 @@ func (m *Models) Diff(ctx context.Context, text string) (p Plan, err error) {
 		return p, err
 	}
 	err = m.db.Snapshot(ctx, func(read store.Reader) error {
-		if p.Since, err = current(ctx, read); err != nil {
+		if p.Base, err = current(ctx, read); err != nil {
 			return err
 		}
-		if p.Changes, err = changes(p.Since, file); err != nil {
+		if p.Changes, err = changes(p.Base, file); err != nil {
 			return err
 		}
-		if p.Parts, err = partChanges(p.Since, file, text); err != nil {
+		if p.Parts, err = partChanges(p.Base, file, text); err != nil {
 			return err
 		}
-		if p.Off, err = brokenPolicies(ctx, read, p.Since, text); err != nil {
+		if p.Broken, err = brokenPolicies(ctx, read, p.Base, text); err != nil {
 			return err
 		}
-		before, err := compile(p.Since)
+		before, err := compile(p.Base)
 		if err != nil {
 			return err
 		}

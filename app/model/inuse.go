@@ -17,13 +17,13 @@ type BrokenPolicy struct {
 	ID       string
 }
 
-// brokenPolicies returns the policies of all tenants that are valid under the model since but
+// brokenPolicies returns the policies of all tenants that are valid under the model base but
 // not under the model next, sorted by tenant.
-func brokenPolicies(ctx context.Context, read store.Reader, since Version, next string) (all []BrokenPolicy, err error) {
-	if since.Version == 0 {
-		since.Text = "" // the built-in model
+func brokenPolicies(ctx context.Context, read store.Reader, base Version, next string) (all []BrokenPolicy, err error) {
+	if base.Version == 0 {
+		base.Text = "" // the built-in model
 	}
-	before, err := rules.SchemaOf(since.Text)
+	before, err := rules.SchemaOf(base.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func brokenPolicies(ctx context.Context, read store.Reader, since Version, next 
 // maxListed bounds the policies in an error.
 const maxListed = 100
 
-func inUseError(off []BrokenPolicy) *doorward.Error {
-	e := doorward.Fail(doorward.CodeModelInUse, "%d policies of tenants name what the model takes away.", len(off))
-	for _, p := range off[:min(len(off), maxListed)] {
+func inUseError(broken []BrokenPolicy) *doorward.Error {
+	e := doorward.Fail(doorward.CodeModelInUse, "%d policies of tenants name what the model takes away.", len(broken))
+	for _, p := range broken[:min(len(broken), maxListed)] {
 		e.Fields = append(e.Fields, doorward.FieldError{Pointer: "/text", Code: "policy", Message: fmt.Sprintf("The policy %q of the tenant %s would be off.", p.ID, p.TenantID)})
 	}
 	return e

@@ -115,7 +115,7 @@ type Applied struct {
 	Model      Version
 	Changes    []modelfile.Change // of actions
 	Parts      []PartChange
-	Off        []BrokenPolicy // policies of tenants that no longer apply; only with force
+	Broken     []BrokenPolicy // policies of tenants that no longer apply; only with force
 	Revocation doorward.Revocation
 }
 
@@ -152,11 +152,11 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		if a.Parts, err = partChanges(before, file, text); err != nil {
 			return err
 		}
-		if a.Off, err = brokenPolicies(ctx, tx.Reader, before, text); err != nil {
+		if a.Broken, err = brokenPolicies(ctx, tx.Reader, before, text); err != nil {
 			return err
 		}
-		if len(a.Off) > 0 && !force {
-			return inUseError(a.Off)
+		if len(a.Broken) > 0 && !force {
+			return inUseError(a.Broken)
 		}
 		a.Model = Version{Version: before.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
 		return insert(ctx, tx, before, a)
@@ -165,10 +165,10 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 }
 
 // changes returns how the file changes the actions of an earlier version.
-func changes(since Version, file *modelfile.File) ([]modelfile.Change, error) {
-	before, err := modelfile.ReadStored([]byte(since.Text))
+func changes(base Version, file *modelfile.File) ([]modelfile.Change, error) {
+	before, err := modelfile.ReadStored([]byte(base.Text))
 	if err != nil {
-		return nil, fmt.Errorf("model: version %d: %w", since.Version, err)
+		return nil, fmt.Errorf("model: version %d: %w", base.Version, err)
 	}
 	return modelfile.Diff(before, file), nil
 }
@@ -187,8 +187,8 @@ func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error
 			tx.Changed(c.field, "", joinNames(c.names))
 		}
 	}
-	if len(a.Off) > 0 {
-		tx.Changed("policiesOff", "", strconv.Itoa(len(a.Off)))
+	if len(a.Broken) > 0 {
+		tx.Changed("policiesOff", "", strconv.Itoa(len(a.Broken)))
 	}
 	return nil
 }

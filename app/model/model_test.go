@@ -282,8 +282,8 @@ func TestDiffSaysWhoGainsAndLoses(t *testing.T) {
 		next := "actions:\n  invoice.read: {roles: [OWNER, ADMIN]}\n  invoice.pay: {roles: [OWNER]}\n"
 		plan, err := f.Node(1).Models.Diff(ctx, next)
 		f.NoError(err)
-		if names := namesOf(plan.Changes); plan.Since.Version != 1 || !slices.Equal(names, []string{"invoice.approve", "invoice.pay", "invoice.read"}) {
-			t.Errorf("the actions %v change since version %d", names, plan.Since.Version)
+		if names := namesOf(plan.Changes); plan.Base.Version != 1 || !slices.Equal(names, []string{"invoice.approve", "invoice.pay", "invoice.read"}) {
+			t.Errorf("the actions %v change since version %d", names, plan.Base.Version)
 		}
 		want := []model.Holder{
 			{TenantID: acme.ID, ID: "rol_1", Name: "APPROVER", Loses: []doorward.Action{"invoice.approve"}, Rank: doorward.RoleAdmin, NewRank: doorward.RoleAdmin},
@@ -343,7 +343,7 @@ func TestModelInUse(t *testing.T) {
 		off := []model.BrokenPolicy{{TenantID: acme.ID, ID: "nobody"}}
 		plan, err := f.Node(0).Models.Diff(ctx, strict)
 		f.NoError(err)
-		if diff := cmp.Diff(off, plan.Off); diff != "" {
+		if diff := cmp.Diff(off, plan.Broken); diff != "" {
 			t.Error(diff)
 		}
 		_, err = f.Node(0).Models.Apply(ctx, apptest.Operator, strict, nil, false)
@@ -356,7 +356,7 @@ func TestModelInUse(t *testing.T) {
 		}
 		forced, err := f.Node(1).Models.Apply(ctx, apptest.Operator, strict, nil, true)
 		f.NoError(err)
-		if diff := cmp.Diff(off, forced.Off); diff != "" {
+		if diff := cmp.Diff(off, forced.Broken); diff != "" {
 			t.Error(diff)
 		}
 		p := caller(f, owner).Principal

@@ -28,8 +28,8 @@ type PartChange struct {
 
 // partChanges returns what differs from an earlier version: policies, then entities, each by
 // name.
-func partChanges(since Version, file *modelfile.File, text string) (all []PartChange, err error) {
-	before, err := partsOf(since)
+func partChanges(base Version, file *modelfile.File, text string) (all []PartChange, err error) {
+	before, err := partsOf(base)
 	if err != nil {
 		return nil, err
 	}

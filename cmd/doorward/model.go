@@ -120,7 +120,7 @@ If policies of tenants name what the model takes away, nothing is applied withou
 		}
 		printChanges(cmd.OutOrStdout(), applied.Changes)
 		printParts(cmd.OutOrStdout(), applied.Parts)
-		printPoliciesOff(cmd.OutOrStdout(), applied.Off)
+		printPoliciesOff(cmd.OutOrStdout(), applied.Broken)
 		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Model.Version)
 		return nil
 	})
@@ -171,12 +171,12 @@ func printModelFaults(w io.Writer, file string, err error) error {
 }
 
 func printPlan(w io.Writer, p model.Plan) {
-	fmt.Fprintf(w, "Compared with version %d%s:\n", p.Since.Version, describeApplied(p.Since))
+	fmt.Fprintf(w, "Compared with version %d%s:\n", p.Base.Version, describeApplied(p.Base))
 	printChanges(w, p.Changes)
 	printParts(w, p.Parts)
 	printHolders(w, "role", p.Roles)
 	printHolders(w, "API key", p.Keys)
-	printPoliciesOff(w, p.Off)
+	printPoliciesOff(w, p.Broken)
 }
 
 func printChanges(w io.Writer, changes []modelfile.Change) {

@@ -76,7 +76,7 @@ func (a *api) applyModel(ctx context.Context, c *front.Call, in modelInput) (mod
 	}
 	c.SetRevocation(applied.Revocation)
 	view := viewModel(c, applied.Model)
-	for _, p := range applied.Off {
+	for _, p := range applied.Broken {
 		view.PoliciesOff = append(view.PoliciesOff, policyOff(p))
 	}
 	return view, nil

@@ -57,8 +57,8 @@ const (
 	ByTenant Kind = "tenant"
 )
 
-// Because is one of the causes of a decision.
-type Because struct {
+// Cause is one of the causes of a decision.
+type Cause struct {
 	Kind   Kind
 	ID     string // name of the role; id of the key, the policy or the tenant
 	Line   int    // of a policy, where it begins
@@ -72,7 +72,7 @@ type Because struct {
 type Explanation struct {
 	Allowed   bool
 	Role      doorward.Role // of the user; of a key, the effective role
-	Because   []Because
+	Because   []Cause
 	GrantedBy []doorward.Role // the role, if it grants the action
 }
 
@@ -121,7 +121,7 @@ func (p *Policies) applyVersion(ctx context.Context, principal *doorward.Princip
 // subject is the principal that is asked about, and the causes that refuse it every action.
 type subject struct {
 	p       doorward.Principal
-	refused []Because
+	refused []Cause
 }
 
 // findSubject returns the principal that is asked about. It must be in the caller's tenant,
@@ -203,10 +203,10 @@ var keyReasons = map[access.KeyCause]string{
 func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
 	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
 	if cause := access.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
-		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: keyReasons[cause]})
+		s.refused = append(s.refused, Cause{Kind: ByKey, ID: k.ID, Reason: keyReasons[cause]})
 	}
 	if !k.Admits(ip) {
-		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: "The API key is bound to addresses, and the request doesn't come from one of them."})
+		s.refused = append(s.refused, Cause{Kind: ByKey, ID: k.ID, Reason: "The API key is bound to addresses, and the request doesn't come from one of them."})
 	}
 	return s
 }
@@ -222,13 +222,13 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 	case len(s.refused) > 0:
 		e.Because = s.refused
 	case q.Resource != nil && q.Resource.Type != cmp.Or(verb.Resource, tenantType):
-		e.Because = []Because{{Kind: ByRole, ID: string(s.p.Role), Reason: "The action acts on resources of the type " + cmp.Or(verb.Resource, tenantType) + "."}}
+		e.Because = []Cause{{Kind: ByRole, ID: string(s.p.Role), Reason: "The action acts on resources of the type " + cmp.Or(verb.Resource, tenantType) + "."}}
 	case q.Resource != nil && verb.Resource == "" && q.Resource.ID != s.p.TenantID:
-		e.Because = []Because{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is a tenant other than that of the user or key."}}
+		e.Because = []Cause{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is a tenant other than that of the user or key."}}
 	case d.Policy() != nil:
 		e.Because = s.refusingPolicies(verb, r)
 	case !d.Allowed:
-		e.Because = []Because{s.refusalCause(d)}
+		e.Because = []Cause{s.refusalCause(d)}
 	default:
 		e.Allowed, e.Because = true, s.allowCauses(d)
 	}
@@ -240,20 +240,20 @@ const tenantType = "tenant"
 
 // allowCauses returns the causes that allow the action: a permit of the platform, or the role
 // and, for a key, also the key.
-func (s *subject) allowCauses(d access.Decision) []Because {
+func (s *subject) allowCauses(d access.Decision) []Cause {
 	if by := d.Permit(); by != nil {
-		return []Because{{Kind: ByPolicy, ID: by.PolicyID, Line: by.Line, Platform: true}}
+		return []Cause{{Kind: ByPolicy, ID: by.PolicyID, Line: by.Line, Platform: true}}
 	}
-	all := []Because{{Kind: ByRole, ID: string(s.p.Role)}}
+	all := []Cause{{Kind: ByRole, ID: string(s.p.Role)}}
 	if s.p.Kind == doorward.ByKey {
-		all = append(all, Because{Kind: ByKey, ID: s.p.ID})
+		all = append(all, Cause{Kind: ByKey, ID: s.p.ID})
 	}
 	return all
 }
 
 // refusalCause returns the cause of a refusal that no policy has made.
-func (s *subject) refusalCause(d access.Decision) Because {
-	b := Because{Kind: ByRole, ID: string(s.p.Role), Reason: d.Why()}
+func (s *subject) refusalCause(d access.Decision) Cause {
+	b := Cause{Kind: ByRole, ID: string(s.p.Role), Reason: d.Why()}
 	switch d.Reason {
 	case access.ReasonKey:
 		b.Kind, b.ID = ByKey, s.p.ID
@@ -265,7 +265,7 @@ func (s *subject) refusalCause(d access.Decision) Because {
 
 // refusingPolicies returns all policies that refuse: those of the platform, then those of the
 // tenant, each in the order of the text.
-func (s *subject) refusingPolicies(verb *doorward.Verb, r *doorward.Request) (all []Because) {
+func (s *subject) refusingPolicies(verb *doorward.Verb, r *doorward.Request) (all []Cause) {
 	found := s.p.Policy.Refusals(verb.Permission, r)
 	if verb.Action != verb.Permission {
 		found = append(found, s.p.Policy.Refusals(verb.Action, r)...)
@@ -275,14 +275,14 @@ func (s *subject) refusingPolicies(verb *doorward.Verb, r *doorward.Request) (al
 	})
 	for i, f := range found {
 		if i == 0 || f.PolicyID != found[i-1].PolicyID || f.Version != found[i-1].Version {
-			all = append(all, becauseOfPolicy(&f))
+			all = append(all, policyCause(&f))
 		}
 	}
 	return all
 }
 
-func becauseOfPolicy(f *doorward.PolicyRefusal) Because {
-	b := Because{Kind: ByPolicy, ID: f.PolicyID, Line: f.Line, Reason: f.Reason, Platform: f.ByOperator}
+func policyCause(f *doorward.PolicyRefusal) Cause {
+	b := Cause{Kind: ByPolicy, ID: f.PolicyID, Line: f.Line, Reason: f.Reason, Platform: f.ByOperator}
 	if b.Reason == "" && f.Needs != "" {
 		b.Reason = "It reads " + f.Needs + ", which the request lacks."
 	}

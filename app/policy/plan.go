@@ -44,7 +44,7 @@ type Change struct {
 	ActorEmail string
 	Action     doorward.Action
 	Was, Would Outcome
-	Because    []Because // the causes of Would
+	Because    []Cause // the causes of Would
 }
 
 const (
@@ -171,10 +171,10 @@ func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, polic
 func changeOf(k *store.KeptDecision, d access.Decision) Change {
 	c := Change{
 		At: k.At, ActorType: k.Kind, ActorID: k.ActorID, ActorEmail: k.Email, Action: k.Action,
-		Was: outcomeOf(k.Allowed), Would: outcomeOf(d.Allowed), Because: []Because{{Kind: ByRole, ID: string(k.Role)}},
+		Was: outcomeOf(k.Allowed), Would: outcomeOf(d.Allowed), Because: []Cause{{Kind: ByRole, ID: string(k.Role)}},
 	}
 	if d.Policy() != nil {
-		c.Because = []Because{becauseOfPolicy(d.Policy())}
+		c.Because = []Cause{policyCause(d.Policy())}
 	}
 	return c
 }

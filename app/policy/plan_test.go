@@ -74,7 +74,7 @@ func TestPlan(t *testing.T) {
 		}
 		want := policy.Change{
 			ActorType: doorward.ByUser, ActorID: bob.User.ID, ActorEmail: bob.User.Email, Action: doorward.MessageSend,
-			Was: policy.Refused, Would: policy.Allowed, Because: []policy.Because{{Kind: policy.ByRole, ID: "USER"}},
+			Was: policy.Refused, Would: policy.Allowed, Because: []policy.Cause{{Kind: policy.ByRole, ID: "USER"}},
 		}
 		for _, got := range plan.Changed {
 			if got.At = (time.Time{}); !cmp.Equal(got, want) {

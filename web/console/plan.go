@@ -36,7 +36,7 @@ type plannedChange struct {
 }
 
 // ByPolicy is the policy that would refuse; nil where a role decides.
-func (c plannedChange) ByPolicy() *policy.Because {
+func (c plannedChange) ByPolicy() *policy.Cause {
 	if b := c.Because[0]; b.Kind == policy.ByPolicy {
 		return &b
 	}

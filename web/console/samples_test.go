@@ -109,8 +109,8 @@ func samples() []uitest.Sample {
 		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
-		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
-		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
+		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
+		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
 		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: basePage, Items: sampledHooks()}), Frame: owner},
 		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
 		{Name: "webhook", View: sampledHookPage(0), Frame: owner},
@@ -287,8 +287,8 @@ func sampledPlan() ui.View {
 		Rows:    []plannedRow{{label, []doorward.Role{"ADMIN", "OWNER"}, policy.Allowed, policy.Conditional}},
 		Checked: 412, Differ: 2,
 		Changes: []plannedChange{
-			{policy.Change{At: noon, Action: "user.invite", Was: policy.Refused, Would: policy.Allowed, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}}}, members[0].Email, "/console/people/usr_ann", label},
-			{policy.Change{At: noon, Action: "user.invite", Was: policy.Allowed, Would: policy.Refused, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 1, Reason: "People are invited between 8 and 18 o'clock."}}}, "key_1", "/console/keys/key_1", label},
+			{policy.Change{At: noon, Action: "user.invite", Was: policy.Refused, Would: policy.Allowed, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}}}, members[0].Email, "/console/people/usr_ann", label},
+			{policy.Change{At: noon, Action: "user.invite", Was: policy.Allowed, Would: policy.Refused, Because: []policy.Cause{{Kind: policy.ByPolicy, ID: "office-hours", Line: 1, Reason: "People are invited between 8 and 18 o'clock."}}}, "key_1", "/console/keys/key_1", label},
 		},
 	}
 	v.Body = body

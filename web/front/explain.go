@@ -58,7 +58,7 @@ func ViewExplanation(e policy.Explanation) Explanation {
 }
 
 // ViewBecause are the causes as they are answered.
-func ViewBecause(all []policy.Because) []Because {
+func ViewBecause(all []policy.Cause) []Because {
 	view := make([]Because, len(all))
 	for i, b := range all {
 		view[i] = Because(b)

@@ -26,14 +26,14 @@ const (
 )
 
 // After returns the state of work after a try that ended in err, nil for success,
-// and the pause before a Retry. before is the number of earlier tries. permanent
+// and the pause before a Retry. earlierTries doesn't count this one. permanent
 // means that the host refuses it permanently.
-func (b Backoff) After(before int, err error, permanent bool) (State, time.Duration) {
+func (b Backoff) After(earlierTries int, err error, permanent bool) (State, time.Duration) {
 	switch {
 	case err == nil:
 		return Sent, 0
-	case permanent || before >= len(b):
+	case permanent || earlierTries >= len(b):
 		return Dead, 0
 	}
-	return Retry, b[before]
+	return Retry, b[earlierTries]
 }

@@ -51,8 +51,8 @@ func (d *dispatcher[T]) start() {
 	if time.Now().Before(d.pausedUntil) {
 		return
 	}
-	for _, urgent := range []bool{true, false} {
-		for _, slow := range []bool{false, true} {
+	for _, urgent := range []bool{urgentWork, normalWork} {
+		for _, slow := range []bool{fastHost, slowHost} {
 			for d.limiter.hasSlot(urgent, slow) && d.startNext(urgent, slow) {
 			}
 		}
@@ -89,13 +89,13 @@ func (d *dispatcher[T]) preempt() {
 	ending, ofShare := [lanes]int{}, map[string]int{}
 	for _, t := range d.running {
 		if t.preempted {
-			ending[laneOf(t.Urgent, false)]++
+			ending[laneOf(t.Urgent, fastHost)]++
 			ofShare[t.Share]++
 		}
 	}
-	for _, urgent := range []bool{true, false} {
-		d.waiting.eachShare(laneOf(urgent, false), d.hostHasSlot(false), func(share string) {
-			if !d.limiter.shareHasSlot(share, false) {
+	for _, urgent := range []bool{urgentWork, normalWork} {
+		d.waiting.eachShare(laneOf(urgent, fastHost), d.hostHasSlot(fastHost), func(share string) {
+			if !d.limiter.shareHasSlot(share, fastHost) {
 				if ofShare[share]++; ofShare[share] == 1 {
 					d.preemptOne(func(t *try) bool { return t.Share == share })
 				}
@@ -109,13 +109,13 @@ func (d *dispatcher[T]) preempt() {
 // preemptFor cancels a try in favour of work without a slot, unless a try that is ending will
 // free a slot for it: any try for urgent work, else one that isn't urgent.
 func (d *dispatcher[T]) preemptFor(urgent bool, ending *[lanes]int) {
-	normalLane, urgentLane := laneOf(false, false), laneOf(true, false)
+	normalLane, urgentLane := laneOf(normalWork, fastHost), laneOf(urgentWork, fastHost)
 	switch {
 	case ending[normalLane] > 0:
 		ending[normalLane]--
 	case urgent && ending[urgentLane] > 0:
 		ending[urgentLane]--
-	case !d.limiter.hasSlot(urgent, false):
+	case !d.limiter.hasSlot(urgent, fastHost):
 		d.preemptOne(func(t *try) bool { return urgent || !t.Urgent })
 	}
 }
@@ -152,7 +152,7 @@ func (d *dispatcher[T]) handle(e event) error {
 	}
 	if !e.ended {
 		t.slowNow = true
-		d.score(t, false)
+		d.score(t, !quick)
 		return nil
 	}
 	delete(d.running, t.ID)
@@ -161,7 +161,7 @@ func (d *dispatcher[T]) handle(e event) error {
 	if e.err == nil || d.ctx.Err() != nil {
 		return nil
 	}
-	if !t.sent {
+	if !t.sent { // the database failed before the send, so the work is still due
 		t.requeue()
 	}
 	return e.err
@@ -181,14 +181,14 @@ func (d *dispatcher[T]) observe(t *try) {
 	case d.queue.Endpoints:
 		d.score(t, t.err == nil && t.took < t.slowAfter)
 	case t.took >= t.slowAfter && !t.slowNow:
-		d.score(t, false)
+		d.score(t, !quick)
 	case t.took < t.slowAfter && answered:
-		d.score(t, true)
+		d.score(t, quick)
 	}
 }
 
-func (d *dispatcher[T]) score(t *try, quick bool) {
-	if d.hosts.score(t.Host, quick) {
+func (d *dispatcher[T]) score(t *try, isQuick bool) {
+	if d.hosts.score(t.Host, isQuick) {
 		d.waiting.move(t.Host, d.hosts.isSlow(t.Job))
 	}
 }

@@ -1,5 +1,12 @@
 package outbox
 
+// Values of the booleans urgent, slow and quick.
+const (
+	urgentWork, normalWork = true, false
+	slowHost, fastHost     = true, false
+	quick                  = true
+)
+
 // limits bound the tries that a node runs to hosts of one speed.
 type limits struct {
 	slots    int // in all
@@ -67,13 +74,13 @@ func add[K comparable](to map[K]int, key K, n int) {
 
 // running returns how many tries there are to hosts of the speed.
 func (l *limiter) running(slow bool) int {
-	return l.lane[laneOf(true, slow)] + l.lane[laneOf(false, slow)]
+	return l.lane[laneOf(urgentWork, slow)] + l.lane[laneOf(normalWork, slow)]
 }
 
 // hasSlot reports whether one more try may begin, of whatever share and host.
 func (l *limiter) hasSlot(urgent, slow bool) bool {
 	limit := l.limitsOf(slow)
-	return l.running(slow) < limit.slots && (urgent || l.lane[laneOf(false, slow)] < limit.normal)
+	return l.running(slow) < limit.slots && (urgent || l.lane[laneOf(normalWork, slow)] < limit.normal)
 }
 
 func (l *limiter) shareHasSlot(share string, slow bool) bool {

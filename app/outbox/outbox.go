@@ -90,7 +90,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.poll()
 		d.start()
-		q.stats.set(d.limiter.running(false), d.limiter.running(true), d.hosts.slow)
+		q.stats.set(d.limiter.running(fastHost), d.limiter.running(slowHost), d.hosts.slow)
 		select {
 		case <-ctx.Done():
 		case <-q.Wake:

@@ -7,7 +7,7 @@ import "time"
 // rows from before the start, rows that did not fit into memory, and rows that
 // were committed late. Both read urgent work first.
 type poller struct {
-	urgent, normal recent
+	urgent, normal pollState
 
 	scanning    bool
 	scanAfter   Job // the last job that the scan has read
@@ -20,8 +20,8 @@ type poller struct {
 	timer *time.Timer
 }
 
-// recent is how far the recent polls of urgent or of normal work have come.
-type recent struct {
+// pollState is how far the recent polls of urgent or of normal work have come.
+type pollState struct {
 	wanted    bool      // there may be something new
 	polledAt  time.Time // time of the last poll, by the queue's clock
 	notBefore time.Time // earliest time of the next poll, by this machine's clock
@@ -69,7 +69,7 @@ func (d *dispatcher[T]) poll() {
 }
 
 // pollRecent reads what has become due since the last poll, and overlap before it.
-func (d *dispatcher[T]) pollRecent(r *recent, read func(after Job) error) error {
+func (d *dispatcher[T]) pollRecent(r *pollState, read func(after Job) error) error {
 	began, now := time.Now(), d.queue.Now()
 	if !r.wanted || began.Before(r.notBefore) {
 		return nil
@@ -91,7 +91,7 @@ func (d *dispatcher[T]) pollRecent(r *recent, read func(after Job) error) error 
 
 // fetchNormal fetches one batch of work after a job. A scan finds the rest.
 func (d *dispatcher[T]) fetchNormal(after Job) error {
-	n, _, err := d.fetch(false, after)
+	n, _, err := d.fetch(normalWork, after)
 	d.poller.incomplete = d.poller.incomplete || n == batchSize
 	return err
 }
@@ -99,7 +99,7 @@ func (d *dispatcher[T]) fetchNormal(after Job) error {
 // fetchUrgent fetches the urgent work after a job, as much as fits into memory.
 func (d *dispatcher[T]) fetchUrgent(after Job) error {
 	for range maxWaiting / batchSize {
-		n, last, err := d.fetch(true, after)
+		n, last, err := d.fetch(urgentWork, after)
 		if err != nil || n < batchSize {
 			return err
 		}
@@ -116,7 +116,7 @@ func (d *dispatcher[T]) scanBatch() error {
 			return err
 		}
 	}
-	n, last, err := d.fetch(false, p.scanAfter)
+	n, last, err := d.fetch(normalWork, p.scanAfter)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (d *dispatcher[T]) scanBatch() error {
 func (d *dispatcher[T]) fetchAll() (found int, err error) {
 	for after := (Job{}); ; {
 		before := d.waiting.len()
-		n, last, err := d.fetch(false, after)
+		n, last, err := d.fetch(normalWork, after)
 		found += d.waiting.len() - before
 		if err != nil || n < batchSize {
 			return found, err
@@ -167,9 +167,9 @@ func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err erro
 
 // pauseUntil returns the end of the pause after work that began at an instant and has ended
 // now. The pause is a multiple of the work's duration.
-func pauseUntil(began time.Time, times int) time.Time {
+func pauseUntil(began time.Time, factor int) time.Time {
 	now := time.Now()
-	return now.Add(time.Duration(times) * now.Sub(began))
+	return now.Add(time.Duration(factor) * now.Sub(began))
 }
 
 // wake requests a recent poll.
@@ -182,7 +182,7 @@ func (d *dispatcher[T]) nextPoll() <-chan time.Time {
 	if p.scanning || p.incomplete && d.waiting.len() < lowWater {
 		at = p.nextBatchAt
 	}
-	for _, r := range []recent{p.urgent, p.normal} {
+	for _, r := range []pollState{p.urgent, p.normal} {
 		if r.wanted && r.notBefore.Before(at) {
 			at = r.notBefore
 		}

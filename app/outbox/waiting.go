@@ -104,7 +104,7 @@ func (w *waiting[T]) eachShare(lane int, hasSlot func(host string) bool, fn func
 
 // move moves the work for a host to the lanes of the host's new speed.
 func (w *waiting[T]) move(host string, slow bool) {
-	for _, urgent := range []bool{true, false} {
+	for _, urgent := range []bool{urgentWork, normalWork} {
 		from, to := &w.lanes[laneOf(urgent, !slow)], &w.lanes[laneOf(urgent, slow)]
 		for _, s := range append([]*share[T](nil), from.shares.all...) {
 			if q := s.byHost[host]; q != nil {
@@ -123,13 +123,13 @@ func (l *lane[T]) queue(name, host string) *hostQueue[T] {
 		l.byName[name] = s
 		l.shares.add(s)
 	}
-	at := s.byHost[host]
-	if at == nil {
-		at = &hostQueue[T]{host: host}
-		s.byHost[host] = at
-		s.hosts.add(at)
+	q := s.byHost[host]
+	if q == nil {
+		q = &hostQueue[T]{host: host}
+		s.byHost[host] = q
+		s.hosts.add(q)
 	}
-	return at
+	return q
 }
 
 func (q *hostQueue[T]) push(work ...entry[T]) { q.work = append(q.work, work...) }
@@ -140,7 +140,7 @@ func (l *lane[T]) take(slotsOf func(share string) func(host string) bool) (name 
 	l.shares.next(func(candidate *share[T]) bool {
 		if hasSlot := slotsOf(candidate.name); hasSlot != nil {
 			s = candidate
-			from, found = s.hosts.next(func(at *hostQueue[T]) bool { return hasSlot(at.host) })
+			from, found = s.hosts.next(func(q *hostQueue[T]) bool { return hasSlot(q.host) })
 		}
 		return found
 	})

@@ -67,7 +67,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenan
 	for _, part := range []struct {
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
-	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns(days)}, {doorward.AuditRead, o.refusals}, {doorward.AuditRead, o.changes}} {
+	}{{doorward.UserRead, o.fillPeople}, {doorward.UserInvite, o.fillInvitations}, {doorward.AuditRead, o.fillSignIns(days)}, {doorward.AuditRead, o.fillRefusals}, {doorward.AuditRead, o.fillChanges}} {
 		if !access.CanInTenantAt(&by, o.db.Now(), part.needs).Allowed {
 			continue
 		}
@@ -78,7 +78,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenan
 	return t, nil
 }
 
-func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) error {
+func (o *Overviews) fillPeople(ctx context.Context, tenantID string, t *Tenant) error {
 	counts, err := o.db.Read().CountMembers(ctx, tenantID)
 	if err != nil {
 		return err
@@ -100,13 +100,13 @@ func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) erro
 	return err
 }
 
-func (o *Overviews) invitations(ctx context.Context, tenantID string, t *Tenant) error {
-	w, err := o.db.Read().CountPendingInvitations(ctx, tenantID, o.db.Now())
-	t.Pending, t.Failed = int(w.Pending), int(w.Failed)
+func (o *Overviews) fillInvitations(ctx context.Context, tenantID string, t *Tenant) error {
+	counts, err := o.db.Read().CountPendingInvitations(ctx, tenantID, o.db.Now())
+	t.Pending, t.Failed = int(counts.Pending), int(counts.Failed)
 	return err
 }
 
-func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) error {
+func (o *Overviews) fillSignIns(days int) func(context.Context, string, *Tenant) error {
 	const day = 24 * time.Hour
 	return func(ctx context.Context, tenantID string, t *Tenant) error {
 		first := o.db.Now().UTC().Truncate(day).Add(-time.Duration(days-1) * day)
@@ -114,7 +114,7 @@ func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) err
 		for n := range days {
 			d := Day{Day: first.Add(time.Duration(n) * day)}
 			for _, c := range counts {
-				if c.Day == d.Day.Unix()/int64(day/time.Second) {
+				if c.Day == d.Day.Unix()/int64(day/time.Second) { // days since 1970
 					d.SignIns = int(c.Times)
 				}
 			}
@@ -124,7 +124,7 @@ func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) err
 	}
 }
 
-func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
+func (o *Overviews) fillRefusals(ctx context.Context, tenantID string, t *Tenant) error {
 	o.recordPending(ctx)
 	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // the console puts it into a form field, which has no fractions
 	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
@@ -137,7 +137,7 @@ func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) er
 	return err
 }
 
-func (o *Overviews) changes(ctx context.Context, tenantID string, t *Tenant) error {
+func (o *Overviews) fillChanges(ctx context.Context, tenantID string, t *Tenant) error {
 	n, err := o.db.Read().CountedEvents(ctx, tenantID, o.db.Now())
 	t.Changes = int(n)
 	return err

@@ -101,9 +101,9 @@ type Changed struct {
 }
 
 // Change replaces the caller's password, ends all other sessions, in every tenant,
-// and the trust in all other browsers. Errors: validation_failed, too_many_attempts. Before
-// these comes step_up_required, so that a stolen session of a person with a second factor can't
-// be used to guess the password.
+// and the trust in all other browsers. Errors: step_up_required first, so that
+// a stolen session of a person with a second factor can't be used to guess the password;
+// validation_failed, too_many_attempts.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
 	if err := p.RequireChange(ctx, by); err != nil {
 		return Changed{}, err

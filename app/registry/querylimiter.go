@@ -23,7 +23,7 @@ const (
 type QueryLimiter struct {
 	open atomic.Int64
 	// lastReply is the time of the last reply since epoch. A query that begins while no other is
-	// open sets it, too, so that silence counts from there.
+	// open sets it, too: silence then counts from the start of the query.
 	lastReply atomic.Int64
 }
 

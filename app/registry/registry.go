@@ -58,12 +58,12 @@ type shard struct {
 // holds nothing specific to a kind of credential, since there may be a million
 // sessions: an entry takes 64 bytes, its text and its slot in the map.
 type Entry struct {
-	text    string // ids of session and user, and the e-mail address, in one allocation
-	user    uint16 // offset of the user's id in text
-	email   uint16 // offset of the e-mail address
-	subject [2]uint16
+	text    string    // ids of session and user, and the e-mail address, in one allocation
+	user    uint16    // offset of the user's id in text
+	email   uint16    // offset of the e-mail address
+	subject [2]uint16 // slots in revoked of the user or owner, and of the tenant
 	shared  unique.Handle[shared]
-	since   int64        // start of the absolute limit, Unix microseconds
+	start   int64        // start of the absolute limit, Unix microseconds
 	seen    atomic.Int64 // last use, Unix microseconds
 	flushed atomic.Int64 // last use that is in the database or in uses
 	mark    uint64       // changes applied before it was read
@@ -72,20 +72,20 @@ type Entry struct {
 // shared is the part of an entry that is the same for all principals with one role in one
 // tenant, which is in memory once. A key has its own.
 type shared struct {
-	kind         doorward.PrincipalKind
-	tenantID     string
-	tenantStatus doorward.TenantStatus
-	rules        *doorward.Rules
-	role, rank   doorward.Role
-	permissions  *doorward.Permissions
-	policy       doorward.PrincipalPolicies // specific to one principal; nil without policies
-	owner        string                     // of a key; empty for a session
-	proof        proof
-	demands      bool          // the tenant demands a second factor
-	proofAge     time.Duration // see doorward.Principal.MaxProofAge
-	absolute     int64         // absolute limit, microseconds
-	idle         int64         // idle limit, microseconds
-	extra        any           // a pointer to what is specific to one key; nil for a session
+	kind          doorward.PrincipalKind
+	tenantID      string
+	tenantStatus  doorward.TenantStatus
+	rules         *doorward.Rules
+	role, rank    doorward.Role
+	permissions   *doorward.Permissions
+	policy        doorward.PrincipalPolicies // specific to one principal; nil without policies
+	owner         string                     // of a key; empty for a session
+	proof         proof
+	demandsFactor bool          // of the tenant: a second factor
+	proofAge      time.Duration // see doorward.Principal.MaxProofAge
+	absolute      int64         // absolute limit, microseconds
+	idle          int64         // idle limit, microseconds
+	extra         any           // a pointer to what is specific to one key; nil for a session
 }
 
 // proof is how a session's user was authenticated. Sessions that have had no step-up since the
@@ -109,8 +109,8 @@ func proofOf(p doorward.Principal, login time.Time) proof {
 // concerned it. Subjects are hashed to 65,536 slots; a collision only causes
 // entries to be read again.
 type revoked struct {
-	all atomic.Uint64 // at the last change that concerned everything
-	at  [1 << 16]atomic.Uint64
+	all   atomic.Uint64 // at the last change that concerned everything
+	slots [1 << 16]atomic.Uint64
 }
 
 // New returns an empty registry of maxEntries at most.
@@ -146,9 +146,9 @@ func (r *Registry) Get(h secret.Hash) *Entry {
 
 func (r *Registry) isValid(h secret.Hash, e *Entry) bool {
 	return r.revoked.all.Load() <= e.mark &&
-		r.revoked.at[slotOf(h)].Load() <= e.mark &&
-		r.revoked.at[e.subject[0]].Load() <= e.mark &&
-		r.revoked.at[e.subject[1]].Load() <= e.mark
+		r.revoked.slots[slotOf(h)].Load() <= e.mark &&
+		r.revoked.slots[e.subject[0]].Load() <= e.mark &&
+		r.revoked.slots[e.subject[1]].Load() <= e.mark
 }
 
 // Known returns the entry, even if it is no longer valid: its last use counts all the same.
@@ -192,6 +192,7 @@ func NewEntry(p doorward.Principal, login time.Time, limits doorward.SessionLimi
 func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark uint64) *Entry {
 	s := sharedOf(p, doorward.SessionLimits{})
 	s.owner, s.extra = p.OwnerID, extra
+	// No idle limit: half of the maximum, so that adding it to a time doesn't overflow.
 	s.absolute, s.idle = until.Sub(p.AuthAt).Microseconds(), math.MaxInt64/2
 	return newEntry(p, p.OwnerID, p.AuthAt.UnixMicro(), s, seen, mark)
 }
@@ -199,15 +200,15 @@ func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark ui
 func sharedOf(p doorward.Principal, limits doorward.SessionLimits) shared {
 	return shared{
 		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.ActsAs, permissions: p.Permissions, policy: p.Policy,
-		demands: p.DemandsFactor, proofAge: p.MaxProofAge,
+		demandsFactor: p.DemandsFactor, proofAge: p.MaxProofAge,
 		absolute: limits.Absolute.Microseconds(), idle: limits.Idle.Microseconds(),
 	}
 }
 
-func newEntry(p doorward.Principal, user string, since int64, s shared, seen time.Time, mark uint64) *Entry {
+func newEntry(p doorward.Principal, user string, start int64, s shared, seen time.Time, mark uint64) *Entry {
 	e := &Entry{
 		text: p.SessionID + p.ID + p.Email, user: uint16(len(p.SessionID)), email: uint16(len(p.SessionID) + len(p.ID)),
-		subject: [2]uint16{slot(user), slot(p.TenantID)}, since: since, mark: mark, shared: unique.Make(s),
+		subject: [2]uint16{slot(user), slot(p.TenantID)}, start: start, mark: mark, shared: unique.Make(s),
 	}
 	e.seen.Store(seen.UnixMicro())
 	e.flushed.Store(seen.UnixMicro())
@@ -218,7 +219,7 @@ func newEntry(p doorward.Principal, user string, since int64, s shared, seen tim
 // limits at now, exact to the microsecond. It doesn't allocate.
 func (e *Entry) Check(now int64) (p doorward.Principal, extra any, inTime bool) {
 	s := e.shared.Value()
-	if now >= e.since+s.absolute || now >= e.seen.Load()+s.idle {
+	if now >= e.start+s.absolute || now >= e.seen.Load()+s.idle {
 		return doorward.Principal{}, nil, false
 	}
 	return e.principal(&s), s.extra, true
@@ -231,10 +232,10 @@ func (e *Entry) principal(s *shared) doorward.Principal {
 	p := doorward.Principal{
 		Kind: s.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: s.tenantID, TenantStatus: s.tenantStatus,
 		OwnerID: s.owner, Rules: s.rules, Role: s.role, ActsAs: s.rank, Permissions: s.permissions, Policy: s.policy, SessionID: e.text[:e.user],
-		AuthAt: micros(e.since + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demands, MaxProofAge: s.proofAge,
+		AuthAt: micros(e.start + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demandsFactor, MaxProofAge: s.proofAge,
 	}
 	if s.proof.factor >= 0 && s.kind == doorward.ByUser {
-		p.FactorAt = micros(e.since + s.proof.factor.Microseconds())
+		p.FactorAt = micros(e.start + s.proof.factor.Microseconds())
 	}
 	return p
 }
@@ -257,10 +258,10 @@ func (r *Registry) Forget(c store.Change) {
 	n := r.applied.Add(1)
 	switch c.Kind {
 	case store.ChangeUser, store.ChangeTenant:
-		raise(&r.revoked.at[slot(c.Subject)], n)
+		raise(&r.revoked.slots[slot(c.Subject)], n)
 	case store.ChangeSession:
 		if h, ok := ParseSubject(c.Subject); ok {
-			raise(&r.revoked.at[slotOf(h)], n)
+			raise(&r.revoked.slots[slotOf(h)], n)
 			r.drop(h)
 		}
 	case store.ChangeFlush, store.ChangeSigning, store.ChangeMaintenance: // concern no credential

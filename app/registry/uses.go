@@ -29,24 +29,24 @@ const (
 // uses holds the uses to be written, each until it is written. So the last use of a credential
 // is in the database, unless it is in uses or is newer than its entry's flushed.
 type uses struct {
-	mu sync.Mutex
-	at map[secret.Hash]int64 // Unix microseconds
+	mu    sync.Mutex
+	times map[secret.Hash]int64 // of the last uses, in Unix microseconds
 }
 
 func (u *uses) add(h secret.Hash, at int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.at == nil {
-		u.at = map[secret.Hash]int64{}
+	if u.times == nil {
+		u.times = map[secret.Hash]int64{}
 	}
-	u.at[h] = max(u.at[h], at)
+	u.times[h] = max(u.times[h], at)
 }
 
 // unwritten returns the time of the unwritten use, or 0.
 func (u *uses) unwritten(h secret.Hash) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.at[h]
+	return u.times[h]
 }
 
 // batch returns up to n uses, in an order that is the same on all nodes: two that write
@@ -54,8 +54,8 @@ func (u *uses) unwritten(h secret.Hash) int64 {
 func (u *uses) batch(n int) []store.Use {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]store.Use, 0, min(n, len(u.at)))
-	for h, at := range u.at {
+	all := make([]store.Use, 0, min(n, len(u.times)))
+	for h, at := range u.times {
 		if len(all) == n {
 			break
 		}
@@ -70,12 +70,12 @@ func (u *uses) removeWritten(all []store.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, use := range all {
-		if u.at[use.Hash] == use.At.UnixMicro() {
-			delete(u.at, use.Hash)
+		if u.times[use.Hash] == use.At.UnixMicro() {
+			delete(u.times, use.Hash)
 		}
 	}
-	if len(u.at) == 0 {
-		u.at = nil // a Go map never shrinks
+	if len(u.times) == 0 {
+		u.times = nil // a Go map never shrinks
 	}
 }
 
@@ -165,7 +165,7 @@ func (r *Registry) sweep(now int64) {
 			r.queue(h, e, seen)
 		}
 		s := e.shared.Value()
-		return now >= e.since+s.absolute || now >= seen+s.idle+FlushLag.Microseconds()
+		return now >= e.start+s.absolute || now >= seen+s.idle+FlushLag.Microseconds()
 	})
 }
 

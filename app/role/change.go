@@ -283,17 +283,17 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 	})
 }
 
-func replace(ctx context.Context, tx *access.Tx, tenantID string, was, by doorward.Role, use store.RoleUse) error {
-	known, err := tx.HasRole(ctx, tenantID, by)
+func replace(ctx context.Context, tx *access.Tx, tenantID string, was, next doorward.Role, use store.RoleUse) error {
+	known, err := tx.HasRole(ctx, tenantID, next)
 	switch {
 	case err != nil:
 		return err
-	case !known || by == was:
+	case !known || next == was:
 		return badReplacement("This is not another role of the tenant.")
-	case by == doorward.RoleOwner && use.Keys > 0:
+	case next == doorward.RoleOwner && use.Keys > 0:
 		return badReplacement("API keys have the role, and no key can be OWNER.")
 	}
-	tx.Changed("replacedBy", "", string(by))
+	tx.Changed("replacedBy", "", string(next))
 	for _, n := range []struct {
 		field string
 		count int64
@@ -302,7 +302,7 @@ func replace(ctx context.Context, tx *access.Tx, tenantID string, was, by doorwa
 			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
 		}
 	}
-	return tx.MoveRole(ctx, tenantID, was, by)
+	return tx.MoveRole(ctx, tenantID, was, next)
 }
 
 // updateDemand replaces the role old by next in the tenant's demand for second factors, or

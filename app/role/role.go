@@ -66,7 +66,7 @@ func list(ctx context.Context, read store.Reader, tenantID string) ([]Role, erro
 		g := rules.Grant(name)
 		if g.BuiltIn {
 			c := doorward.CustomRole{ID: idOf(name), Name: name, Permissions: g.Actions}
-			all = append(all, Role{c, g.Rank, true, members[name]})
+			all = append(all, Role{CustomRole: c, Rank: g.Rank, BuiltIn: true, Members: members[name]})
 		} else if i := slices.IndexFunc(custom, func(c doorward.CustomRole) bool { return c.Name == name }); i >= 0 {
 			all = append(all, view(rules, custom[i], members[name]))
 		}
@@ -78,7 +78,7 @@ func list(ctx context.Context, read store.Reader, tenantID string) ([]Role, erro
 func view(rules *doorward.Rules, c doorward.CustomRole, members int64) Role {
 	g := rules.Model().GrantOf(c.Permissions)
 	c.Permissions = g.Actions
-	return Role{c, g.Rank, false, members}
+	return Role{CustomRole: c, Rank: g.Rank, Members: members}
 }
 
 func membersOf(ctx context.Context, read store.Reader, tenantID string) (map[doorward.Role]int64, error) {

@@ -22,14 +22,14 @@ func (r *parser) jsonLines(text []byte) {
 		if !r.admitRow(number) {
 			return
 		}
-		r.object(number, line)
+		r.readObject(number, line)
 	}
 	if r.rows == 0 {
 		r.Add(0, "", "required", "The file is empty. Write one JSON object per line.")
 	}
 }
 
-func (r *parser) object(number int, line []byte) {
+func (r *parser) readObject(number int, line []byte) {
 	if len(line) > MaxRow {
 		r.Add(number, "", "too_long", "The line has more than 16 KiB. Write one object per line.")
 		return

@@ -38,13 +38,13 @@ func SchemaOf(model string) (*cedar.Schema, error) {
 // PoliciesLost returns the ids of the policies of a stored text that are valid under the
 // schema of one model and not under that of the next, sorted.
 func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err error) {
-	_, off, err := cedar.ParseStored(text, before)
+	_, invalidBefore, err := cedar.ParseStored(text, before)
 	if err != nil {
 		return nil, err
 	}
-	_, next, err := cedar.ParseStored(text, after)
-	for id := range next {
-		if _, already := off[id]; !already {
+	_, invalidAfter, err := cedar.ParseStored(text, after)
+	for id := range invalidAfter {
+		if _, already := invalidBefore[id]; !already {
 			ids = append(ids, id)
 		}
 	}
@@ -123,7 +123,7 @@ func (p *policy) ForDeclared(id string, stated map[string]any) doorward.Principa
 		return nil
 	}
 	principal := cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated}
-	return &policyOf{operator: &textFor{p.operator, p.operator.set.Prepare(principal)}}
+	return &policyOf{operator: &preparedText{p.operator, p.operator.set.Prepare(principal)}}
 }
 
 // Declared implements doorward.Policy.
@@ -134,16 +134,16 @@ func (p *policy) Declared(kind string) []string {
 	return p.operator.set.Schema().Declared(kind)
 }
 
-func (f inForce) prepare(principal *doorward.Principal) inForceFor {
-	return inForceFor{f.enforced.prepare(principal), f.observed.prepare(principal)}
+func (f inForce) prepare(principal *doorward.Principal) preparedPolicies {
+	return preparedPolicies{f.enforced.prepare(principal), f.observed.prepare(principal)}
 }
 
 // prepare returns nil for no text.
-func (t *text) prepare(principal *doorward.Principal) *textFor {
+func (t *text) prepare(principal *doorward.Principal) *preparedText {
 	if t == nil {
 		return nil
 	}
-	return &textFor{t, t.set.Prepare(cedar.Principal{
+	return &preparedText{t, t.set.Prepare(cedar.Principal{
 		ID: principal.ID, Key: principal.Kind == doorward.ByKey, Email: principal.Email, Owner: principal.OwnerID, Role: t.roleOf(principal.Role), Tenant: principal.TenantID,
 	})}
 }
@@ -159,18 +159,18 @@ func (t *text) roleOf(role doorward.Role) string {
 
 // policyOf is a doorward.PrincipalPolicies.
 type policyOf struct {
-	operator          *textFor
-	latest, confirmed inForceFor
+	operator          *preparedText
+	latest, confirmed preparedPolicies
 	until             time.Time
 	authAt            time.Time // of a user
 	aal               int       // of a user's session
 }
 
-// inForceFor is inForce, evaluated for one principal as far as possible without a request.
-type inForceFor struct{ enforced, observed *textFor }
+// preparedPolicies is inForce, evaluated for one principal as far as possible without a request.
+type preparedPolicies struct{ enforced, observed *preparedText }
 
-// textFor is a text, evaluated in the same way.
-type textFor struct {
+// preparedText is a text, evaluated in the same way.
+type preparedText struct {
 	text *text
 	*cedar.Prepared
 }
@@ -180,7 +180,7 @@ func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
 	return !p.until.IsZero() || p.operator.isConditional(action) || p.latest.enforced.isConditional(action)
 }
 
-func (t *textFor) isConditional(action doorward.Action) bool {
+func (t *preparedText) isConditional(action doorward.Action) bool {
 	return t != nil && t.Conditional(string(action))
 }
 
@@ -216,7 +216,7 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 
 // Refusals implements doorward.PrincipalPolicies.
 func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
-	for _, t := range []*textFor{p.operator, p.current(r).enforced} {
+	for _, t := range []*preparedText{p.operator, p.current(r).enforced} {
 		if t == nil {
 			continue
 		}
@@ -228,7 +228,7 @@ func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []
 }
 
 // current returns the tenant's policies that are in force at the time of the request.
-func (p *policyOf) current(r *doorward.Request) inForceFor {
+func (p *policyOf) current(r *doorward.Request) preparedPolicies {
 	if p.hasEnded(r) {
 		return p.confirmed
 	}
@@ -248,7 +248,7 @@ func (p *policyOf) ObservedRefusal(action doorward.Action, r *doorward.Request) 
 	return p.refusal(p.current(r).observed, action, r)
 }
 
-func (p *policyOf) refusal(set *textFor, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+func (p *policyOf) refusal(set *preparedText, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if set == nil {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (p *policyOf) refusal(set *textFor, action doorward.Action, r *doorward.Req
 	return set.refusal(set.Verdict(string(action), p.request(r)))
 }
 
-func (t *textFor) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
+func (t *preparedText) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	if !v.Refused {
 		return nil
 	}

@@ -33,7 +33,8 @@ func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, has
 }
 
 // ExportPeople writes only the people of a tenant, in the format of user.Import: with hashes,
-// all passwords work where they are imported. Errors: as of Export.
+// all passwords work where they are imported. Errors: not_found,
+// forbidden, those of w.
 func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
 		out := bufio.NewWriter(w)

@@ -13,12 +13,12 @@ const foldBatch = 200
 // version without the columns for searching. There are such rows only after an upgrade.
 func (t *Tenants) FoldLists(ctx context.Context) error {
 	for {
-		var most int
+		var found int // in the list with the most such rows
 		err := t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			most, err = tx.FoldLists(ctx, foldBatch)
+			found, err = tx.FoldLists(ctx, foldBatch)
 			return err
 		})
-		if err != nil || most < foldBatch {
+		if err != nil || found < foldBatch {
 			return err
 		}
 	}

@@ -51,9 +51,9 @@ func changeQuotas(tx *access.Tx, quotas *doorward.Quotas, named map[doorward.Quo
 		if n == doorward.NoQuota {
 			limit = nil
 		}
-		at := quotas.At(name)
-		was, is := doorward.QuotaText(*at), doorward.QuotaText(limit)
-		if *at = limit; was != is {
+		stored := quotas.At(name)
+		was, is := doorward.QuotaText(*stored), doorward.QuotaText(limit)
+		if *stored = limit; was != is {
 			tx.Changed("quota."+string(name), was, is)
 			changed = true
 		}

@@ -51,18 +51,19 @@ type Number struct {
 	Min, Max  int64   // the installation's limits
 	Edit      **int64 // the field of the Edit
 
-	unit, event string
-	own         string      // the tenant's own, for events
-	set         func(int64) // sets the tenant's own
+	unit  string      // in messages
+	event string      // the field of the event
+	own   string      // the tenant's own, for events
+	set   func(int64) // sets the tenant's own
 }
 
 // Numbers describes the settings of the tenant that are numbers, and points to the fields of e
 // that change them. A new one is an entry here, and a field of Edit.
 func (t *Tenants) Numbers(e *Edit, tenant *doorward.Tenant) []Number {
-	return append(t.limits(e, tenant), factorNumbers(e, tenant)...)
+	return append(t.limitNumbers(e, tenant), factorNumbers(e, tenant)...)
 }
 
-func (t *Tenants) limits(e *Edit, tenant *doorward.Tenant) []Number {
+func (t *Tenants) limitNumbers(e *Edit, tenant *doorward.Tenant) []Number {
 	s, limits := &tenant.Settings, t.Limits(*tenant)
 	return []Number{
 		{

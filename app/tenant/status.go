@@ -71,9 +71,9 @@ func (t *Tenants) perform(ctx context.Context, by doorward.Caller, ended *doorwa
 	return *ended, nil
 }
 
-// afterThaw is how long an OWNER can restore a closed tenant after a thaw, at least, unless its
-// hold was shorter: data must not be destroyed right after the thaw.
-const afterThaw = 24 * time.Hour
+// minHoldAfterThaw is how long an OWNER can restore a closed tenant after a thaw, at least,
+// unless its hold was shorter: data must not be destroyed right after the thaw.
+const minHoldAfterThaw = 24 * time.Hour
 
 // Thaw permits access again; in a closed tenant, to its OWNERs. It ends sessions that were
 // opened by requests that overlapped the freeze. Errors: not_found, tenant_closing when it is
@@ -86,7 +86,7 @@ func (t *Tenants) thawOperation(ctx context.Context, id string) access.Operation
 	thaw := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
 		if before.ClosedAt != nil {
-			grace = min(afterThaw, t.DestroyedAt(before).Sub(*before.ClosedAt))
+			grace = min(minHoldAfterThaw, t.DestroyedAt(before).Sub(*before.ClosedAt))
 		}
 		thawed, err := tx.ThawTenant(ctx, id, tx.Now.Add(grace))
 		if err == nil && !thawed && before.ClosedAt != nil {

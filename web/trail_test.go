@@ -404,7 +404,7 @@ func (r *recorder) acceptanceSteps() []step {
 		}},
 		{"one's own name", func() {
 			by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{ID: r.ann.ID, Email: r.ann.Email, TenantID: r.acme.ID})
-			if err := r.Node.App.Users.NameOneself(r.t.Context(), by, "Ann"); err != nil {
+			if err := r.Node.App.Users.SetOwnName(r.t.Context(), by, "Ann"); err != nil {
 				r.t.Fatal(err)
 			}
 		}, []string{

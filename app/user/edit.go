@@ -87,21 +87,21 @@ type editing struct {
 // steps returns the steps of the edit. The first and last change nothing, so that
 // an empty edit is authorized too.
 func (r *editing) steps() []step {
-	steps := []step{{doorward.UserManage, "", r.begin}}
+	steps := []step{{action: doorward.UserManage, write: r.begin}}
 	if r.Role != nil {
-		steps = append(steps, step{doorward.UserRole, *r.Role, r.setRole})
+		steps = append(steps, step{action: doorward.UserRole, grants: *r.Role, write: r.setRole})
 	}
 	if r.Status != nil {
 		action := doorward.UserResume
 		if *r.Status == doorward.UserSuspended {
 			action = doorward.UserSuspend
 		}
-		steps = append(steps, step{action, "", r.setStatus})
+		steps = append(steps, step{action: action, write: r.setStatus})
 	}
 	if r.Name != nil {
-		steps = append(steps, step{doorward.UserRename, "", r.rename})
+		steps = append(steps, step{action: doorward.UserRename, write: r.rename})
 	}
-	return append(steps, step{doorward.UserManage, "", r.finish})
+	return append(steps, step{action: doorward.UserManage, write: r.finish})
 }
 
 // begin compares the version, and records nothing of its own.

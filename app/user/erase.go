@@ -93,7 +93,7 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, check 
 		if err := check(tx, account); err != nil {
 			return err
 		}
-		e := erasing{u: u, ctx: ctx, tx: tx, account: account, changes: map[string][]doorward.Change{}}
+		e := erasing{users: u, ctx: ctx, tx: tx, account: account, changes: map[string][]doorward.Change{}}
 		if err := e.leave(memberships); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func lockEverywhere(ctx context.Context, tx *access.Tx, id string) ([]doorward.U
 
 // erasing is one erasure.
 type erasing struct {
-	u       *Users
+	users   *Users
 	ctx     context.Context
 	tx      *access.Tx
 	account doorward.Account
@@ -183,7 +183,7 @@ type erasing struct {
 func (e *erasing) leave(memberships []doorward.User) error {
 	var ownerless []string
 	for _, m := range memberships {
-		ended, err := e.u.endMembership(e.ctx, e.tx, object(m), Handover{})
+		ended, err := e.users.endMembership(e.ctx, e.tx, object(m), Handover{})
 		if doorward.HasCode(err, doorward.CodeLastOwner) {
 			ownerless = append(ownerless, fmt.Sprintf("%s (%s)", m.TenantName, m.TenantID))
 			continue

@@ -45,7 +45,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	first, second, third := p.User.Email, f.NewEmail("vanish.now"), f.NewEmail("vanish.soon")
 	p.Caller.IP, p.Caller.UserAgent = "192.0.2.99", "the browser of vera"
 	terms := searchTerms{texts: []string{first, second, third, "Vera Vanish", "192.0.2.99", "the browser of vera"}}
-	f.NoError(f.Node(0).Users.NameOneself(ctx, p.Caller, "Vera Vanish"))
+	f.NoError(f.Node(0).Users.SetOwnName(ctx, p.Caller, "Vera Vanish"))
 	join := func(by apptest.Person) {
 		_, token := f.Invite(by, first, doorward.RoleUser)
 		_, err := f.Node(0).Invitations.Accept(ctx, p.Caller, token, "")

@@ -7,9 +7,9 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// NameOneself changes the caller's name in the tenant of the session, whatever the
+// SetOwnName changes the caller's name in the tenant of the session, whatever the
 // role. Errors: validation_failed, not_found.
-func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string) error {
+func (u *Users) SetOwnName(ctx context.Context, by doorward.Caller, name string) error {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}

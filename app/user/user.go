@@ -42,7 +42,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		ended, err = u.remove(ctx, tx, object(member), Handover{})
 		return err
 	})
-	return onSuccess(ended, revocation, err)
+	return withRevocation(ended, revocation, err)
 }
 
 // Remove ends the membership of another member, with its sessions and reset links, the
@@ -54,7 +54,8 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 	return u.removeBy(ctx, by, target, keys, versions, u.change)
 }
 
-// TryRemove returns what Remove would, and changes nothing. Errors: as of Remove.
+// TryRemove returns what Remove would, and changes nothing. Errors: not_found, last_owner,
+// forbidden, precondition_failed, validation_failed.
 func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string) (doorward.Ended, error) {
 	return u.removeBy(ctx, by, target, keys, versions, u.tryChange)
 }
@@ -62,7 +63,7 @@ func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorwa
 func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string, change changeFunc) (doorward.Ended, error) {
 	var ended doorward.Ended
 	faults := keys.faults(by, target)
-	revocation, err := change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, member doorward.User) (err error) {
+	revocation, err := change(ctx, by, target, step{action: doorward.UserRemove, write: func(tx *access.Tx, member doorward.User) (err error) {
 		if err := doorward.CheckVersion(member.Version(), versions); err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, member)
 	}})
-	return onSuccess(ended, revocation, err)
+	return withRevocation(ended, revocation, err)
 }
 
 // remove ends the membership, and clears the account if that was the last one. It locks the
@@ -145,12 +146,12 @@ func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward
 // SignOut ends the user's sessions in the tenant. Errors: not_found, forbidden.
 func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
-	revocation, err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, member doorward.User) (err error) {
+	revocation, err := u.change(ctx, by, target, step{action: doorward.UserSignOut, write: func(tx *access.Tx, member doorward.User) (err error) {
 		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, member.TenantID, member.ID)
 		tx.RecordEnded(ended)
 		return err
 	}})
-	return onSuccess(ended, revocation, err)
+	return withRevocation(ended, revocation, err)
 }
 
 // requireOwner returns last_owner unless an active OWNER remains. It counts after the
@@ -189,9 +190,9 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
-// onSuccess adds the revocation, or drops the counts of a transaction that was
+// withRevocation adds the revocation, or drops the counts of a transaction that was
 // rolled back.
-func onSuccess(ended doorward.Ended, revocation doorward.Revocation, err error) (doorward.Ended, error) {
+func withRevocation(ended doorward.Ended, revocation doorward.Revocation, err error) (doorward.Ended, error) {
 	if err != nil {
 		return doorward.Ended{}, err
 	}

@@ -104,7 +104,7 @@ func newAccount(by doorward.Caller, memberships []doorward.User) account {
 }
 
 func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Users.NameOneself(ctx, c.Caller, c.Value("name")); err != nil {
+	if err := h.app.Users.SetOwnName(ctx, c.Caller, c.Value("name")); err != nil {
 		return ui.View{}, err
 	}
 	return c.To("/account?done=name"), nil

@@ -29,7 +29,8 @@ func (w *Webhooks) Deliveries(ctx context.Context, by doorward.Caller, id, state
 }
 
 // Message is a delivery, and what is sent with it. Only the times and the answers of attempts
-// are stored. The rest is made again, from the event and the webhook as they are now.
+// are stored. The body and the signatures are made again, from the event and the webhook as
+// they are now.
 type Message struct {
 	Delivery doorward.WebhookDelivery
 	Webhook  doorward.Webhook
@@ -110,7 +111,8 @@ type Replay struct {
 
 // Replay queues events of the past for a webhook, the oldest first, at most
 // doorward.WebhookReplayMax, and returns how many. It searches for them before its transaction,
-// since other writers wait for that. Errors: not_found, webhook_disabled, validation_failed.
+// since other writers wait for the transaction. Errors: not_found, webhook_disabled,
+// validation_failed.
 func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r Replay) (queued int64, err error) {
 	hook, err := w.Get(ctx, by, id)
 	if err != nil {

@@ -106,8 +106,8 @@ type claimed struct {
 	webhook doorward.Webhook
 	body    []byte
 	signer  signer
-	// unsent is why nothing can be sent now; empty if it can.
-	unsent string
+	// unsentReason is why nothing can be sent now; empty if it can.
+	unsentReason string
 }
 
 func (w *Webhooks) try(ctx context.Context, d store.QueuedDelivery, send outbox.Send) error {
@@ -119,8 +119,9 @@ func (w *Webhooks) try(ctx context.Context, d store.QueuedDelivery, send outbox.
 	if err != nil || c == nil {
 		return err
 	}
-	attempt, wait := doorward.DeliveryAttempt{At: w.db.Now(), Error: c.unsent}, time.Duration(0)
-	if c.unsent == "" {
+	attempt, wait := doorward.DeliveryAttempt{At: w.db.Now(), Error: c.unsentReason}, time.Duration(0)
+	if c.unsentReason == "" {
+		// The attempt has the error.
 		_ = send(ctx, func(ctx context.Context) error {
 			attempt, wait = w.post(ctx, c.webhook.URL, c.EventID, c.body, c.signer)
 			return failure(attempt)
@@ -189,7 +190,7 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 		return nil, err
 	}
 	if c.signer, err = w.signer(ctx, tx.Reader, d.WebhookID, tx.Now); doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
-		c.unsent = NoMasterKey
+		c.unsentReason = NoMasterKey
 		return c, nil
 	}
 	if err != nil {
@@ -197,7 +198,7 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 	}
 	event, err := tx.Event(ctx, d.EventID)
 	if errors.Is(err, store.ErrNone) {
-		c.unsent, c.Step = NoEvent, len(schedule) // the last step: it is given up
+		c.unsentReason, c.Step = NoEvent, len(schedule) // the last step: it is given up
 		return c, nil
 	}
 	if err != nil {
@@ -208,12 +209,12 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 }
 
 // post makes one attempt, and returns how long the endpoint asks to wait (Retry-After).
-func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signer) (attempt doorward.DeliveryAttempt, wait time.Duration) {
+func (w *Webhooks) post(ctx context.Context, endpoint, id string, body []byte, s signer) (attempt doorward.DeliveryAttempt, wait time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	now, began := w.db.Now(), time.Now()
 	attempt.At = now
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err == nil {
 		r.Header = headers(id, now, body, s)
 		var answer guard.Answer
@@ -300,7 +301,7 @@ func (w *Webhooks) record(ctx context.Context, c *claimed, attempt doorward.Deli
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxStoredAttempts):]
 	pause := w.settle(&d, attempt, wait)
 	err := w.upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.FinishAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsent != "" {
+		if err := tx.FinishAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsentReason != "" {
 			return err
 		}
 		if failure(attempt) != nil {

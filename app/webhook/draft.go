@@ -32,24 +32,27 @@ func fault(pointer, code, message string) doorward.FieldError {
 	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
 }
 
+// Values of isComplete, for apply.
+const complete, partial = true, false
+
 // apply changes the webhook by the draft and returns the faults. A complete draft must have a
 // URL and events. The error is that of the context.
-func (w *Webhooks) apply(ctx context.Context, to *doorward.Webhook, d Draft, complete bool) (faults []doorward.FieldError, err error) {
-	set(to, d)
-	if complete || d.URL != nil {
-		f, err := w.checkURL(ctx, to.URL)
+func (w *Webhooks) apply(ctx context.Context, hook *doorward.Webhook, d Draft, isComplete bool) (faults []doorward.FieldError, err error) {
+	set(hook, d)
+	if isComplete || d.URL != nil {
+		f, err := w.checkURL(ctx, hook.URL)
 		if err != nil {
 			return nil, err
 		}
 		faults = append(faults, f...)
 	}
-	if complete || d.Events != nil {
-		faults = append(faults, checkEvents(to.Events)...)
+	if isComplete || d.Events != nil {
+		faults = append(faults, checkEvents(hook.Events)...)
 	}
 	if d.About != nil {
-		faults = append(faults, doorward.CheckAbout("/about", to.About, aboutMax)...)
+		faults = append(faults, doorward.CheckAbout("/about", hook.About, aboutMax)...)
 	}
-	for i, word := range to.Include {
+	for i, word := range hook.Include {
 		if word != doorward.WebhookIncludesEmail {
 			faults = append(faults, fault(fmt.Sprintf("/include/%d", i), "invalid", "The only word is email."))
 		}

@@ -117,8 +117,8 @@ func object(w doorward.Webhook) doorward.Object {
 }
 
 // lock makes other changes of the owner's webhooks wait until the transaction ends. The owner is a
-// tenant, which is locked already, or the installation (""), which has no lock of its own: the rows
-// of the master keys serve, one of which Create locks, too.
+// tenant, which is locked already, or the installation (""), which has no lock of its own: lock
+// locks the rows of all master keys instead. Create locks one of them when it seals.
 func lock(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if tenantID != "" {
 		return nil
@@ -150,7 +150,7 @@ func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.
 // too_many_webhooks, quota_exceeded, master_key_missing, validation_failed.
 func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Issued, error) {
 	made := doorward.Webhook{ID: doorward.NewID(doorward.PrefixWebhook), TenantID: by.TenantID, Enabled: true, Health: doorward.WebhookNew}
-	faults, err := w.apply(ctx, &made, d, true)
+	faults, err := w.apply(ctx, &made, d, complete)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -158,8 +158,8 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 	private, public := newSigningKey()
 	made.PublicKey = public
 	_, err = w.writer.Do(ctx, by, doorward.WebhookCreate, object(made), func(tx *access.Tx) error {
-		// Seal before counting: it takes the lock, see there. Otherwise two requests at once could
-		// pass the limit.
+		// Seal before counting: sealing takes the lock of the owner's webhooks (see lock), so that
+		// two requests at once can't pass the limit.
 		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 	if err != nil {
 		return after, err
 	}
-	faults, err := w.apply(ctx, &proposed, d, false)
+	faults, err := w.apply(ctx, &proposed, d, partial)
 	if err != nil {
 		return after, err
 	}
@@ -227,8 +227,8 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 				return err
 			}
 		}
-		fresh := after.Enabled && !was.Enabled || after.URL != was.URL
-		if err := tx.UpdateWebhook(ctx, after, fresh); err != nil {
+		resetHealth := after.Enabled && !was.Enabled || after.URL != was.URL
+		if err := tx.UpdateWebhook(ctx, after, resetHealth); err != nil {
 			return err
 		}
 		after, err = tx.Webhook(ctx, id)

@@ -53,13 +53,13 @@ func TestResendOrAccept(t *testing.T) {
 // succeeded and the invitation has the matching state.
 func wantOneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
 	f.Helper()
-	now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+	current, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 	f.NoError(err)
 	switch {
-	case errs[0] == nil && apptest.Code(errs[1]) == doorward.CodeInvitationRevoked && now.State == administered:
-	case errs[1] == nil && apptest.Code(errs[0]) == doorward.CodeInvitationNotPending && now.State == accepted:
+	case errs[0] == nil && apptest.Code(errs[1]) == doorward.CodeInvitationRevoked && current.State == administered:
+	case errs[1] == nil && apptest.Code(errs[0]) == doorward.CodeInvitationNotPending && current.State == accepted:
 	default:
-		f.Fatalf("the action ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
+		f.Fatalf("the action ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], current.State)
 	}
 }
 
@@ -108,10 +108,10 @@ func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 			if err := act(by, inv.ID); !wasCalled || !doorward.HasCode(err, doorward.CodeForbidden) {
 				t.Errorf("%s: %v, want forbidden; the policy was asked: %v", name, err, wasCalled)
 			}
-			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+			current, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 			f.NoError(err)
-			if now.State != doorward.InvitationPending || now.Role != doorward.RoleOwner || !now.ExpiresAt.Equal(inv.ExpiresAt) {
-				t.Errorf("%s: the invitation is %+v", name, now)
+			if current.State != doorward.InvitationPending || current.Role != doorward.RoleOwner || !current.ExpiresAt.Equal(inv.ExpiresAt) {
+				t.Errorf("%s: the invitation is %+v", name, current)
 			}
 		}
 	})

@@ -198,10 +198,10 @@ func TestInviterIsCheckedAgain(t *testing.T) {
 	})
 	<-acceptance
 	f.WantCodes([]error{accepted}, apptest.Codes{doorward.CodeInvitationRevoked: 1})
-	now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+	current, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 	f.NoError(err)
-	if now.State != doorward.InvitationPending {
-		t.Errorf("the invitation is %s", now.State)
+	if current.State != doorward.InvitationPending {
+		t.Errorf("the invitation is %s", current.State)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestInviterIsCheckedAgain(t *testing.T) {
 // another address. The invitation was to the old one, which the tenant's domains may demand,
 // so it stays unchanged.
 func TestAddressChangesDuringAcceptance(t *testing.T) {
-	for name, by := range map[string]struct {
+	for name, proof := range map[string]struct {
 		session bool
 		code    doorward.Code
 	}{"session": {true, doorward.CodeWrongAccount}, "password": {false, doorward.CodeInvalidCredentials}} {
@@ -224,7 +224,7 @@ func TestAddressChangesDuringAcceptance(t *testing.T) {
 			f.EditTenant(owner, func(s *doorward.TenantSettings) { s.AllowedDomains = []string{"example.com"} })
 			inv, token := f.Invite(owner, invitee.User.Email, doorward.RoleUser)
 			caller, password := invitee.Caller, ""
-			if !by.session {
+			if !proof.session {
 				caller, password = apptest.Anonymous(0), apptest.FirstPassword
 			}
 			accepted := make(chan error, 1)
@@ -235,11 +235,11 @@ func TestAddressChangesDuringAcceptance(t *testing.T) {
 				waitFor(1, nil)
 				f.NoError(apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(1), code)))
 			})
-			f.WantCodes([]error{<-accepted}, apptest.Codes{by.code: 1})
-			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+			f.WantCodes([]error{<-accepted}, apptest.Codes{proof.code: 1})
+			current, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 			f.NoError(err)
-			if now.State != doorward.InvitationPending {
-				t.Errorf("the invitation is %s", now.State)
+			if current.State != doorward.InvitationPending {
+				t.Errorf("the invitation is %s", current.State)
 			}
 		})
 	}

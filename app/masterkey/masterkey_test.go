@@ -206,7 +206,7 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 		writers.Wait()
 
 		state, err := masterkey.ReadState(t.Context(), a.db.Read())
-		if want := (masterkey.State{Current: next.ID().String(), Before: old.ID().String(), Sealed: true}); err != nil || state != want {
+		if want := (masterkey.State{Current: next.ID().String(), Previous: old.ID().String(), Sealed: true}); err != nil || state != want {
 			t.Fatalf("the state is %+v, %v; want %+v", state, err, want)
 		}
 		for name, file := range map[string]seal.Key{"old": old, "new": next} {

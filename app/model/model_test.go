@@ -26,6 +26,9 @@ const (
 	strict = "actions:\n  invoice.read: {roles: [OWNER, ADMIN]}\n"
 )
 
+// Values of the argument force of Apply.
+const withForce, withoutForce = true, false
+
 // check is what a test expects: whether a credential may perform an action.
 type check struct {
 	credential string // session or key
@@ -82,7 +85,7 @@ func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 
 func apply(f *apptest.Fixture, node int, text string) model.Applied {
 	f.Helper()
-	a, err := f.Node(node).Models.Apply(f.Context(), apptest.Operator, text, nil, false)
+	a, err := f.Node(node).Models.Apply(f.Context(), apptest.Operator, text, nil, withoutForce)
 	f.NoError(err)
 	return a
 }
@@ -90,9 +93,9 @@ func apply(f *apptest.Fixture, node int, text string) model.Applied {
 // caller returns the person as a caller, with the session as it is now.
 func caller(f *apptest.Fixture, p apptest.Person) doorward.Caller {
 	f.Helper()
-	now, err := f.Node(0).Sessions.Check(f.Context(), p.Token)
+	current, err := f.Node(0).Sessions.Check(f.Context(), p.Token)
 	f.NoError(err)
-	p.Principal = now
+	p.Principal = current
 	return p.Caller
 }
 
@@ -120,30 +123,30 @@ func TestOperatorPoliciesHoldOnEveryNodeAtOnce(t *testing.T) {
 		apply(f, 0, shared)
 		_, key, err := f.Node(0).APIKeys.Create(ctx, caller(f, owner), apikey.Draft{Name: "sync", Permissions: []string{"invoice.read"}, Days: nil})
 		f.NoError(err)
-		who := credentials{f, bob.Token, key}
-		who.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", true})
+		c := credentials{f, bob.Token, key}
+		c.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", true})
 		apply(f, 1, permitting)
-		who.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", true}, check{"key", "invoice.read", false}, check{"key", "invoice.approve", false})
+		c.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", true}, check{"key", "invoice.read", false}, check{"key", "invoice.approve", false})
 		apply(f, 2, forbidding)
-		who.want(ctx, check{"session", "invoice.read", false}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", false})
+		c.want(ctx, check{"session", "invoice.read", false}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", false})
 		apply(f, 0, shared)
-		who.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", true})
+		c.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", true})
 	})
 }
 
 func TestVersionsAreKept(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx, models := f.Context(), f.Node(0).Models
-		none, err := models.Current(ctx)
+		builtIn, err := models.Current(ctx)
 		f.NoError(err)
-		if none.Version != 0 || none.Text == "" || !none.CreatedAt.IsZero() {
-			t.Errorf("without a model there is %+v", none)
+		if builtIn.Version != 0 || builtIn.Text == "" || !builtIn.CreatedAt.IsZero() {
+			t.Errorf("without a model there is %+v", builtIn)
 		}
 		first, same, second := apply(f, 0, shared), apply(f, 1, shared), apply(f, 1, strict)
 		if first.Model.Version != 1 || same.Model.Version != 1 || len(same.Changes) != 0 || second.Model.Version != 2 {
 			t.Errorf("the versions are %d, %d, %d", first.Model.Version, same.Model.Version, second.Model.Version)
 		}
-		for number, want := range map[int64]string{0: none.Text, 1: shared, 2: strict} {
+		for number, want := range map[int64]string{0: builtIn.Text, 1: shared, 2: strict} {
 			v, err := models.Version(ctx, number)
 			if err != nil || v.Text != want || v.Version != number {
 				t.Errorf("version %d is %+v, %v", number, v, err)
@@ -175,13 +178,13 @@ func TestVersionsAreKept(t *testing.T) {
 func TestOneOfSeveralApplies(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		errs := apptest.Concurrently(6, func(i int) error {
-			_, err := f.Node(i).Models.Apply(f.Context(), apptest.Operator, shared+"# "+string(rune('a'+i))+"\n", []string{"0"}, false)
+			_, err := f.Node(i).Models.Apply(f.Context(), apptest.Operator, shared+"# "+string(rune('a'+i))+"\n", []string{"0"}, withoutForce)
 			return err
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodePreconditionFailed: 5})
-		now, err := f.Node(0).Models.Current(f.Context())
-		if err != nil || now.Version != 1 {
-			t.Errorf("the model is %+v, %v", now, err)
+		current, err := f.Node(0).Models.Current(f.Context())
+		if err != nil || current.Version != 1 {
+			t.Errorf("the model is %+v, %v", current, err)
 		}
 	})
 }
@@ -191,11 +194,11 @@ func TestRefusedModels(t *testing.T) {
 		_, owner := f.Tenant()
 		models := f.Node(0).Models
 		for text, want := range map[string]doorward.Code{"": doorward.CodeValidationFailed, "actions: [": doorward.CodeValidationFailed, "actions: {user.x: {roles: [OWNER]}}": doorward.CodeValidationFailed} {
-			if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), apptest.Operator, text, nil, false))); code != want {
+			if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), apptest.Operator, text, nil, withoutForce))); code != want {
 				t.Errorf("%q: %s", text, code)
 			}
 		}
-		if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), owner.Caller, shared, nil, false))); code != doorward.CodeForbidden {
+		if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), owner.Caller, shared, nil, withoutForce))); code != doorward.CodeForbidden {
 			t.Errorf("an OWNER gets %q", code)
 		}
 		if n := f.CountRows("models"); n != 0 {
@@ -295,8 +298,8 @@ func TestDiffSaysWhoGainsAndLoses(t *testing.T) {
 		if diff := cmp.Diff([]model.Holder{{TenantID: acme.ID, ID: key.ID, Name: "sync", Loses: []doorward.Action{"invoice.approve"}}}, plan.Keys); diff != "" {
 			t.Error(diff)
 		}
-		if now, err := f.Node(0).Models.Current(ctx); err != nil || now.Version != 1 {
-			t.Errorf("after a diff the model is %+v, %v", now, err)
+		if current, err := f.Node(0).Models.Current(ctx); err != nil || current.Version != 1 {
+			t.Errorf("after a diff the model is %+v, %v", current, err)
 		}
 	})
 }
@@ -311,13 +314,13 @@ func namesOf(changes []modelfile.Change) (names []string) {
 // The text of version 0 is the built-in model, so that a new model can start from it.
 func TestBuiltInText(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		none, err := f.Node(0).Models.Current(f.Context())
+		builtIn, err := f.Node(0).Models.Current(f.Context())
 		f.NoError(err)
-		apply(f, 0, none.Text+"# applied\n")
-		now, err := f.DB.Read().Rules(f.Context(), "")
+		apply(f, 0, builtIn.Text+"# applied\n")
+		current, err := f.DB.Read().Rules(f.Context(), "")
 		f.NoError(err)
 		var got, want []doorward.Verb
-		for _, v := range now.Model().Verbs() {
+		for _, v := range current.Model().Verbs() {
 			v.About = ""
 			got = append(got, v)
 		}
@@ -346,15 +349,15 @@ func TestModelInUse(t *testing.T) {
 		if diff := cmp.Diff(off, plan.Broken); diff != "" {
 			t.Error(diff)
 		}
-		_, err = f.Node(0).Models.Apply(ctx, apptest.Operator, strict, nil, false)
+		_, err = f.Node(0).Models.Apply(ctx, apptest.Operator, strict, nil, withoutForce)
 		var refused *doorward.Error
 		if !errors.As(err, &refused) || refused.Code != doorward.CodeModelInUse || len(refused.Fields) != 1 {
 			t.Fatalf("got %v", err)
 		}
-		if now, err := f.Node(0).Models.Current(ctx); err != nil || now.Version != 1 {
-			t.Errorf("the model is %+v, %v", now, err)
+		if current, err := f.Node(0).Models.Current(ctx); err != nil || current.Version != 1 {
+			t.Errorf("the model is %+v, %v", current, err)
 		}
-		forced, err := f.Node(1).Models.Apply(ctx, apptest.Operator, strict, nil, true)
+		forced, err := f.Node(1).Models.Apply(ctx, apptest.Operator, strict, nil, withForce)
 		f.NoError(err)
 		if diff := cmp.Diff(off, forced.Broken); diff != "" {
 			t.Error(diff)

@@ -34,7 +34,7 @@ func TestPolicyThatIsBeingAdded(t *testing.T) {
 	f.Until("the policy to wait for the trail", func() bool { return f.CountWaiting() == 1 })
 	go func() {
 		defer close(application)
-		_, refused = f.Node(1).Models.Apply(f.Context(), apptest.Operator, strict, nil, false)
+		_, refused = f.Node(1).Models.Apply(f.Context(), apptest.Operator, strict, nil, withoutForce)
 	}()
 	f.Until("the model to wait for the policy, or to be applied", func() bool {
 		select {

@@ -38,7 +38,7 @@ func (q *memoryQueue) queue() *Queue[Job] {
 			defer q.mu.Unlock()
 			q.tried = append(q.tried, j.ID)
 			if i, found := slices.BinarySearchFunc(q.rows, j, byDue); found {
-				copy(q.rows[1:i+1], q.rows[:i]) // most are near the front
+				copy(q.rows[1:i+1], q.rows[:i]) // removes the row by moving those before it, which are few
 				q.rows = q.rows[1:]
 			}
 			return err

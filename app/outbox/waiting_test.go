@@ -31,8 +31,8 @@ func addAll(w *waiting[string], slow bool, names ...string) {
 
 func TestSharesAndHostsTakeTurns(t *testing.T) {
 	w := newWaiting[string]()
-	addAll(w, false, "Ax1", "Ax2", "Ax3", "Ay1", "Bx1", "Ax2", "Bx2", "Cz1")
-	if got, want := takeAll(w, laneOf(false, false)), "Ax1 Bx1 Cz1 Ay1 Bx2 Ax2 Ax3"; got != want {
+	addAll(w, fastHost, "Ax1", "Ax2", "Ax3", "Ay1", "Bx1", "Ax2", "Bx2", "Cz1")
+	if got, want := takeAll(w, laneOf(normalWork, fastHost)), "Ax1 Bx1 Cz1 Ay1 Bx2 Ax2 Ax3"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
 	}
 	if w.len() != 0 || len(w.perShare) != 0 {
@@ -43,8 +43,8 @@ func TestSharesAndHostsTakeTurns(t *testing.T) {
 // A job that can't start is skipped and keeps its position.
 func TestJobsWithoutASlotAreSkipped(t *testing.T) {
 	w := newWaiting[string]()
-	addAll(w, false, "Ax1", "Bx1", "By1", "Cx1")
-	got, _ := w.take(laneOf(false, false), func(share string) func(string) bool {
+	addAll(w, fastHost, "Ax1", "Bx1", "By1", "Cx1")
+	got, _ := w.take(laneOf(normalWork, fastHost), func(share string) func(string) bool {
 		if share == "A" {
 			return nil
 		}
@@ -53,20 +53,20 @@ func TestJobsWithoutASlotAreSkipped(t *testing.T) {
 	if got != "By1" {
 		t.Errorf("the job taken is %q", got)
 	}
-	if got, want := takeAll(w, laneOf(false, false)), "Cx1 Ax1 Bx1"; got != want {
+	if got, want := takeAll(w, laneOf(normalWork, fastHost)), "Cx1 Ax1 Bx1"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
 	}
 }
 
 func TestWorkMovesWithItsHost(t *testing.T) {
 	w := newWaiting[string]()
-	addAll(w, false, "Ax1", "Ay1", "Bx1", "Ax2")
-	w.move("x", true)
-	addAll(w, true, "Ax3")
-	if got, want := takeAll(w, laneOf(false, false)), "Ay1"; got != want {
+	addAll(w, fastHost, "Ax1", "Ay1", "Bx1", "Ax2")
+	w.move("x", slowHost)
+	addAll(w, slowHost, "Ax3")
+	if got, want := takeAll(w, laneOf(normalWork, fastHost)), "Ay1"; got != want {
 		t.Errorf("jobs to good hosts are %s, want %s", got, want)
 	}
-	if got, want := takeAll(w, laneOf(false, true)), "Ax1 Bx1 Ax2 Ax3"; got != want {
+	if got, want := takeAll(w, laneOf(normalWork, slowHost)), "Ax1 Bx1 Ax2 Ax3"; got != want {
 		t.Errorf("jobs to slow hosts are %s, want %s", got, want)
 	}
 }
@@ -78,7 +78,7 @@ func TestMemoryIsShared(t *testing.T) {
 		t.Helper()
 		got := 0
 		for i := range maxWaiting + 1 {
-			if w.add("", Job{ID: fmt.Sprint(share, i), Share: share}, false) {
+			if w.add("", Job{ID: fmt.Sprint(share, i), Share: share}, fastHost) {
 				got++
 			}
 		}
@@ -90,7 +90,7 @@ func TestMemoryIsShared(t *testing.T) {
 	fill("B", maxWaiting/2)
 	fill("C", maxWaiting/3)
 	for i := range 2 * maxWaiting / minOfShare {
-		w.add("", Job{ID: fmt.Sprint("some", i), Share: fmt.Sprint("some", i)}, false)
+		w.add("", Job{ID: fmt.Sprint("some", i), Share: fmt.Sprint("some", i)}, fastHost)
 	}
 	fill("Z", minOfShare)
 }

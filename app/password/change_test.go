@@ -57,8 +57,8 @@ func TestChangeWithFactor(t *testing.T) {
 		before := ann.Caller
 		f.Enrol(ann)
 		clock.Move(11 * time.Minute)
-		now := before
-		now.HasFactor, now.HasCode = true, true
+		withFactor := before
+		withFactor.HasFactor, withFactor.HasCode = true, true
 		change := func(by doorward.Caller, current string) doorward.Code {
 			next := apptest.Password(1)
 			return apptest.Code(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), by, current, next, next)))
@@ -67,7 +67,7 @@ func TestChangeWithFactor(t *testing.T) {
 		counted, hash := f.CountRows("throttles"), f.Account(ann).PasswordHash
 		for range 20 {
 			for _, current := range []string{apptest.FirstPassword, "not the password"} {
-				if got := change(now, current); got != doorward.CodeStepUpRequired {
+				if got := change(withFactor, current); got != doorward.CodeStepUpRequired {
 					t.Fatalf("a change without a proof of the factor: %q", got)
 				}
 			}

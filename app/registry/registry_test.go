@@ -113,7 +113,7 @@ func TestRule5(t *testing.T) {
 // session. A reader that takes its mark too late is caught, which proves that the
 // race happens.
 func TestRule5Raced(t *testing.T) {
-	late := func(r *Registry, read func() bool) (uint64, bool) {
+	markAfterRead := func(r *Registry, read func() bool) (uint64, bool) {
 		before, alive := r.Mark(), read()
 		for range 1000 { // a slow query
 			if r.Mark() != before {
@@ -123,11 +123,11 @@ func TestRule5Raced(t *testing.T) {
 		}
 		return r.Mark(), alive
 	}
-	right := func(r *Registry, read func() bool) (uint64, bool) { mark := r.Mark(); return mark, read() }
-	if n := race(5000, right); n > 0 {
+	markBeforeRead := func(r *Registry, read func() bool) (uint64, bool) { mark := r.Mark(); return mark, read() }
+	if n := race(5000, markBeforeRead); n > 0 {
 		t.Errorf("an ended session was still valid in round %d", n)
 	}
-	if n := race(20000, late); n == 0 {
+	if n := race(20000, markAfterRead); n == 0 {
 		t.Error("readers that take their mark after they have read were never caught: this test proves nothing")
 	}
 }

@@ -120,7 +120,7 @@ func TestRemovingAPasskeyEndsChallenges(t *testing.T) {
 		a, lost := addPasskey(f, 0, 1, ann.Caller)
 		other, _ := addPasskey(f, 2, 0, ann.Caller)
 		challenge := f.Challenge(apptest.Anonymous(1), ann)
-		in, err := apptest.SignedIn(f.Node(2).Login.WithSecond(f.Context(), apptest.Anonymous(1), challenge.Token.Reveal(), answerTo(f, other, challenge), true))
+		in, err := apptest.SignedIn(f.Node(2).Login.WithSecond(f.Context(), apptest.Anonymous(1), challenge.Token.Reveal(), answerTo(f, other, challenge), rememberBrowser))
 		f.NoError(err)
 		known := apptest.Anonymous(1)
 		hash := in.Device.Hash()

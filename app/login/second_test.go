@@ -14,9 +14,12 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
+// Values of the argument remember of WithSecond.
+const rememberBrowser, forgetBrowser = true, false
+
 // withSecond answers the challenge on node i.
 func withSecond(f *apptest.Fixture, i int, by doorward.Caller, b factor.NewChallenge, a factor.Answer) (login.SignedIn, error) {
-	return apptest.SignedIn(f.Node(i).Login.WithSecond(f.Context(), by, b.Token.Reveal(), a, false))
+	return apptest.SignedIn(f.Node(i).Login.WithSecond(f.Context(), by, b.Token.Reveal(), a, forgetBrowser))
 }
 
 // resultOfSecond answers the challenge on node i, and returns the code of the error, empty for
@@ -232,7 +235,7 @@ func TestHundredWrongCodes(t *testing.T) {
 	right := a.Code(f.DB.Now())
 	answer(factor.Answer{Code: right}, doorward.CodeTooManyAttempts)
 	var refused *doorward.Error
-	_, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: right}, false)
+	_, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: right}, forgetBrowser)
 	if !errors.As(err, &refused) || len(refused.Fields) != 1 || refused.Fields[0].Pointer != "/code" || refused.Fields[0].Code != "closed" {
 		f.Errorf("%v with %v, want /code closed, or a page tells the person to wait", err, refused)
 	}
@@ -304,7 +307,7 @@ func TestRememberedBrowser(t *testing.T) {
 		}
 		remember := func() doorward.Caller {
 			f.Helper()
-			o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, true)
+			o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser)
 			in, err := apptest.SignedIn(o, err)
 			f.NoError(err)
 			hash, by := in.Device.Hash(), apptest.Anonymous(1)
@@ -435,7 +438,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		f.NoError(err)
 		a := f.Enrol(ann)
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
-		o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, true)
+		o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser)
 		in, err := apptest.SignedIn(o, err)
 		f.NoError(err)
 		hash, by := in.Device.Hash(), apptest.Anonymous(1)
@@ -486,7 +489,7 @@ func TestTallies(t *testing.T) {
 			f.Helper()
 			o, err := n.Login.WithPassword(f.Context(), apptest.Anonymous(1), ann.User.Email, apptest.FirstPassword, "")
 			f.NoError(err)
-			_, _ = n.Login.WithSecond(f.Context(), apptest.Anonymous(1), o.(login.SecondNeeded).Token.Reveal(), a, false)
+			_, _ = n.Login.WithSecond(f.Context(), apptest.Anonymous(1), o.(login.SecondNeeded).Token.Reveal(), a, forgetBrowser)
 		}
 		answer(factor.Answer{Code: "000000"})
 		answer(factor.Answer{RecoveryCode: a.Recovery[0]})

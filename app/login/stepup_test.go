@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-func stepUp(f *apptest.Fixture, n int, by doorward.Caller, token string, with login.Evidence) (session.Opened, error) {
-	return f.Node(n).Login.StepUp(f.Context(), by, token, with)
+func stepUp(f *apptest.Fixture, n int, by doorward.Caller, token string, evidence login.Evidence) (session.Opened, error) {
+	return f.Node(n).Login.StepUp(f.Context(), by, token, evidence)
 }
 
 func beginStepUp(f *apptest.Fixture, by doorward.Caller) string {
@@ -139,10 +139,10 @@ func TestStepUpByCode(t *testing.T) {
 		if got[""] != 1 || got[""]+got[doorward.CodeValidationFailed]+got[doorward.CodeChallengeOver] != 32 {
 			f.Errorf("32 at once with one code end in %v", got)
 		}
-		now, err := f.DB.Read().Session(f.Context(), ann.Caller.SessionID)
+		current, err := f.DB.Read().Session(f.Context(), ann.Caller.SessionID)
 		f.NoError(err)
-		if now.Session.AAL != 2 || now.Session.FactorAt.IsZero() {
-			f.Errorf("the session is %+v", now.Session.Assurance)
+		if current.Session.AAL != 2 || current.Session.FactorAt.IsZero() {
+			f.Errorf("the session is %+v", current.Session.Assurance)
 		}
 	})
 }

@@ -32,9 +32,9 @@ func observing(text string) policy.Draft {
 }
 
 // maySend asks a node whether a session may send messages, as a service does.
-func maySend(f *apptest.Fixture, node int, who apptest.Person, ip string) bool {
+func maySend(f *apptest.Fixture, node int, person apptest.Person, ip string) bool {
 	f.Helper()
-	p, err := f.Node(node).Sessions.Check(f.Context(), who.Token)
+	p, err := f.Node(node).Sessions.Check(f.Context(), person.Token)
 	f.NoError(err)
 	by := doorward.Caller{Principal: p, IP: ip}
 	return f.Node(node).Access.Check(&p, doorward.MessageSend, by.RequestAt(f.Node(node).Now())).Allowed
@@ -43,9 +43,9 @@ func maySend(f *apptest.Fixture, node int, who apptest.Person, ip string) bool {
 // observedOn returns what a node shows as observed.
 func observedOn(f *apptest.Fixture, node int, by doorward.Caller) string {
 	f.Helper()
-	now, err := f.Node(node).Policies.Current(f.Context(), by)
+	current, err := f.Node(node).Policies.Current(f.Context(), by)
 	f.NoError(err)
-	return fmt.Sprint(now.Observed)
+	return fmt.Sprint(current.Observed)
 }
 
 // A version that observes refuses nothing. What it would have refused is counted for each of its
@@ -58,10 +58,10 @@ func TestObserve(t *testing.T) {
 		text := `@id("users") forbid(principal in Role::"USER", action == Action::"message.send", resource);` + "\n" + fromInside
 		put(f, 0, owner.Caller, observing(text))
 		for n := range f.Nodes {
-			for _, who := range []apptest.Person{bob, admin, owner, neighbour} {
+			for _, person := range []apptest.Person{bob, admin, owner, neighbour} {
 				for _, ip := range []string{"192.0.2.7", "198.51.100.7"} {
-					if !maySend(f, n, who, ip) {
-						t.Errorf("%s is refused by a version that observes", who.User.Email)
+					if !maySend(f, n, person, ip) {
+						t.Errorf("%s is refused by a version that observes", person.User.Email)
 					}
 				}
 			}
@@ -121,9 +121,9 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 			t.Errorf("after a version that was not confirmed, version %d refuses", c.Enforced)
 		}
 		clock.Move(6 * time.Minute)
-		now, err := f.Node(1).Policies.Current(f.Context(), owner.Caller)
-		if err != nil || now.Version != 9 {
-			t.Errorf("after its time there is version %d, %v", now.Version, err)
+		current, err := f.Node(1).Policies.Current(f.Context(), owner.Caller)
+		if err != nil || current.Version != 9 {
+			t.Errorf("after its time there is version %d, %v", current.Version, err)
 		}
 	})
 }

@@ -138,9 +138,9 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 				t.Errorf("after its end: %s", got)
 			}
 			for n := range f.Nodes {
-				now, err := f.Node(n).Policies.Current(ctx, owner.Caller)
-				if err != nil || now.Text != noPeople || policy.Tag(now.PolicyVersion) == policy.Tag(pending.PolicyVersion) {
-					t.Errorf("after its end there is %+v, %v", now, err)
+				current, err := f.Node(n).Policies.Current(ctx, owner.Caller)
+				if err != nil || current.Text != noPeople || policy.Tag(current.PolicyVersion) == policy.Tag(pending.PolicyVersion) {
+					t.Errorf("after its end there is %+v, %v", current, err)
 				}
 			}
 			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeNotFound {
@@ -240,9 +240,9 @@ func TestVersionsAtOnce(t *testing.T) {
 		if len(kept) != callers {
 			f.Errorf("%d different versions are kept", len(kept))
 		}
-		now, err := f.Node(1).Policies.Current(f.Context(), owner.Caller)
+		current, err := f.Node(1).Policies.Current(f.Context(), owner.Caller)
 		f.NoError(err)
-		tags := []string{policy.Tag(now.PolicyVersion)}
+		tags := []string{policy.Tag(current.PolicyVersion)}
 		f.WantCodes(apptest.Concurrently(callers, func(i int) error {
 			return apptest.ErrorOf(f.Node(i).Policies.Put(f.Context(), owner.Caller, draft(callers+i), tags))
 		}), apptest.Codes{"": 1, doorward.CodePreconditionFailed: callers - 1})

@@ -50,17 +50,17 @@ func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 }
 
 // login opens a session on a node, like a login with the right password.
-func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secret.Token {
+func login(t *testing.T, on *doorwardtest.Server, person *doorwardtest.Person) secret.Token {
 	t.Helper()
-	account, err := on.Node.DB.Read().AccountByEmail(t.Context(), who.Email)
+	account, err := on.Node.DB.Read().AccountByEmail(t.Context(), person.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := on.Node.DB.Read().Memberships(t.Context(), who.ID)
+	memberships, err := on.Node.DB.Read().Memberships(t.Context(), person.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, doorward.Assurance{}, apptest.NoExtraWrites)
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, memberships[0].TenantID, doorward.Assurance{}, apptest.NoExtraWrites)
 	if err != nil {
 		t.Fatal(err)
 	}

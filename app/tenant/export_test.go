@@ -18,6 +18,12 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 )
 
+// Values of the arguments hashes of exports and dryRun of Import.
+const (
+	withHashes, withoutHashes = true, false
+	notDry                    = false
+)
+
 // TestExportedPeopleAreImported: exported people can be imported into another installation,
 // with their passwords.
 func TestExportedPeopleAreImported(t *testing.T) {
@@ -28,14 +34,14 @@ func TestExportedPeopleAreImported(t *testing.T) {
 		f.NoError(err)
 		cat := f.Join(owner, doorward.RoleUser)
 		var file bytes.Buffer
-		f.NoError(f.Node(0).Tenants.ExportPeople(f.Context(), apptest.Operator, acme.ID, true, &file))
+		f.NoError(f.Node(0).Tenants.ExportPeople(f.Context(), apptest.Operator, acme.ID, withHashes, &file))
 
 		other := apptest.New(t, apptest.SQLite, apptest.NoLimits, f.DB.Now)
 		list, err := roster.Read(&file, roster.JSONLines)
 		f.NoError(err)
 		c, err := other.Node(0).Tenants.Create(other.Context(), apptest.Operator, "Acme", "somebody@example.com")
 		other.NoError(err)
-		done, err := other.Node(0).Users.Import(other.Context(), apptest.Operator, c.Tenant.ID, list, false)
+		done, err := other.Node(0).Users.Import(other.Context(), apptest.Operator, c.Tenant.ID, list, notDry)
 		other.NoError(err)
 		if done.Members != 3 || done.WithoutPassword != 0 {
 			f.Errorf("the import returned %+v", done)
@@ -81,16 +87,16 @@ func TestExport(t *testing.T) {
 			}
 			wantComplete(f, file.Bytes(), hashes)
 		}
-		err = f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
+		err = f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", withoutHashes, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeNotFound {
 			f.Errorf("without a tenant: %v", err)
 		}
-		err = f.Node(0).Tenants.Export(f.Context(), owner.Caller, acme.ID, true, &bytes.Buffer{})
+		err = f.Node(0).Tenants.Export(f.Context(), owner.Caller, acme.ID, withHashes, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeForbidden {
 			f.Errorf("by an OWNER: %v", err)
 		}
 		full := errors.New("the disk is full")
-		if err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, acme.ID, false, failing{full}); !errors.Is(err, full) {
+		if err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, acme.ID, withoutHashes, failing{full}); !errors.Is(err, full) {
 			f.Errorf("to a writer that fails: %v", err)
 		}
 	})

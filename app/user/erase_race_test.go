@@ -25,6 +25,9 @@ func joinBy(f *apptest.Fixture, inviter, p apptest.Person, role doorward.Role) {
 	f.NoError(err)
 }
 
+// notInvited is a value of the argument invited of wantErased.
+const notInvited = false
+
 // wantErased fails if a row about the person is left. If the person is invited, rows may still
 // have the address, which an invitation that can be accepted needs.
 func wantErased(f *apptest.Fixture, p apptest.Person, invited bool) {
@@ -52,7 +55,7 @@ func TestOwnersEraseThemselvesAtOnce(t *testing.T) {
 			two := []apptest.Person{ann, bob}
 			errs := apptest.Concurrently(2, func(i int) error { return eraseOneself(f, i, two[i]) })
 			erased := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
-			wantErased(f, two[erased], false)
+			wantErased(f, two[erased], notInvited)
 			remaining := two[1-erased]
 			if f.IsValid(two[erased].Token) || !f.IsValid(remaining.Token) {
 				f.Error("the session of the wrong OWNER has ended")
@@ -75,7 +78,7 @@ func TestEraseTwiceAtOnce(t *testing.T) {
 		p := f.Join(owner, doorward.RoleUser)
 		errs := apptest.Concurrently(callers, func(i int) error { return eraseOneself(f, i%len(f.Nodes), p) })
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: callers - 1})
-		wantErased(f, p, false)
+		wantErased(f, p, notInvited)
 		wantIntact(f)
 	})
 }
@@ -115,6 +118,7 @@ func TestEraseWhileSigningIn(t *testing.T) {
 		_, owner := f.Tenant()
 		for range apptest.Rounds(4, 30) {
 			p := f.Join(owner, doorward.RoleUser)
+			const remember = true // the browser
 			app := f.Enrol(p)
 			begun := f.Challenge(apptest.Anonymous(1), p)
 			var opened secret.Token
@@ -122,7 +126,7 @@ func TestEraseWhileSigningIn(t *testing.T) {
 				if i == 0 {
 					return eraseOneself(f, 0, p)
 				}
-				in, err := apptest.SignedIn(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, true))
+				in, err := apptest.SignedIn(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, remember))
 				opened = in.Token
 				return err
 			})
@@ -133,7 +137,7 @@ func TestEraseWhileSigningIn(t *testing.T) {
 			}
 			f.RecordPending()
 			f.NoError(f.Node(1).Users.Sweep(f.Context()))
-			wantErased(f, p, false)
+			wantErased(f, p, notInvited)
 		}
 		wantIntact(f)
 		f.WantNoDeadlocks()
@@ -155,7 +159,7 @@ func TestEraseBehindALogin(t *testing.T) {
 		}
 	})
 	f.NoError(<-erasure)
-	wantErased(f, p, false)
+	wantErased(f, p, notInvited)
 	wantIntact(f)
 }
 
@@ -189,7 +193,7 @@ func TestEraseWhileProving(t *testing.T) {
 				waitFor(2, nil)
 			})
 			f.WantCodes([]error{<-erasure, <-proof}, apptest.Codes{"": 1, prove.code: 1})
-			wantErased(f, p, false)
+			wantErased(f, p, notInvited)
 		})
 	}
 }

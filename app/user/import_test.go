@@ -23,6 +23,9 @@ const (
 	importedBcrypt   = "$2b$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"
 )
 
+// Values of the argument dryRun of Import.
+const dryRun, notDry = true, false
+
 // people reads a CSV list with these columns.
 func people(f *apptest.Fixture, rows ...string) roster.List {
 	f.Helper()
@@ -75,7 +78,7 @@ func TestImport(t *testing.T) {
 			"bob@acme.example,ADMIN,Bob,,"+importedBcrypt,
 			"cat@acme.example,USER,Cat,,",
 			elsewhere.User.Email+",USER,,,"+importedBcrypt,
-		), false)
+		), notDry)
 		f.NoError(err)
 		kept := []roster.Person{{Line: 5, Email: elsewhere.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: importedBcrypt}}
 		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, WithoutPassword: 1, PasswordKept: kept, Invitations: 1}, done); diff != "" {
@@ -155,18 +158,18 @@ func TestImportAllOrNothing(t *testing.T) {
 			"bob@acme.example,BOSS,,,",
 			"cat@acme.example,USER,,,",
 		)
-		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
+		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, notDry)
 		if diff := cmp.Diff([]string{"3 email duplicate", "4 email already_member", "5 role invalid"}, faults(f, err)); diff != "" {
 			f.Errorf("faults (-want +got):\n%s", diff)
 		}
 		wantUnchanged(f, before)
 
 		for id, want := range map[string]doorward.Code{"tnt_none": doorward.CodeNotFound, "": doorward.CodeNotFound} {
-			if _, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, id, people(f, "ann@acme.example,USER,,,"), false); apptest.Code(err) != want {
+			if _, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, id, people(f, "ann@acme.example,USER,,,"), notDry); apptest.Code(err) != want {
 				f.Errorf("into the tenant %q: %v, want %s", id, err, want)
 			}
 		}
-		_, err = f.Node(0).Users.Import(f.Context(), owner.Caller, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
+		_, err = f.Node(0).Users.Import(f.Context(), owner.Caller, acme.ID, people(f, "ann@acme.example,USER,,,"), notDry)
 		if apptest.Code(err) != doorward.CodeForbidden {
 			f.Errorf("by an OWNER: %v", err)
 		}
@@ -179,7 +182,7 @@ func TestImportIntoAClosingTenant(t *testing.T) {
 		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 		f.NoError(err)
 		before := snapshot(f)
-		_, err = f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
+		_, err = f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), notDry)
 		if apptest.Code(err) != doorward.CodeTenantClosing {
 			f.Errorf("the error is %v", err)
 		}
@@ -195,7 +198,7 @@ func TestDryRunLeavesNothing(t *testing.T) {
 		f.Invite(owner, "bob@acme.example", doorward.RoleUser)
 		before := snapshot(f)
 		list := people(f, "ann@acme.example,USER,,,"+importedBcrypt, "bob@acme.example,USER,,,")
-		dry, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, true)
+		dry, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, dryRun)
 		f.NoError(err)
 		wantUnchanged(f, before)
 		for _, email := range []string{"ann@acme.example", "bob@acme.example"} {
@@ -203,7 +206,7 @@ func TestDryRunLeavesNothing(t *testing.T) {
 				f.Errorf("%s has an account after a dry run: %v", email, err)
 			}
 		}
-		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
+		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, notDry)
 		f.NoError(err)
 		if diff := cmp.Diff(dry, done); diff != "" || done.Members != 2 {
 			f.Errorf("the dry run returned another result (-dry +import):\n%s", diff)
@@ -224,7 +227,7 @@ func TestImportsAtOnce(t *testing.T) {
 		lists := []roster.List{people(f, up...), people(f, down...)}
 		acme, _ := f.Tenant()
 		errs := apptest.Concurrently(2, func(i int) error {
-			_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, acme.ID, lists[i], false)
+			_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, acme.ID, lists[i], notDry)
 			if refused := (*roster.Error)(nil); errors.As(err, &refused) {
 				err = doorward.Fail(doorward.CodeAlreadyMember, "")
 			}
@@ -244,7 +247,7 @@ func TestImportsAtOnce(t *testing.T) {
 		iota, _ := f.Tenant()
 		done := make([]user.Imported, 2)
 		errs = apptest.Concurrently(2, func(i int) (err error) {
-			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, iota.ID}[i], fresh[i], false)
+			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, iota.ID}[i], fresh[i], notDry)
 			return err
 		})
 		f.WantCodes(errs, apptest.Codes{"": 2})
@@ -283,7 +286,7 @@ func TestImportedHashes(t *testing.T) {
 		for name, hash := range hashes {
 			rows = append(rows, name+"@acme.example,USER,,,\""+hash+"\"")
 		}
-		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, rows...), false)
+		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, rows...), notDry)
 		f.NoError(err)
 		for name := range hashes {
 			email := name + "@acme.example"
@@ -305,7 +308,7 @@ func TestImportedHashes(t *testing.T) {
 func TestImportedWithoutPassword(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, _ := f.Tenant()
-		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
+		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), notDry)
 		f.NoError(err)
 		hashes := f.Node(0).Hashing().Hashes
 		for _, guess := range []string{"", " ", apptest.FirstPassword} {

@@ -138,7 +138,7 @@ func TestImportOfARemovedPerson(t *testing.T) {
 			{Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: hash},
 			{Line: 2, Email: bare.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive},
 		}}
-		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
+		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, notDry)
 		f.NoError(err)
 		if done.Members != 2 || done.Accounts != 0 || done.WithoutPassword != 1 || len(done.PasswordKept) != 0 {
 			f.Errorf("the import returned %+v", done)
@@ -171,7 +171,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				list := roster.List{People: []roster.Person{{
 					Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: f.Account(boss).PasswordHash,
 				}}}
-				_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, globex.ID, list, false)
+				_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, globex.ID, list, notDry)
 				return err
 			},
 			"by signing in": func(i int, p apptest.Person, _ string) error {

@@ -23,9 +23,10 @@ import (
 // errors.
 func onTwoNodes(f *apptest.Fixture, w doorward.Webhook, change func(a *app.App, i int) error) []error {
 	f.Helper()
+	const resetHealth = false
 	var errs [2]error
 	done := make(chan struct{}, len(errs))
-	f.WhileLocked(func(tx *store.Tx) error { return tx.UpdateWebhook(f.Context(), w, false) }, func(waitFor func(int, <-chan struct{})) {
+	f.WhileLocked(func(tx *store.Tx) error { return tx.UpdateWebhook(f.Context(), w, resetHealth) }, func(waitFor func(int, <-chan struct{})) {
 		for i := range errs {
 			go func() {
 				errs[i] = change(f.Nodes[i], i)
@@ -51,10 +52,10 @@ func TestEditsAtOnce(t *testing.T) {
 		return apptest.ErrorOf(a.Webhooks.Edit(f.Context(), apptest.Operator, w.ID, webhook.Draft{About: &about}, []string{w.Version()}))
 	})
 	winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodePreconditionFailed: 1})
-	now, err := f.DB.Read().Webhook(f.Context(), w.ID)
+	current, err := f.DB.Read().Webhook(f.Context(), w.ID)
 	f.NoError(err)
-	if want := fmt.Sprint("edit ", winner); now.About != want {
-		t.Errorf("the webhook has %q, want %q", now.About, want)
+	if want := fmt.Sprint("edit ", winner); current.About != want {
+		t.Errorf("the webhook has %q, want %q", current.About, want)
 	}
 }
 

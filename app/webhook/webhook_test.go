@@ -165,10 +165,10 @@ func TestFailingForDays(t *testing.T) {
 				t.Errorf("%v later the events are %v", step.after, got)
 			}
 		}
-		now, err := f.DB.Read().Webhook(f.Context(), w.ID)
+		current, err := f.DB.Read().Webhook(f.Context(), w.ID)
 		f.NoError(err)
-		if now.Enabled || now.DisabledReason != doorward.DisabledFailing || deliveries(f, w)[0].State != doorward.DeliveryDropped {
-			t.Errorf("the webhook is %+v, with the deliveries %+v", now, deliveries(f, w))
+		if current.Enabled || current.DisabledReason != doorward.DisabledFailing || deliveries(f, w)[0].State != doorward.DeliveryDropped {
+			t.Errorf("the webhook is %+v, with the deliveries %+v", current, deliveries(f, w))
 		}
 	})
 }

@@ -275,7 +275,7 @@ func guardCallers(g front.Guard) string {
 	}
 	if g.Service() != "" {
 		admitted = append(admitted, "a service key with it")
-		if across := g.Across(); across != "" {
+		if across := g.AcrossTenants(); across != "" {
 			admitted = append(admitted, "for all tenants one with `"+string(across)+"`")
 		}
 	}

@@ -49,7 +49,7 @@ type Config struct {
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, Doorward's
 	ReturnTo             returnto.List  // other sites that people may be sent to after signing in; may be empty
-	CookieName           string         // of the session, as front.RefuseCookieName lets it pass; empty: JSESSIONID
+	CookieName           string         // of the session, without a front.CookieNameFault; empty: JSESSIONID
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 

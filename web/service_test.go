@@ -76,7 +76,7 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 				case r.Guard.OfInstallation():
 					d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
 					d.send(t, route, nil, forFrozen).fails(http.StatusBadRequest, "tenant_required")
-				case r.Guard.Across() == "":
+				case r.Guard.AcrossTenants() == "":
 					d.send(t, route, nil, forAll).fails(http.StatusBadRequest, "tenant_required")
 				default:
 					d.send(t, route, nil, forAll).ok(http.StatusOK)

@@ -409,7 +409,7 @@ func (s *settings) readHome(cfg *node.Config) (err error) {
 }
 
 func (s *settings) checkCookie(cfg *node.Config) error {
-	if refusal := front.RefuseCookieName(cfg.CookieName, cfg.PublicURL()); refusal != "" {
+	if refusal := front.CookieNameFault(cfg.CookieName, cfg.PublicURL()); refusal != "" {
 		return s.refuseValue("cookie-name", cfg.CookieName, "%s", refusal)
 	}
 	return nil

@@ -80,14 +80,14 @@ var docExportAccount = front.Doc{
 // exportAccount streams its answer; Out only documents it.
 func (a *api) exportAccount() front.Endpoint {
 	e := front.Raw(func(ctx context.Context, c *front.Call) error {
-		begun := false
+		hasBegun := false
 		err := a.app.Accounts.Export(ctx, c.Caller, func() {
-			begun = true
+			hasBegun = true
 			c.W.Header().Set("Content-Type", "application/json")
 			c.W.Header().Set("Content-Disposition", `attachment; filename="account.json"`)
 			c.W.WriteHeader(http.StatusOK)
 		}, c.W)
-		if err != nil && begun {
+		if err != nil && hasBegun {
 			panic(http.ErrAbortHandler) // the client must not take it for complete
 		}
 		return err

@@ -81,10 +81,10 @@ func (d document) collect(found map[string]*huma.Schema, sc *huma.Schema) {
 
 // addExample returns a reference to an example of a problem with the code.
 func (d document) addExample(code doorward.Code) *huma.Example {
-	about := code.Problem()
-	d.spec.Components.Examples[string(code)] = &huma.Example{Summary: about.Title, Value: map[string]any{
-		"type": d.spec.Servers[0].URL + front.ProblemPath(code), "title": about.Title, "status": front.Status(code),
-		"detail": about.Help, "instance": "/api/v2/", "code": code, "requestId": "req_7d2c5tpae7kq2m5x3yh4n6rj7w",
+	problem := code.Problem()
+	d.spec.Components.Examples[string(code)] = &huma.Example{Summary: problem.Title, Value: map[string]any{
+		"type": d.spec.Servers[0].URL + front.ProblemPath(code), "title": problem.Title, "status": front.Status(code),
+		"detail": problem.Help, "instance": "/api/v2/", "code": code, "requestId": "req_7d2c5tpae7kq2m5x3yh4n6rj7w",
 	}}
 	return &huma.Example{Ref: "#/components/examples/" + string(code)}
 }

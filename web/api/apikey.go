@@ -28,9 +28,9 @@ var docAPIKeys = front.Doc{
 
 func (a *api) apiKeys(ctx context.Context, c *front.Call, _ front.None) (apiKeyList, error) {
 	var f apikey.Filter
-	for name, to := range map[string]*string{"owner": &f.Owner, "status": &f.Status, "q": &f.Text} {
+	for name, value := range map[string]*string{"owner": &f.Owner, "status": &f.Status, "q": &f.Text} {
 		var err error
-		if *to, err = c.Filter(name); err != nil {
+		if *value, err = c.Filter(name); err != nil {
 			return apiKeyList{}, err
 		}
 	}

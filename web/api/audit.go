@@ -40,7 +40,7 @@ var docAuditEvents = front.Doc{
 	},
 }
 
-// docInstallationEvents: the same list, of the trail that belongs to no tenant.
+// docInstallationEvents describes the same list for the events that belong to no tenant.
 func docInstallationEvents() front.Doc {
 	d := docAuditEvents
 	d.ID, d.Summary = "listInstallationEvents", "List what was done and refused in the installation itself"
@@ -67,11 +67,11 @@ func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eve
 
 func (a *api) auditPage(ctx context.Context, c *front.Call, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	var f audit.Filter
-	for name, to := range map[string]*string{
+	for name, value := range map[string]*string{
 		"action": &f.Action, "actor": &f.Actor, "target": &f.Target, "from": &f.From, "to": &f.To, "outcome": &f.Outcome, "request": &f.Request,
 	} {
 		var err error
-		if *to, err = c.Filter(name); err != nil {
+		if *value, err = c.Filter(name); err != nil {
 			return doorward.Page[doorward.Event]{}, err
 		}
 	}

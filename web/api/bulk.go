@@ -94,11 +94,11 @@ func (a *api) bulkUsers(ctx context.Context, c *front.Call, in bulkUsersInput) (
 	b := user.Bulk{Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Remove: in.Remove}
 	all, err := a.app.Users.ChangeAll(ctx, c.Caller, in.IDs, b)
 	out := outcomes{Items: make([]outcomeView, 0, len(all))}
-	ends := in.Remove || in.Status != nil && *in.Status == string(doorward.UserSuspended)
-	var slowest doorward.Revocation
+	endsAccess := in.Remove || in.Status != nil && *in.Status == string(doorward.UserSuspended)
+	var slowest doorward.Revocation // of all, for the headers
 	for _, o := range all {
 		v := viewOutcome(c, o.ID, http.StatusOK, o.Err)
-		if o.Err == nil && ends {
+		if o.Err == nil && endsAccess {
 			v.Ended = new(front.ViewEnded(o.Ended))
 			if o.ID == c.Caller.ID {
 				c.ClearSession()

@@ -41,7 +41,7 @@ func (a *api) events(ctx context.Context, c *front.Call, _ front.None) (feedView
 		return feedView{}, err
 	}
 	if c.Caller.TenantID == "" {
-		return a.eventsOfAll(ctx, c, after, types, limit)
+		return a.eventsOfAllTenants(ctx, c, after, types, limit)
 	}
 	return a.eventsOfTenant(ctx, c, after, types, limit)
 }
@@ -59,7 +59,7 @@ func (a *api) eventsOfTenant(ctx context.Context, c *front.Call, after, types st
 	return viewFeed(events, strconv.FormatInt(last, 10)), err
 }
 
-func (a *api) eventsOfAll(ctx context.Context, c *front.Call, after, types string, limit int) (feedView, error) {
+func (a *api) eventsOfAllTenants(ctx context.Context, c *front.Call, after, types string, limit int) (feedView, error) {
 	var at doorward.Position
 	if after != "" {
 		var err error

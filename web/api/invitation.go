@@ -61,8 +61,8 @@ func (a *api) invitationRows(ctx context.Context, c *front.Call, w doorward.Wind
 }
 
 func invitationFilter(c *front.Call) (f invite.Filter, err error) {
-	for name, to := range map[string]*string{"q": &f.Text, "role": &f.Role, "status": &f.State, "delivery": &f.Delivery} {
-		if *to, err = c.Filter(name); err != nil {
+	for name, value := range map[string]*string{"q": &f.Text, "role": &f.Role, "status": &f.State, "delivery": &f.Delivery} {
+		if *value, err = c.Filter(name); err != nil {
 			return f, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-const about = `Doorward's HTTP API: invitations, registration, login and sessions.
+const introduction = `Doorward's HTTP API: invitations, registration, login and sessions.
 
 Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the session cookie with every later request, or from a program that is no browser as ` + "`Authorization: Bearer <token>`" + `; a request with both is 401. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
 
@@ -60,7 +60,7 @@ func newDocument(baseURL, cookie, version string) document {
 	return document{cookie: cookie, schemas: schemas, spec: &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: "Doorward", Version: version, Description: about,
+			Title: "Doorward", Version: version, Description: introduction,
 			License: &huma.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"},
 		},
 		Servers: []*huma.Server{{URL: baseURL}},
@@ -155,7 +155,7 @@ func (d document) add(r front.Route) {
 		Extensions: map[string]any{"x-action": r.Guard.Name()},
 	}
 	if r.Endpoint.Return {
-		op.Responses["303"] = d.redirected(r)
+		op.Responses["303"] = d.redirect(r)
 	}
 	if in := r.Endpoint.In; in != nil {
 		optional := in.Implements(reflect.TypeFor[front.OptionalBody]())
@@ -248,11 +248,11 @@ func parameters(r front.Route) []*huma.Param {
 		all = append(all, &huma.Param{Name: "If-Match", In: "header", Required: r.Doc.MustMatch, Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Guard.InTenant() {
-		about := "Id of the tenant; needed with a service key, without effect otherwise"
-		if r.Guard.Across() != "" {
-			about = "Id of the tenant, for a service key; absent: all tenants, which needs " + string(r.Guard.Across()) + ". Without effect otherwise"
+		description := "Id of the tenant; needed with a service key, without effect otherwise"
+		if r.Guard.AcrossTenants() != "" {
+			description = "Id of the tenant, for a service key; absent: all tenants, which needs " + string(r.Guard.AcrossTenants()) + ". Without effect otherwise"
 		}
-		all = append(all, &huma.Param{Name: front.TenantHeader, In: "header", Description: about, Schema: &huma.Schema{Type: "string"}})
+		all = append(all, &huma.Param{Name: front.TenantHeader, In: "header", Description: description, Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Endpoint.Creates {
 		all = append(all, &huma.Param{
@@ -304,8 +304,8 @@ func (d document) success(r front.Route) *huma.Response {
 	return res
 }
 
-// redirected is the answer of an endpoint that redirects to the parameter return.
-func (d document) redirected(r front.Route) *huma.Response {
+// redirect is the answer of an endpoint that redirects to the parameter return.
+func (d document) redirect(r front.Route) *huma.Response {
 	res := d.success(r)
 	res.Description = http.StatusText(http.StatusSeeOther)
 	res.Headers["Location"] = &huma.Header{Description: "The parameter `return`", Required: true, Schema: &huma.Schema{Type: "string"}}

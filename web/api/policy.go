@@ -34,10 +34,10 @@ func viewPolicy(v policy.Version) policyView {
 	return view
 }
 
-func viewCurrentPolicy(c *front.Call, now policy.InForce) policyView {
-	c.SetVersion(policy.Tag(now.PolicyVersion))
-	view := viewPolicy(now.PolicyVersion)
-	for _, o := range now.Observed {
+func viewCurrentPolicy(c *front.Call, inForce policy.InForce) policyView {
+	c.SetVersion(policy.Tag(inForce.PolicyVersion))
+	view := viewPolicy(inForce.PolicyVersion)
+	for _, o := range inForce.Observed {
 		view.Observed = append(view.Observed, observed(o))
 	}
 	return view

@@ -21,15 +21,15 @@ type api struct{ app *app.App }
 // Routes returns the routes of the API over the features of a.
 func Routes(a *app.App) []front.Route {
 	h := &api{a}
-	routes := slices.Concat(h.signingIn(), h.administering(), h.people(), h.webhookRoutes())
+	routes := slices.Concat(h.signInRoutes(), h.adminRoutes(), h.memberRoutes(), h.webhookRoutes())
 	for i := range routes {
 		routes[i].Endpoint = routes[i].Endpoint.AmendErrors(h.withChallenge)
 	}
 	return routes
 }
 
-// signingIn are the routes of people: how they join, sign in, and prove who they are.
-func (h *api) signingIn() []front.Route {
+// signInRoutes are the routes of people: how they join, sign in, and prove who they are.
+func (h *api) signInRoutes() []front.Route {
 	return []front.Route{
 		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.Create(http.StatusCreated, h.invite, viewNewInvitation), docInvite),
 		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
@@ -64,9 +64,9 @@ func (h *api) signingIn() []front.Route {
 	}
 }
 
-// administering are the routes of tenants and their keys, roles, policies and events, of the
+// adminRoutes are the routes of tenants and their keys, roles, policies and events, of the
 // operator, and of one's own password and account.
-func (h *api) administering() []front.Route {
+func (h *api) adminRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/tenant", front.Allowed(doorward.TenantRead).WhileClosing(), front.JSON(http.StatusOK, h.tenant), docTenant),
 		front.On("PATCH /api/v2/tenant", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusOK, h.editTenant), docEditTenant),
@@ -74,7 +74,7 @@ func (h *api) administering() []front.Route {
 			front.Bytes(http.StatusOK, doorward.MaxLogoSent, slices.Sorted(maps.Keys(logoTypes)), h.setLogo), docSetLogo),
 		front.On("DELETE /api/v2/tenant/logo", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusNoContent, h.removeLogo), docRemoveLogo),
 		front.On("DELETE /api/v2/tenant", front.Allowed(doorward.TenantDestroy), front.JSON(http.StatusAccepted, h.closeTenant).EndsSession(), docCloseTenant),
-		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).For(doorward.TenantRestore).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
+		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).NarrowedTo(doorward.TenantRestore).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
 
 		front.On("GET /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKeys), docAPIKeys),
 		front.On("POST /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.Create(http.StatusCreated, h.createAPIKey, h.viewIssued), docCreateAPIKey),
@@ -95,7 +95,7 @@ func (h *api) administering() []front.Route {
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
 		front.On("GET /api/v2/installation/audit-events", front.OperatorOnly().ForLimited(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docInstallationEvents()),
 
-		front.On("GET /api/v2/events", front.Allowed(doorward.AuditRead).OrAcross(doorward.ServiceEventsRead), front.JSON(http.StatusOK, h.events), docEvents),
+		front.On("GET /api/v2/events", front.Allowed(doorward.AuditRead).OrAcrossTenants(doorward.ServiceEventsRead), front.JSON(http.StatusOK, h.events), docEvents),
 
 		front.On("POST /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantCreate), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),
 		front.On("GET /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenants), docTenants),
@@ -126,20 +126,20 @@ func (h *api) administering() []front.Route {
 	}
 }
 
-// people are the routes about the members of a tenant and about invitations.
-func (h *api) people() []front.Route {
+// memberRoutes are the routes about the members of a tenant and about invitations.
+func (h *api) memberRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.users).OrCSV(h.userRows), docUsers),
 		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),
 		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser).EndsSession(), docEditUser),
 		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser).EndsSession(), docRemoveUser),
-		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
+		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).NarrowedTo(doorward.UserSignOut), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
 
 		front.On("GET /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.userSessions), docUserSessions),
-		front.On("DELETE /api/v2/users/{id}/sessions/{sid}", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusNoContent, h.endUserSession).EndsSession(), docEndUserSession),
+		front.On("DELETE /api/v2/users/{id}/sessions/{sid}", front.Allowed(doorward.UserManage).NarrowedTo(doorward.UserSignOut), front.JSON(http.StatusNoContent, h.endUserSession).EndsSession(), docEndUserSession),
 		front.On("POST /api/v2/users/bulk", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.bulkUsers).EndsSession(), docBulkUsers),
 
-		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).For(doorward.MFAReset), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
+		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).NarrowedTo(doorward.MFAReset), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
 
 		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations).OrCSV(h.invitationRows), docInvitations),
 		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),

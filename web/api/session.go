@@ -19,7 +19,7 @@ var docSession = front.Doc{
 
 func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current, error) {
 	cred, err := a.app.Sessions.Describe(ctx, c.AllSessions()[0])
-	return current{front.ViewSession(cred.Session, true, a.app.Sessions.Limits()), front.ViewUser(cred.User)}, err
+	return current{front.ViewCurrentSession(cred.Session, a.app.Sessions.Limits()), front.ViewUser(cred.User)}, err
 }
 
 type sessionList struct {

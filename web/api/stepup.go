@@ -67,7 +67,7 @@ func (a *api) finishStepUp(ctx context.Context, c *front.Call, in stepUpInput) (
 	}
 	c.SetRevocation(o.Revocation)
 	c.SetSession(o.Token)
-	return renewed{o.Token.Reveal(), front.ViewSession(o.Session, true, a.app.Sessions.Limits())}, nil
+	return renewed{o.Token.Reveal(), front.ViewCurrentSession(o.Session, a.app.Sessions.Limits())}, nil
 }
 
 // withChallenge adds a challenge to an error that asks a person for a recent proof, so that

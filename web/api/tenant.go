@@ -268,17 +268,17 @@ type quotasInput struct {
 	EventsPerDay *front.Int `json:"eventsPerDay,omitempty" minimum:"-1" example:"2000"`
 }
 
-// named returns the quotas that are in the body.
-func (q *quotasInput) named() map[doorward.Quota]int64 {
-	named := map[doorward.Quota]int64{}
+// byName returns the quotas that are in the body.
+func (q *quotasInput) byName() map[doorward.Quota]int64 {
+	quotas := map[doorward.Quota]int64{}
 	for name, n := range map[doorward.Quota]*front.Int{
 		doorward.QuotaPeople: q.People, doorward.QuotaAPIKeys: q.APIKeys, doorward.QuotaWebhooks: q.Webhooks, doorward.QuotaEventsPerDay: q.EventsPerDay,
 	} {
 		if n != nil {
-			named[name] = int64(*n)
+			quotas[name] = int64(*n)
 		}
 	}
-	return named
+	return quotas
 }
 
 var docTenantStatus = front.Doc{
@@ -298,7 +298,7 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	}
 	change := tenant.Change{Status: doorward.TenantStatus(in.Status), Versions: c.Versions()}
 	if in.Quotas != nil {
-		change.Quotas = in.Quotas.named()
+		change.Quotas = in.Quotas.byName()
 	}
 	t, counts, err := a.app.Tenants.Change(ctx, c.Caller, id, change)
 	if err != nil {

@@ -69,8 +69,8 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList,
 }
 
 func userFilter(c *front.Call) (f user.Filter, err error) {
-	for name, to := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
-		if *to, err = c.Filter(name); err != nil {
+	for name, value := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
+		if *value, err = c.Filter(name); err != nil {
 			return f, err
 		}
 	}
@@ -129,15 +129,15 @@ var endParameters = []front.Parameter{
 
 // handover reads the parameters about API keys.
 func handover(c *front.Call) (h user.Handover, err error) {
-	keys, named, err := c.Given("apiKeys")
+	keys, isGiven, err := c.Given("apiKeys")
 	if err != nil {
 		return h, err
 	}
-	if named && keys != "end" && keys != "transfer" {
+	if isGiven && keys != "end" && keys != "transfer" {
 		return h, doorward.InvalidFields(doorward.FieldError{Parameter: "apiKeys", Code: "invalid", Message: "Write apiKeys=end or apiKeys=transfer."})
 	}
 	h.Transfer = keys == "transfer"
-	if h.OwnerID, named, err = c.Given("ownerId"); err == nil && named && h.OwnerID == "" {
+	if h.OwnerID, isGiven, err = c.Given("ownerId"); err == nil && isGiven && h.OwnerID == "" {
 		err = doorward.InvalidFields(doorward.FieldError{Parameter: "ownerId", Code: "invalid", Message: "Name the next owner, or leave this out."})
 	}
 	return h, err
@@ -167,7 +167,7 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if err != nil {
 		return editedUser{}, err
 	}
-	dry, err := c.Flag("dryRun")
+	isDryRun, err := c.Flag("dryRun")
 	if err != nil {
 		return editedUser{}, err
 	}
@@ -176,9 +176,9 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 		return editedUser{}, err
 	}
 	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
-		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Versions: c.Versions(), DryRun: dry,
+		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Versions: c.Versions(), DryRun: isDryRun,
 	})
-	if err != nil || dry {
+	if err != nil || isDryRun {
 		return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, err
 	}
 	if u.ID == c.Caller.ID && u.Status == doorward.UserSuspended {
@@ -207,7 +207,7 @@ func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endO
 	if err != nil {
 		return endOnly{}, err
 	}
-	dry, err := c.Flag("dryRun")
+	isDryRun, err := c.Flag("dryRun")
 	if err != nil {
 		return endOnly{}, err
 	}
@@ -215,7 +215,7 @@ func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endO
 	if err != nil {
 		return endOnly{}, err
 	}
-	if dry {
+	if isDryRun {
 		counts, err := a.app.Users.TryRemove(ctx, c.Caller, target, keys, c.Versions())
 		return endOnly{front.ViewEnded(counts)}, err
 	}

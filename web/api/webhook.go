@@ -13,18 +13,18 @@ import (
 // webhookRoutes are also open to the operator, and to services that name no tenant, for the
 // webhooks of the installation.
 func (a *api) webhookRoutes() []front.Route {
-	hooks := front.Allowed(doorward.WebhookManage).OrInstallation()
+	guard := front.Allowed(doorward.WebhookManage).OrInstallation()
 	return []front.Route{
-		front.On("GET /api/v2/webhooks", hooks, front.JSON(http.StatusOK, a.webhooks), docWebhooks),
-		front.On("POST /api/v2/webhooks", hooks, front.Create(http.StatusCreated, a.createWebhook, viewIssuedWebhook), docCreateWebhook),
-		front.On("GET /api/v2/webhooks/{id}", hooks, front.JSON(http.StatusOK, a.webhook), docWebhook),
-		front.On("PATCH /api/v2/webhooks/{id}", hooks, front.JSON(http.StatusOK, a.editWebhook), docEditWebhook),
-		front.On("DELETE /api/v2/webhooks/{id}", hooks, front.JSON(http.StatusNoContent, a.deleteWebhook), docDeleteWebhook),
-		front.On("POST /api/v2/webhooks/{id}/rotate-secret", hooks, front.Create(http.StatusCreated, a.rotateWebhook, viewWebhookSecret), docRotateWebhook),
-		front.On("POST /api/v2/webhooks/{id}/test", hooks, front.JSON(http.StatusOK, a.testWebhook), docTestWebhook),
-		front.On("GET /api/v2/webhooks/{id}/deliveries", hooks, front.JSON(http.StatusOK, a.deliveries), docDeliveries),
-		front.On("POST /api/v2/webhooks/deliveries/{id}/retry", hooks, front.JSON(http.StatusAccepted, a.retryDelivery), docRetryDelivery),
-		front.On("POST /api/v2/webhooks/{id}/replay", hooks, front.JSON(http.StatusAccepted, a.replay), docReplay),
+		front.On("GET /api/v2/webhooks", guard, front.JSON(http.StatusOK, a.webhooks), docWebhooks),
+		front.On("POST /api/v2/webhooks", guard, front.Create(http.StatusCreated, a.createWebhook, viewIssuedWebhook), docCreateWebhook),
+		front.On("GET /api/v2/webhooks/{id}", guard, front.JSON(http.StatusOK, a.webhook), docWebhook),
+		front.On("PATCH /api/v2/webhooks/{id}", guard, front.JSON(http.StatusOK, a.editWebhook), docEditWebhook),
+		front.On("DELETE /api/v2/webhooks/{id}", guard, front.JSON(http.StatusNoContent, a.deleteWebhook), docDeleteWebhook),
+		front.On("POST /api/v2/webhooks/{id}/rotate-secret", guard, front.Create(http.StatusCreated, a.rotateWebhook, viewWebhookSecret), docRotateWebhook),
+		front.On("POST /api/v2/webhooks/{id}/test", guard, front.JSON(http.StatusOK, a.testWebhook), docTestWebhook),
+		front.On("GET /api/v2/webhooks/{id}/deliveries", guard, front.JSON(http.StatusOK, a.deliveries), docDeliveries),
+		front.On("POST /api/v2/webhooks/deliveries/{id}/retry", guard, front.JSON(http.StatusAccepted, a.retryDelivery), docRetryDelivery),
+		front.On("POST /api/v2/webhooks/{id}/replay", guard, front.JSON(http.StatusAccepted, a.replay), docReplay),
 	}
 }
 

@@ -69,5 +69,5 @@ func (s *assertions) jwks(ctx context.Context, c *front.Call, _ front.None) (key
 		return keySet{}, err
 	}
 	c.W.Header().Set("Cache-Control", "max-age="+strconv.Itoa(int(assertion.KeySetLife/time.Second)))
-	return keySet{append([]jwt.Public{}, all...)}, nil
+	return keySet{append([]jwt.Public{}, all...)}, nil // never nil, which would be null in JSON
 }

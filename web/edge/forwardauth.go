@@ -24,6 +24,10 @@ import (
 // Path is the path of the check.
 const Path = "/api/v2/access/check"
 
+// openWhileClosing is false: checks and introspection refuse the sessions and keys of a tenant
+// that is being closed.
+const openWhileClosing = false
+
 // answerWithin is the timeout of a check that has to ask the database.
 const answerWithin = 1800 * time.Millisecond
 
@@ -148,7 +152,8 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Prin
 }
 
 // setIdentity sets the eight headers, also empty ones, so that a gateway that copies them
-// always overwrites what the client sent. The values share one allocation.
+// always overwrites what the client sent. The values share one allocation; each slice
+// has the capacity 1, so that an append to it can't overwrite the next.
 func setIdentity(h http.Header, v *[identityHeaders]string) {
 	h["X-Auth-User"] = v[0:1:1]
 	h["X-Auth-Tenant"] = v[1:2:2]
@@ -162,11 +167,11 @@ func setIdentity(h http.Header, v *[identityHeaders]string) {
 
 // identify finds the caller in memory, or else in the database.
 func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
-	if key, ok := c.site.OneKey(r); ok {
+	if key, ok := c.site.SoleKey(r); ok {
 		if p, ok := c.site.App.APIKeys.Remembered(key, c.site.ClientAddr(r)); ok {
 			return p, nil
 		}
-	} else if token, ok := c.site.OneCredential(r); ok {
+	} else if token, ok := c.site.SoleSession(r); ok {
 		if p, ok := c.site.App.Sessions.Remembered(token); ok {
 			return p, nil
 		}
@@ -183,7 +188,7 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 // authorize decides whether the request may pass, and then returns the signed assertion about
 // the caller; empty if no audiences are configured.
 func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion string, err error) {
-	if d := access.CanEnter(p, false); !d.Allowed {
+	if d := access.CanEnter(p, openWhileClosing); !d.Allowed {
 		return "", d.Refusal()
 	}
 	if mayBeFromPage(r.Header) && !front.HasBearer(r.Header) && (mayChangeSomething(r.Header) || asksUpgrade(r)) {

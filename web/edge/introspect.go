@@ -95,9 +95,9 @@ var docIntrospect = front.Doc{
 const maxQuestions = 100
 
 func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectInput) (answers, error) {
-	batch := in.Items != nil
+	isBatch := in.Items != nil
 	questions := in.Items
-	if !batch {
+	if !isBatch {
 		questions = []question{{in.Credential, in.Action, in.IP, in.Context}}
 	}
 	model, err := i.app.Model(ctx)
@@ -111,7 +111,7 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 	if err != nil {
 		return answers{}, err
 	}
-	if batch {
+	if isBatch {
 		return answers{Items: all}, nil
 	}
 	a := all[0]
@@ -176,14 +176,14 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 		return answer{}, nil //nolint:nilerr // other text is an invalid credential
 	}
 	p, err := i.app.Sessions.Check(ctx, token)
-	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // a closing tenant's session is valid only for restoring the tenant
+	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, openWhileClosing).Allowed { // a closing tenant's session is valid only for restoring the tenant
 		return inactive(err)
 	}
 	cred, err := i.app.Sessions.Describe(ctx, token)
 	if err != nil {
 		return inactive(err)
 	}
-	user, session := front.ViewUser(cred.User), front.ViewSession(cred.Session, true, i.app.Sessions.Limits())
+	user, session := front.ViewUser(cred.User), front.ViewCurrentSession(cred.Session, i.app.Sessions.Limits())
 	a := answer{Active: true, User: &user, Session: &session}
 	if q.Action != "" {
 		p = doorward.PrincipalOf(cred.User, cred.Session)
@@ -197,7 +197,7 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 // the service's own address doesn't matter.
 func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	key, p, err := i.app.APIKeys.Introspect(ctx, q.Credential, q.IP)
-	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // CanEnter refuses if the tenant is frozen or closing
+	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, openWhileClosing).Allowed { // CanEnter refuses if the tenant is frozen or closing
 		return inactive(err)
 	}
 	view := front.ViewAPIKey(key, i.app.Now())

@@ -25,18 +25,18 @@ type Guard struct {
 	// limited lists permissions. A limited operator key may use the route if it has one of
 	// them, or the permission in service or action.
 	limited []doorward.Action
-	// narrower, if set, is decided on in place of action, whose permission includes it.
-	narrower doorward.Action
-	// across is the permission that a service key needs to use a tenant's route for all tenants;
+	// narrowerAction, if set, is decided on in place of action, whose permission includes it.
+	narrowerAction doorward.Action
+	// acrossTenants is the permission that a service key needs to use a tenant's route for all tenants;
 	// empty: the request has to name a tenant.
-	across doorward.Action
-	// closing: the route also serves the OWNERs of a tenant that is being closed.
-	closing bool
-	// installation: the operator, and services that name no tenant, use the route for what
+	acrossTenants doorward.Action
+	// openWhileClosing: the route also serves the OWNERs of a tenant that is being closed.
+	openWhileClosing bool
+	// openToInstallation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.
-	installation bool
-	// personal: an optional route refuses credentials other than sessions.
-	personal bool
+	openToInstallation bool
+	// sessionsOnly: an optional route refuses credentials other than sessions.
+	sessionsOnly bool
 }
 
 // The names of guards that need no action.
@@ -58,12 +58,12 @@ func Optional() Guard { return Guard{name: optional} }
 
 // ForPeople refuses API keys and other keys on an optional route that is about the person.
 func (g Guard) ForPeople() Guard {
-	g.personal = true
+	g.sessionsOnly = true
 	return g
 }
 
 // PeopleOnly reports whether the route refuses keys because it is about the person.
-func (g Guard) PeopleOnly() bool { return g.personal || g.Name() == signedIn }
+func (g Guard) PeopleOnly() bool { return g.sessionsOnly || g.Name() == signedIn }
 
 // SignedIn routes need a session, whatever its role. They are about the person: API keys
 // are refused.
@@ -91,15 +91,15 @@ func (g Guard) ForLimited(permissions ...doorward.Action) Guard {
 	return g
 }
 
-// OrAcross also admits service keys with the permission that name no tenant: the route is
+// OrAcrossTenants also admits service keys with the permission that name no tenant: the route is
 // then about all tenants that the key covers, and Caller.TenantID is empty.
-func (g Guard) OrAcross(need doorward.Action) Guard {
-	g.across = need
+func (g Guard) OrAcrossTenants(need doorward.Action) Guard {
+	g.acrossTenants = need
 	return g
 }
 
-// Across is the permission of OrAcross; empty: the route has none.
-func (g Guard) Across() doorward.Action { return g.across }
+// AcrossTenants is the permission of OrAcrossTenants; empty: the route has none.
+func (g Guard) AcrossTenants() doorward.Action { return g.acrossTenants }
 
 // Service is the permission that a service key needs for the route; empty: none may
 // use it.
@@ -123,30 +123,30 @@ func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action
 // OrInstallation opens the route to operator keys, and to service keys that name no tenant:
 // for what belongs to the installation instead of a tenant.
 func (g Guard) OrInstallation() Guard {
-	g.installation = true
+	g.openToInstallation = true
 	return g
 }
 
 // OfInstallation reports whether OrInstallation has opened the route.
-func (g Guard) OfInstallation() bool { return g.installation }
+func (g Guard) OfInstallation() bool { return g.openToInstallation }
 
-// For decides on a narrower action that the permission includes, so that policies can
-// refuse it, or exempt it, by its own name.
-func (g Guard) For(action doorward.Action) Guard {
-	g.narrower = action
+// NarrowedTo makes the guard decide on a narrower action that the permission includes, so that
+// policies can refuse or exempt that action by its own name.
+func (g Guard) NarrowedTo(action doorward.Action) Guard {
+	g.narrowerAction = action
 	return g
 }
 
 // WhileClosing also admits the OWNERs of a tenant that is being closed.
 func (g Guard) WhileClosing() Guard {
-	g.closing = true
+	g.openWhileClosing = true
 	return g
 }
 
 // RefusesWhileClosing reports whether sessions of a tenant that is being closed get
 // tenant_closing.
 func (g Guard) RefusesWhileClosing() bool {
-	return !g.closing && g.name != public && g.name != operator
+	return !g.openWhileClosing && g.name != public && g.name != operator
 }
 
 // TakesKeys reports whether API keys with the permission may call the route.
@@ -154,7 +154,7 @@ func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || 
 
 // CanBeDeniedByPolicy reports whether policies can refuse the guard's action.
 func (g Guard) CanBeDeniedByPolicy() bool {
-	exempt := g.narrower == doorward.UserSignOut || g.narrower == doorward.TenantRestore // see access.Can
+	exempt := g.narrowerAction == doorward.UserSignOut || g.narrowerAction == doorward.TenantRestore // see access.Can
 	return g.action != "" && !exempt
 }
 
@@ -183,7 +183,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if g.action == "" {
 		return by, nil
 	}
-	action := cmp.Or(g.narrower, g.action)
+	action := cmp.Or(g.narrowerAction, g.action)
 	err = s.App.Access.Require(ctx, by, action, by.Tenant())
 	by.Decided = action
 	return by, err
@@ -198,7 +198,7 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 	if g.name != optional {
 		return by, err
 	}
-	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser && !g.personal {
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser && !g.sessionsOnly {
 		return s.anonymous(r), nil
 	}
 	return by, err
@@ -208,16 +208,16 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 // caller may use the route. The action isn't decided yet.
 func (g Guard) decideEntry(p *doorward.Principal) access.Decision {
 	switch {
-	case g.name == operator, g.installation && p.Kind == doorward.Operator:
+	case g.name == operator, g.openToInstallation && p.Kind == doorward.Operator:
 		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action)...)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return access.Decision{Allowed: true} // the route needs no credential
 	case g.name == keyOnly:
 		return access.CanEnterByKey(p)
 	case !g.TakesKeys():
-		return access.CanEnterInPerson(p, g.closing)
+		return access.CanEnterInPerson(p, g.openWhileClosing)
 	}
-	return access.CanEnter(p, g.closing)
+	return access.CanEnter(p, g.openWhileClosing)
 }
 
 // refusal is the error for a caller whom the guard doesn't let in.

@@ -21,10 +21,10 @@ const (
 // maxCookieName is the greatest length of the session cookie's name, in characters.
 const maxCookieName = 64
 
-// RefuseCookieName says why the session cookie can't have the name with the base URL;
+// CookieNameFault says why the session cookie can't have the name with the base URL;
 // empty: it can. Prefixes that begin with two underscores have a meaning to browsers, and
 // later browsers may know more of them. Doorward's other cookies begin with doorward_.
-func RefuseCookieName(name string, base *url.URL) (refusal string) {
+func CookieNameFault(name string, base *url.URL) (fault string) {
 	isHost := strings.HasPrefix(name, "__Host-")
 	known := isHost || strings.HasPrefix(name, "__Secure-")
 	switch {
@@ -100,13 +100,13 @@ func nextSession(line, name string) (value string, token secret.Token, rest stri
 	return "", token, "", false
 }
 
-// OneCredential returns the session token of the request, and whether it is the only
-// credential: the common case, found without allocating.
-func (s *Site) OneCredential(r *http.Request) (secret.Token, bool) {
+// SoleSession returns the session token of the request, and whether it is the only
+// credential. It is the common case, and doesn't allocate.
+func (s *Site) SoleSession(r *http.Request) (secret.Token, bool) {
 	lines, authorization := r.Header["Cookie"], r.Header["Authorization"]
 	switch {
 	case len(authorization) == 1:
-		return s.bearerAlone(lines, authorization[0])
+		return s.soleBearerSession(lines, authorization[0])
 	case len(authorization) > 1 || len(lines) != 1:
 		return secret.Token{}, false
 	}
@@ -118,7 +118,7 @@ func (s *Site) OneCredential(r *http.Request) (secret.Token, bool) {
 	return token, !more
 }
 
-func (s *Site) bearerAlone(cookies []string, authorization string) (secret.Token, bool) {
+func (s *Site) soleBearerSession(cookies []string, authorization string) (secret.Token, bool) {
 	if s.hasSession(cookies) {
 		return secret.Token{}, false
 	}
@@ -127,9 +127,9 @@ func (s *Site) bearerAlone(cookies []string, authorization string) (secret.Token
 	return token, err == nil
 }
 
-// OneKey returns the API key of the request, and whether it is the only credential. It doesn't
+// SoleKey returns the API key of the request, and whether it is the only credential. It doesn't
 // allocate.
-func (s *Site) OneKey(r *http.Request) (secret.Key, bool) {
+func (s *Site) SoleKey(r *http.Request) (secret.Key, bool) {
 	authorization := r.Header["Authorization"]
 	if len(authorization) != 1 || s.hasSession(r.Header["Cookie"]) {
 		return secret.Key{}, false

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-func TestRefuseCookieName(t *testing.T) {
+func TestCookieNameFault(t *testing.T) {
 	const http, https, path = "http://localhost:8080", "https://x.example", "https://x.example/platform"
 	for _, test := range []struct {
 		name, base string
@@ -47,12 +47,12 @@ func TestRefuseCookieName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if refusal := front.RefuseCookieName(test.name, base); (refusal == "") != test.accepted {
+		if fault := front.CookieNameFault(test.name, base); (fault == "") != test.accepted {
 			t.Errorf("%q at %s: refusal %q", test.name, test.base, refusal)
 		}
 	}
 	for _, separator := range " \t()<>@,;:\\\"/[]?={}" {
-		if front.RefuseCookieName("a"+string(separator)+"b", &url.URL{Scheme: "https"}) == "" {
+		if front.CookieNameFault("a"+string(separator)+"b", &url.URL{Scheme: "https"}) == "" {
 			t.Errorf("%q may be in a name", separator)
 		}
 	}

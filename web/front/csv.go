@@ -37,8 +37,8 @@ func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Pos
 }
 
 // harmlessCell keeps a spreadsheet from reading untrusted text as a formula (OWASP, CSV
-// Injection). In many locales spreadsheets separate cells by semicolons, so that what follows
-// one is a cell of its own, perhaps in quotation marks.
+// Injection). In many locales spreadsheets separate cells by semicolons, so the text after a
+// semicolon becomes a cell, perhaps a quoted one.
 func harmlessCell(text string) string {
 	cells := strings.Split(text, ";")
 	for i, cell := range cells {

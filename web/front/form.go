@@ -54,10 +54,10 @@ func IsText(text string) bool { return utf8.ValidString(text) && !strings.Contai
 
 // Limits of a form with a file.
 const (
-	maxBesideFile = 8 << 10 // bytes of the form besides the file
+	maxFieldBytes = 8 << 10 // bytes of the form besides the file
 	maxParts      = 16      // fields, the file included
 	// maxDrained is how many bytes of a body that is too large are read and discarded:
-	// a browser shows no answer before it has sent all of a phone's photo.
+	// a browser shows no answer before it has sent the whole body, such as a photo.
 	maxDrained = 16 << 20
 )
 
@@ -69,7 +69,7 @@ func (c *Call) Upload(field string, maxBytes int) (url.Values, []byte, error) {
 	if err != nil || media != "multipart/form-data" {
 		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the form as multipart/form-data.")
 	}
-	body, err := read(c, maxBytes+maxBesideFile)
+	body, err := read(c, maxBytes+maxFieldBytes)
 	if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 		c.drain()
 	}

@@ -227,17 +227,17 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 // traceRequest records the route of the request, and begins a span if it is traced.
 // Requests without a route are never traced.
 func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
-	about := infoOf(r)
-	about.counts, about.check = route.counts, route.check
-	about.page = route.Endpoint.fail != nil
-	about.viewOnly = about.page && Safe(r.Method)
+	info := infoOf(r)
+	info.counts, info.check = route.counts, route.check
+	info.page = route.Endpoint.fail != nil
+	info.viewOnly = info.page && Safe(r.Method)
 	if route.check {
-		r, about.span = s.Tracer.Check(r, route.Path, about.began)
+		r, info.span = s.Tracer.Check(r, route.Path, info.began)
 	} else {
-		r, about.span = s.Tracer.Request(r, route.Path, about.began)
+		r, info.span = s.Tracer.Request(r, route.Path, info.began)
 	}
-	about.span.Set("doorward.request.id", about.id)
-	about.trace = trace.ID(r.Context())
+	info.span.Set("doorward.request.id", info.id)
+	info.trace = trace.ID(r.Context())
 	return r
 }
 
@@ -288,7 +288,7 @@ func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath(), began: began, counts: counts, proxies: s.proxies.Load(), trace: trace.ID(ctx)}))
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &requestInfo{id: id, path: r.URL.EscapedPath(), began: began, counts: counts, proxies: s.proxies.Load(), trace: trace.ID(ctx)}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
 		defer s.finish(rec, r)
@@ -326,9 +326,9 @@ func headersOf(base *url.URL) map[string][]string {
 // It isn't counted in the metrics. The log line names the caller, if known.
 func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller, err error) {
 	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		about := infoOf(r)
-		about.check = true
-		about.setCaller(by)
+		info := infoOf(r)
+		info.check = true
+		info.setCaller(by)
 		s.Fail(w, r, err)
 	}), nil).ServeHTTP(w, r)
 }
@@ -337,31 +337,31 @@ func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller
 // info for a request that may have changed something or has failed, else debug. It is debug for
 // checks that didn't fail, and for those that fail in an outage.
 func (s *Site) finish(w *recorder, r *http.Request) {
-	about := infoOf(r)
-	defer about.span.End()
+	info := infoOf(r)
+	defer info.span.End()
 	if p := recover(); p != nil {
 		s.answerPanic(w, r, p)
 	}
-	took := time.Since(about.began)
-	if about.counts != nil {
-		about.counts.Answered(w.status, took)
+	took := time.Since(info.began)
+	if info.counts != nil {
+		info.counts.Answered(w.status, took)
 	}
-	about.span.Answered(cmp.Or(w.status, http.StatusOK))
+	info.span.Answered(cmp.Or(w.status, http.StatusOK))
 	level := slog.LevelDebug
-	if (!Safe(r.Method) && !about.check || w.status >= 400) && !about.logLimited {
+	if (!Safe(r.Method) && !info.check || w.status >= 400) && !info.logLimited {
 		level = slog.LevelInfo
 	}
 	if !s.log.Enabled(r.Context(), level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("path", loggable(about.path)), slog.Int("status", w.status),
-		slog.Duration("took", took), slog.String("requestId", about.id), slog.String("client", credential.Network(s.clientIP(r))),
+		slog.String("method", r.Method), slog.String("path", loggable(info.path)), slog.Int("status", w.status),
+		slog.Duration("took", took), slog.String("requestId", info.id), slog.String("client", credential.Network(s.clientIP(r))),
 	}
-	if about.replayed {
+	if info.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))
 	}
-	s.log.LogAttrs(r.Context(), level, "request", about.withTraceID(append(attrs, about.callerIDs()...)...)...)
+	s.log.LogAttrs(r.Context(), level, "request", info.withTraceID(append(attrs, info.callerIDs()...)...)...)
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

@@ -163,7 +163,7 @@ func FuzzBody(f *testing.F) {
 }
 
 // For any Cookie headers, SessionTokens returns distinct tokens that net/http's parser finds,
-// too, and OneCredential returns a token only if there is no other.
+// too, and SoleSession returns a token only if there is no other.
 func FuzzSessionTokens(f *testing.F) {
 	token, other := secret.New().Reveal(), secret.New().Reveal()
 	for _, line := range []string{
@@ -195,16 +195,16 @@ func FuzzSessionTokens(f *testing.F) {
 			}
 		}
 		one := &http.Request{Header: http.Header{"Cookie": {first}}}
-		if sole, ok := site.OneCredential(one); ok {
+		if sole, ok := site.SoleSession(one); ok {
 			if all := site.SessionTokens(one); len(all) != 1 || all[0].Hash() != sole.Hash() {
-				t.Errorf("%q: OneCredential returns a session, but the cookies have %d", first, len(all))
+				t.Errorf("%q: SoleSession returns a session, but the cookies have %d", first, len(all))
 			}
 		}
 		mixed := &http.Request{Header: http.Header{"Cookie": {first}, "Authorization": {second}}}
-		if sole, ok := site.OneCredential(mixed); ok {
+		if sole, ok := site.SoleSession(mixed); ok {
 			all := site.AllSessionTokens(mixed)
 			if len(all) != 1 || all[0].Hash() != sole.Hash() || len(site.SessionTokens(mixed)) != 0 || !front.HasBearer(mixed.Header) {
-				t.Errorf("%q, %q: OneCredential returns a session, but the request has %d", first, second, len(all))
+				t.Errorf("%q, %q: SoleSession returns a session, but the request has %d", first, second, len(all))
 			}
 		}
 	})

@@ -120,8 +120,8 @@ func badParameter(name, code, message string) error {
 	return doorward.InvalidFields(doorward.FieldError{Parameter: name, Code: code, Message: message})
 }
 
-// Sort returns what the request wants the list sorted by, with - before it in reverse;
-// empty for the usual order. Errors: invalid_query, validation_failed.
+// Sort returns the name that the request sorts the list by, with a - before it for
+// descending; empty for the usual order. Errors: invalid_query, validation_failed.
 func (c *Call) Sort() (string, error) {
 	sort, err := c.Filter("sort")
 	if err == nil && sort != "" && c.sorts != nil && !slices.Contains(c.sorts, strings.TrimPrefix(sort, "-")) {

@@ -130,10 +130,10 @@ func (c *Call) Problem(err error) Problem {
 }
 
 func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
-	about := e.Code.Problem()
+	described := e.Code.Problem()
 	p := Problem{
-		Type: s.BaseURL() + ProblemPath(about.Code), Title: about.Title, Status: Status(e.Code), Detail: e.Detail,
-		Instance: path(r), Code: about.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Quota: e.Quota,
+		Type: s.BaseURL() + ProblemPath(described.Code), Title: described.Title, Status: Status(e.Code), Detail: e.Detail,
+		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Quota: e.Quota,
 	}
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
@@ -149,7 +149,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 		p.PublicKey = ViewWebAuthn(e.Challenge.PublicKey)
 	}
 	if p.Detail == "" {
-		p.Detail = about.Help
+		p.Detail = described.Help
 	}
 	return p
 }
@@ -161,22 +161,22 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
 	}
-	about := infoOf(r)
-	about.logLimited = about.check && Status(e.Code) == http.StatusServiceUnavailable
+	info := infoOf(r)
+	info.logLimited = info.check && Status(e.Code) == http.StatusServiceUnavailable
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))), slog.String("requestId", about.id), slog.Any("err", e.Err),
+		slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))), slog.String("requestId", info.id), slog.Any("err", e.Err),
 	}
-	if about.logLimited {
+	if info.logLimited {
 		leftOut, ok := s.outage.Allow(path(r)+" "+e.Err.Error(), time.Now())
 		if !ok {
 			return
 		}
 		attrs = append(attrs, slog.Int("leftOut", leftOut))
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.withTraceID(attrs...)...)
+	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", info.withTraceID(attrs...)...)
 }
 
 // write sends v as JSON.

@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/internal/trace"
 )
 
-// info is what the pipeline knows of a request.
-type info struct {
+// requestInfo is what the pipeline knows of a request.
+type requestInfo struct {
 	id   string
 	path string // as sent: percent-encoded, before the base path is stripped
 	// counts is nil where requests are counted elsewhere.
@@ -43,7 +43,7 @@ type info struct {
 }
 
 // setCaller sets the caller for the log line.
-func (i *info) setCaller(by doorward.Caller) {
+func (i *requestInfo) setCaller(by doorward.Caller) {
 	i.userID, i.tenantID, i.keyID = by.ID, by.TenantID, ""
 	if by.Kind != doorward.ByUser {
 		i.userID, i.keyID = "", by.ID
@@ -51,7 +51,7 @@ func (i *info) setCaller(by doorward.Caller) {
 }
 
 // callerIDs identifies the caller by ids: e-mail addresses stay out of the log.
-func (i *info) callerIDs() (attrs []slog.Attr) {
+func (i *requestInfo) callerIDs() (attrs []slog.Attr) {
 	for _, a := range []slog.Attr{slog.String("user", i.userID), slog.String("tenant", i.tenantID), slog.String("key", i.keyID)} {
 		if a.Value.String() != "" {
 			attrs = append(attrs, a)
@@ -61,7 +61,7 @@ func (i *info) callerIDs() (attrs []slog.Attr) {
 }
 
 // withTraceID adds the trace id to a log line, if there is one.
-func (i *info) withTraceID(attrs ...slog.Attr) []slog.Attr {
+func (i *requestInfo) withTraceID(attrs ...slog.Attr) []slog.Attr {
 	if i.trace == "" {
 		return attrs
 	}
@@ -70,11 +70,11 @@ func (i *info) withTraceID(attrs ...slog.Attr) []slog.Attr {
 
 type infoKey struct{}
 
-func infoOf(r *http.Request) *info {
-	if i, ok := r.Context().Value(infoKey{}).(*info); ok {
+func infoOf(r *http.Request) *requestInfo {
+	if i, ok := r.Context().Value(infoKey{}).(*requestInfo); ok {
 		return i
 	}
-	return &info{path: r.URL.EscapedPath()}
+	return &requestInfo{path: r.URL.EscapedPath()}
 }
 
 func path(r *http.Request) string { return infoOf(r).path }
@@ -119,9 +119,9 @@ func (c *Call) keepVisibleID() {
 	}
 	c.W.Header()["X-Request-Id"] = []string{id}
 	if len(id) <= maxRequestID {
-		about := infoOf(c.R)
-		about.id = id
-		about.span.Set("doorward.request.id", id)
+		info := infoOf(c.R)
+		info.id = id
+		info.span.Set("doorward.request.id", id)
 	}
 }
 

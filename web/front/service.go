@@ -16,7 +16,7 @@ const TenantHeader = "Doorward-Tenant"
 // tenant_required, not_found for a tenant that the key doesn't cover, tenant_frozen,
 // tenant_closing, unavailable.
 func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r *http.Request) (doorward.Caller, error) {
-	if g.across != "" && by.Service.Has(g.across) && len(r.Header.Values(TenantHeader)) == 0 {
+	if g.acrossTenants != "" && by.Service.Has(g.acrossTenants) && len(r.Header.Values(TenantHeader)) == 0 {
 		return by, nil
 	}
 	d := access.CanServe(&by.Principal, g.Service())
@@ -30,7 +30,7 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 		return by, nil
 	}
 	tenants := r.Header.Values(TenantHeader)
-	if g.installation && len(tenants) == 0 && by.Service.Covers("") { // the key isn't limited to tenants
+	if g.openToInstallation && len(tenants) == 0 && by.Service.Covers("") { // the key isn't limited to tenants
 		return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
 	}
 	if len(tenants) != 1 || tenants[0] == "" {

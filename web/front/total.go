@@ -40,7 +40,7 @@ func PageOf[T any](ctx context.Context, c *Call, all []T, id func(T) string, ord
 		return nil, PageInfo{}, err
 	}
 	sortRows(all, w.Sort, orders)
-	begin := after(all, w.After, id)
+	begin := indexAfter(all, w.After, id)
 	rows, info := all[begin:], PageInfo{Total: ViewTotal(doorward.Page[T]{Total: len(all)})}
 	if len(rows) > w.Limit {
 		rows = rows[:w.Limit]
@@ -50,10 +50,10 @@ func PageOf[T any](ctx context.Context, c *Call, all []T, id func(T) string, ord
 }
 
 func sortRows[T any](rows []T, sort string, orders map[string]Order[T]) {
-	name, down := strings.CutPrefix(sort, "-")
+	name, isDescending := strings.CutPrefix(sort, "-")
 	if order := orders[name]; order != nil {
 		slices.SortStableFunc(rows, func(a, b T) int {
-			if down {
+			if isDescending {
 				a, b = b, a
 			}
 			return order(a, b)
@@ -61,10 +61,10 @@ func sortRows[T any](rows []T, sort string, orders map[string]Order[T]) {
 	}
 }
 
-// after returns the index of the first row after a position. The position's ID is that of the
+// indexAfter returns the index of the first row after a position. The position's ID is that of the
 // last row of the page before, and its At the number of rows up to and including that row. If
 // the row is gone, the next page begins in its place.
-func after[T any](rows []T, last doorward.Position, id func(T) string) int {
+func indexAfter[T any](rows []T, last doorward.Position, id func(T) string) int {
 	if i := slices.IndexFunc(rows, func(row T) bool { return id(row) == last.ID }); i >= 0 {
 		return i + 1
 	}

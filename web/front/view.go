@@ -31,6 +31,11 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 	}
 }
 
+// ViewCurrentSession is ViewSession for the session of the request.
+func ViewCurrentSession(s doorward.Session, l doorward.SessionLimits) Session {
+	return ViewSession(s, true, l)
+}
+
 // Ended counts what an operation has ended, as answers show it.
 type Ended struct {
 	Sessions           int64 `json:"sessions"`

@@ -18,7 +18,7 @@ var docEvaluation = front.Doc{
 type (
 	evaluationInput struct {
 		_ struct{} `json:"-" additionalProperties:"true"`
-		Asked
+		Query
 	}
 	evaluationAnswer struct {
 		Decision bool               `json:"decision"`
@@ -68,7 +68,7 @@ var docEvaluations = front.Doc{
 type (
 	evaluationsInput struct {
 		_ struct{} `json:"-" additionalProperties:"true"`
-		Asked
+		Query
 		Evaluations []evaluationInput  `json:"evaluations,omitempty" maxItems:"100"`
 		Options     evaluationsOptions `json:"options,omitzero"`
 	}
@@ -94,7 +94,7 @@ func (h *handler) evaluateAll(ctx context.Context, c *front.Call, in evaluations
 	case len(in.Evaluations) > maxEvaluations:
 		return evaluationsAnswer{}, invalid("/evaluations", "Ask up to 100 questions at once.")
 	case len(in.Evaluations) == 0:
-		a, err := h.evaluate(ctx, c, evaluationInput{Asked: in.Asked})
+		a, err := h.evaluate(ctx, c, evaluationInput{Query: in.Query})
 		return evaluationsAnswer{Decision: &a.Decision, Context: a.Context}, err
 	}
 	all, err := h.answerAll(ctx, c.Caller.Service, in)
@@ -120,25 +120,25 @@ var stopsAfter = map[string]func(decision bool) bool{
 func (h *handler) answerAll(ctx context.Context, by *doorward.ServiceKey, in evaluationsInput) ([]evaluationAnswer, error) {
 	all := make([]evaluationAnswer, len(in.Evaluations))
 	var questions []evaluation.Question
-	var places []int
+	var indexes []int
 	for i, e := range in.Evaluations {
-		q, missing := e.withDefaults(in.Asked).question()
+		q, missing := e.withDefaults(in.Query).question()
 		if len(missing) > 0 {
 			all[i] = evaluationAnswer{Context: &evaluationRefusal{Reason: "The evaluation lacks " + strings.Join(missing, ", ") + "."}}
 			continue
 		}
-		questions, places = append(questions, q), append(places, i)
+		questions, indexes = append(questions, q), append(indexes, i)
 	}
 	decisions, err := h.app.Evaluations.Decide(ctx, by, questions)
 	for n, d := range decisions {
-		all[places[n]] = answerOf(d)
+		all[indexes[n]] = answerOf(d)
 	}
 	return all, err
 }
 
 // withDefaults fills in what the evaluation lacks. Properties are not merged: an evaluation
 // with a subject, action or resource of its own takes only type, id or name from the default.
-func (a Asked) withDefaults(defaults Asked) Asked {
+func (a Query) withDefaults(defaults Query) Query {
 	if a.Subject != nil && defaults.Subject != nil {
 		fill(&a.Subject.Type, defaults.Subject.Type)
 		fill(&a.Subject.ID, defaults.Subject.ID)

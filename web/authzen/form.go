@@ -132,8 +132,9 @@ func (a attributes) instant(name string) *time.Time {
 	return new(time.Time)
 }
 
-// Asked is one evaluation, or the defaults of several.
-type Asked struct {
+// Query has the members that evaluations and searches share: one evaluation, the defaults of
+// several, or a search.
+type Query struct {
 	Subject  *subject    `json:"subject,omitempty"`
 	Action   *action     `json:"action,omitempty"`
 	Resource *resource   `json:"resource,omitempty"`
@@ -141,7 +142,7 @@ type Asked struct {
 }
 
 // question returns what is asked, and the pointers of the members that it lacks.
-func (a Asked) question() (evaluation.Question, []string) {
+func (a Query) question() (evaluation.Question, []string) {
 	var q evaluation.Question
 	var missing []string
 	need := func(pointer, value string) {

@@ -34,7 +34,7 @@ var docActions = front.Doc{
 type (
 	searchInput struct {
 		_ struct{} `json:"-" additionalProperties:"true"`
-		Asked
+		Query
 		Page searchPage `json:"page,omitzero"`
 	}
 	searchPage struct {
@@ -94,13 +94,13 @@ func (h *handler) searchAction(ctx context.Context, c *front.Call, in searchInpu
 	})
 }
 
-// search answers with a page of what find returns. sought is the pointer of the member that
-// is searched for, so the request may lack it.
-func search[T, Out any](ctx context.Context, c *front.Call, in searchInput, sought string,
+// search answers with a page of what find returns. searched is the pointer of the member
+// that is searched for, so the request may lack it.
+func search[T, Out any](ctx context.Context, c *front.Call, in searchInput, searched string,
 	find func(context.Context, *doorward.ServiceKey, evaluation.Question, doorward.Window) (evaluation.SearchResult[T], error), view func(T) Out,
 ) (out searchResults[Out], err error) {
 	q, missing := in.question()
-	if err := incomplete(missing, sought); err != nil {
+	if err := incomplete(missing, searched); err != nil {
 		return out, err
 	}
 	w, err := window(ctx, c, in.Page)

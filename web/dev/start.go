@@ -68,10 +68,10 @@ func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // invite returns after the mail has reached the mailbox.
 func (s *Start) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
-	features := c.Site().App
+	app := c.Site().App
 	offer := invite.Offer{Email: c.Value("email"), Role: string(doorward.RoleUser), Locale: c.Language.Tag}
-	if _, err := features.Invitations.Send(ctx, c.Caller, offer); err != nil {
+	if _, err := app.Invitations.Send(ctx, c.Caller, offer); err != nil {
 		return ui.View{}, err
 	}
-	return c.To("/?done=invited"), features.Mail.Deliver(ctx)
+	return c.To("/?done=invited"), app.Mail.Deliver(ctx)
 }

@@ -53,8 +53,8 @@ type guide struct {
 	Text           template.HTML
 }
 
-// chapter is what the template of a page shows.
-type chapter struct {
+// guidePage is what the template of a page shows.
+type guidePage struct {
 	guide
 	Link         string // its own
 	Parts        []part
@@ -162,7 +162,7 @@ type linkResolver struct {
 	file string
 }
 
-// label is the title in the contents of the page that a link leads to; empty for other links.
+// label returns the title that the contents give the page of a link; empty for other links.
 func (b linkResolver) label(target string) string {
 	file, _, isLocal := resolve(b.file, target)
 	for _, p := range b.parts {
@@ -202,13 +202,13 @@ func isPicture(file string) bool {
 	return err == nil && path.Ext(file) == ".png"
 }
 
-// chapter returns a page with the contents and its neighbours.
-func (b *book) chapter(page string) (*chapter, error) {
+// guidePage returns a page with the contents and its neighbours.
+func (b *book) guidePage(page string) (*guidePage, error) {
 	g, err := b.pages[page]()
 	if err != nil {
 		return nil, err
 	}
-	c := &chapter{guide: *g, Link: b.link(page), Parts: b.parts}
+	c := &guidePage{guide: *g, Link: b.link(page), Parts: b.parts}
 	c.Before, c.Next = b.neighbours(c.Link)
 	return c, nil
 }
@@ -234,8 +234,8 @@ func (b *book) neighbours(link string) (before, next *entry) {
 func (p *pageRenderer) guideRoutes() []front.Route {
 	first := func() (content, error) { return p.docPage("") }
 	return []front.Route{
-		get("/docs", first),
-		get("/docs/{$}", first),
+		getRoute("/docs", first),
+		getRoute("/docs/{$}", first),
 		front.On("GET /docs/search", front.Public(), front.Raw(p.showSearch), front.Doc{}),
 		front.On("GET /docs/{page...}", front.Public(), front.Raw(p.showDocPage), front.Doc{}),
 	}
@@ -244,7 +244,7 @@ func (p *pageRenderer) guideRoutes() []front.Route {
 func (p *pageRenderer) showDocPage(_ context.Context, call *front.Call) error {
 	c, err := p.docPage(call.R.PathValue("page"))
 	if errors.Is(err, fs.ErrNotExist) && call.WantsPage() {
-		c, err = p.docPage(missing)
+		c, err = p.docPage(missingPage)
 		c.status = http.StatusNotFound
 	}
 	switch {
@@ -256,8 +256,8 @@ func (p *pageRenderer) showDocPage(_ context.Context, call *front.Call) error {
 	return err
 }
 
-// missing is the key of the not-found page. No path can equal it.
-const missing = "/"
+// missingPage is the key of the not-found page. No path can equal it.
+const missingPage = "/"
 
 // docPage returns the page or the picture below /docs/. It looks the name up among the
 // embedded files and opens no other; unknown names are fs.ErrNotExist.
@@ -285,12 +285,12 @@ func (p *pageRenderer) docRenderers() (docPages, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := docPages{missing: p.renderOnce(func() (view, error) {
-		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &chapter{Parts: b.parts}}, nil
+	all := docPages{missingPage: p.renderOnce(func() (view, error) {
+		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &guidePage{Parts: b.parts}}, nil
 	})}
 	for name := range b.pages {
 		all[name] = p.renderOnce(func() (view, error) {
-			c, err := b.chapter(name)
+			c, err := b.guidePage(name)
 			if err != nil {
 				return view{}, err
 			}

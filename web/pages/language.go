@@ -155,15 +155,15 @@ func (s *spec) golang(method, path string, o *operation) []token {
 // "%s: %s".
 func (s *spec) assignments(path string, o *operation, format string) string {
 	var all []string
-	for _, p := range o.inPath() {
-		all = append(all, fmt.Sprintf(format, p.Name, quote(s.valueIn(path, p))))
+	for _, p := range o.pathParameters() {
+		all = append(all, fmt.Sprintf(format, p.Name, quote(s.pathValue(path, p))))
 	}
 	return strings.Join(all, ", ")
 }
 
 var identifier = regexp.MustCompile(`^"([A-Za-z_]\w*)"$`)
 
-// unquoteNames removes the quotes of member names that JavaScript allows without.
+// unquoteNames removes the quotes of member names that JavaScript allows without them.
 func unquoteNames(tokens []token) []token {
 	for i, t := range tokens {
 		if t.Class == className {

@@ -107,25 +107,25 @@ func (p *document) summary() string {
 
 // relink makes links and pictures lead to the pages. A link whose text is the name of a
 // file shows the title of its page.
-func (p *document) relink(from linkResolver) {
+func (p *document) relink(links linkResolver) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.Link:
-			if label := from.label(string(n.Destination)); label != "" && strings.HasSuffix(p.plain(n), ".md") {
+			if label := links.label(string(n.Destination)); label != "" && strings.HasSuffix(p.plain(n), ".md") {
 				n.RemoveChildren(n)
 				n.AppendChild(n, ast.NewString([]byte(label)))
 			}
-			n.Destination = []byte(from.address(string(n.Destination)))
+			n.Destination = []byte(links.address(string(n.Destination)))
 		case *ast.Image:
-			n.Destination = []byte(from.address(string(n.Destination)))
+			n.Destination = []byte(links.address(string(n.Destination)))
 		}
 	})
 }
 
 // html returns the text as HTML for a strict policy. goldmark is in safe mode,
 // without the HTML of the source and without addresses such as javascript:.
-func (p *document) html(from linkResolver) (template.HTML, error) {
-	p.relink(from)
+func (p *document) html(links linkResolver) (template.HTML, error) {
+	p.relink(links)
 	var out bytes.Buffer
 	page := renderer.NewRenderer(renderer.WithNodeRenderers(
 		util.Prioritized(&nodeRenderer{document: p}, 100),
@@ -139,7 +139,7 @@ func (p *document) html(from linkResolver) (template.HTML, error) {
 // nodeRenderer renders the nodes that the pages show differently from goldmark.
 type nodeRenderer struct {
 	*document
-	under         string // id of the last heading
+	headingID     string // of the last heading
 	afterCommands bool   // the block above has shell commands, whose output may follow
 }
 
@@ -170,13 +170,13 @@ func (s *nodeRenderer) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool
 func (s *nodeRenderer) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := n.(*ast.Heading).Level
 	id, _ := n.AttributeString("id")
-	s.under = string(id.([]byte))
+	s.headingID = string(id.([]byte))
 	open, end := "", ""
 	if level > 1 {
-		open, end = fmt.Sprintf(`<a class="self" href="#%s">`, s.under), "</a>"
+		open, end = fmt.Sprintf(`<a class="self" href="#%s">`, s.headingID), "</a>"
 	}
 	if entering {
-		_, _ = fmt.Fprintf(w, `<h%d id="%s">%s`, level, s.under, open)
+		_, _ = fmt.Fprintf(w, `<h%d id="%s">%s`, level, s.headingID, open)
 	} else {
 		_, _ = fmt.Fprintf(w, "%s</h%d>\n", end, level)
 	}
@@ -229,7 +229,7 @@ func (s *nodeRenderer) caption(n ast.Node) string {
 // table renders a table that scrolls if the screen is too narrow.
 func (s *nodeRenderer) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		_, _ = fmt.Fprintf(w, `<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n", s.under)
+		_, _ = fmt.Fprintf(w, `<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n", s.headingID)
 	} else {
 		_, _ = w.WriteString("</table></div>\n")
 	}

@@ -52,7 +52,7 @@ func Routes(s *front.Site, version string, document func() ([]byte, error)) []fr
 		ui.Asset("copy.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("reading.js", "text/javascript; charset=utf-8", assets),
 	)
-	return append(routes, get("/openapi.json", asIs("application/json", document)))
+	return append(routes, getRoute("/openapi.json", rawContent("application/json", document)))
 }
 
 func readReference(document func() ([]byte, error), base string) (*reference, error) {
@@ -85,11 +85,11 @@ func (p *pageRenderer) pageRoutes() []front.Route {
 	home := p.page(func(ref *reference) view {
 		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
 	})
-	routes := append(p.guideRoutes(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) view {
+	routes := append(p.guideRoutes(), getRoute("/{$}", home), getRoute("/docs/api", p.page(func(ref *reference) view {
 		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: readingScripts, Body: groupPage{reference: ref}}
 	})))
 	if p.base != "" { // the base URL itself, which needs no slash at its end
-		routes = append([]front.Route{get(p.base, home)}, routes...)
+		routes = append([]front.Route{getRoute(p.base, home)}, routes...)
 	}
 	return append(routes, p.problemRoutes()...)
 }
@@ -178,8 +178,8 @@ func (v view) execute() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// asIs returns the function that returns the body unchanged, as content of the media type.
-func asIs(mediaType string, body func() ([]byte, error)) func() (content, error) {
+// rawContent returns the function that returns the body unchanged, as content of the media type.
+func rawContent(mediaType string, body func() ([]byte, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
 		text, err := body()
 		return content{Content: front.NewContent(mediaType, text)}, err
@@ -215,8 +215,8 @@ func (c content) send(call *front.Call) {
 	call.Send(cmp.Or(c.status, http.StatusOK), c.Content)
 }
 
-// get returns the route that answers with the content.
-func get(path string, render func() (content, error)) front.Route {
+// getRoute returns the route that answers with the content.
+func getRoute(path string, render func() (content, error)) front.Route {
 	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
 		c, err := render()
 		if err != nil {

@@ -26,29 +26,29 @@ type statusGroup struct {
 func (p *pageRenderer) problemRoutes() []front.Route {
 	var routes []front.Route
 	lists := map[int]*statusGroup{}
-	for _, about := range doorward.Problems() {
-		status := front.Status(about.Code)
-		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) view {
-			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: readingScripts, Body: problemPage{
-				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
+	for _, described := range doorward.Problems() {
+		status := front.Status(described.Code)
+		routes = append(routes, getRoute(front.ProblemPath(described.Code), p.page(func(ref *reference) view {
+			return view{File: "problem", Title: described.Title, Description: described.Help, Scripts: readingScripts, Body: problemPage{
+				Problem: described, Status: status, Endpoints: ref.endpointsAnswering(described.Code), Body: encode(ref.problem(described.Code), ""),
 			}}
 		})))
 		if lists[status] == nil {
 			lists[status] = &statusGroup{Status: status}
 		}
-		lists[status].Problems = append(lists[status].Problems, about)
+		lists[status].Problems = append(lists[status].Problems, described)
 	}
 	var index []statusGroup
 	for _, l := range sorted(lists) {
 		index = append(index, *l)
 	}
-	return append(routes, get("/problems", p.page(func(*reference) view {
+	return append(routes, getRoute("/problems", p.page(func(*reference) view {
 		return view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index}
 	})))
 }
 
-// answering returns the endpoints that name the code among their errors.
-func (r *reference) answering(code doorward.Code) []endpoint {
+// endpointsAnswering returns the endpoints that name the code among their errors.
+func (r *reference) endpointsAnswering(code doorward.Code) []endpoint {
 	var all []endpoint
 	for e := range r.endpoints() {
 		if slices.ContainsFunc(e.Errors, func(f failure) bool {
@@ -64,19 +64,19 @@ func (r *reference) answering(code doorward.Code) []endpoint {
 // it if there is one.
 func (r *reference) problem(code doorward.Code) pairs {
 	instance := "/api/v2/"
-	if from := r.answering(code); len(from) > 0 {
+	if from := r.endpointsAnswering(code); len(from) > 0 {
 		instance = from[0].Path
 	}
 	return problem(code, r.Server, instance)
 }
 
 func problem(code doorward.Code, server, instance string) pairs {
-	about := code.Problem()
+	described := code.Problem()
 	p := pairs{
 		{"type", server + front.ProblemPath(code)},
-		{"title", about.Title},
+		{"title", described.Title},
 		{"status", front.Status(code)},
-		{"detail", about.Help},
+		{"detail", described.Help},
 		{"instance", instance},
 		{"code", code},
 		{"requestId", "req_7d2c5tpae7kq2m5x3yh4n6rj7w"},

@@ -180,7 +180,7 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 		e.Media = op.RequestBody.Content.otherTypes()
 	}
 	if op.RequestBody != nil && len(e.Media) == 0 {
-		e.Members = s.members(op.RequestBody.Content.json(), inRequests)
+		e.Members = s.members(op.RequestBody.Content.json(), requestNotes)
 	}
 	return e
 }
@@ -214,7 +214,7 @@ func (s *spec) answer(op *operation) answer {
 	status, res := op.success()
 	a := answer{Status: parseStatus(status), Cookie: res.Headers["Set-Cookie"].Description}
 	if sc := res.Content.json(); sc != nil {
-		a.Members, a.Body = s.members(sc, inAnswers), encode(s.value("", sc), "")
+		a.Members, a.Body = s.members(sc, answerNotes), encode(s.value("", sc), "")
 	}
 	return a
 }
@@ -223,8 +223,8 @@ func (s *spec) answer(op *operation) answer {
 type noteByRequired map[bool]string
 
 var (
-	inRequests = noteByRequired{true: "required"}
-	inAnswers  = noteByRequired{false: "optional"}
+	requestNotes = noteByRequired{true: "required"}
+	answerNotes  = noteByRequired{false: "optional"}
 )
 
 // members describes the members of an object.
@@ -250,7 +250,7 @@ func (s *spec) member(name string, sc *schema, note, description string) member 
 func (s *spec) parameters(op *operation) []member {
 	var all []member
 	for _, p := range op.Parameters {
-		m := s.member(p.Name, p.Schema, inRequests[p.Required], p.Description)
+		m := s.member(p.Name, p.Schema, requestNotes[p.Required], p.Description)
 		m.Type += " in the " + p.In
 		all = append(all, m)
 	}
@@ -319,12 +319,12 @@ func (s *spec) objects() []object {
 	for _, methods := range s.Paths {
 		for _, op := range methods {
 			_, res := op.success()
-			s.visit(shared, res.Content.json(), false)
+			s.collectMembers(shared, res.Content.json())
 			if op.RequestBody != nil {
-				s.visit(shared, op.RequestBody.Content.json(), false)
+				s.collectMembers(shared, op.RequestBody.Content.json())
 			}
 			for _, res := range op.Responses {
-				s.visit(shared, res.Content["application/problem+json"].Schema, true)
+				s.collect(shared, res.Content["application/problem+json"].Schema)
 			}
 		}
 	}
@@ -334,13 +334,13 @@ func (s *spec) objects() []object {
 		if name == "Problem" {
 			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
 		}
-		all = append(all, object{ID: objectID(name), Name: name, Link: s.objectLink(name), Members: s.members(sc, inAnswers), Body: encode(body, "")})
+		all = append(all, object{ID: objectID(name), Name: name, Link: s.objectLink(name), Members: s.members(sc, answerNotes), Body: encode(body, "")})
 	}
 	return all
 }
 
-// visit collects the schemas that sc refers to, and sc itself if it is shared.
-func (s *spec) visit(seen map[string]*schema, sc *schema, shared bool) {
+// collect adds sc to seen if it has a name, and the schemas that it refers to.
+func (s *spec) collect(seen map[string]*schema, sc *schema) {
 	if sc == nil {
 		return
 	}
@@ -348,12 +348,21 @@ func (s *spec) visit(seen map[string]*schema, sc *schema, shared bool) {
 	if seen[name] != nil {
 		return
 	}
-	if shared && name != "" {
+	if name != "" {
 		seen[name] = target
 	}
-	s.visit(seen, target.Items, true)
+	s.collectMembers(seen, target)
+}
+
+// collectMembers adds the schemas that sc refers to, without sc itself.
+func (s *spec) collectMembers(seen map[string]*schema, sc *schema) {
+	if sc == nil {
+		return
+	}
+	target, _ := s.resolve(sc)
+	s.collect(seen, target.Items)
 	for _, m := range target.Properties {
-		s.visit(seen, m, true)
+		s.collect(seen, m)
 	}
 }
 

@@ -61,10 +61,10 @@ func (s *spec) value(name string, sc *schema) any {
 	if v := s.exampleElsewhere(name, sc); v != nil && len(sc.Enum) == 0 {
 		return v
 	}
-	return s.ofType(sc)
+	return s.valueOfType(sc)
 }
 
-func (s *spec) ofType(sc *schema) any {
+func (s *spec) valueOfType(sc *schema) any {
 	switch {
 	case len(sc.Enum) > 0:
 		return sc.Enum[0]
@@ -113,13 +113,13 @@ func (s *spec) exampleElsewhere(name string, like *schema) any {
 func encode(v any, indent string) []token {
 	switch v := v.(type) {
 	case pairs:
-		return list("{", "}", indent, len(v), func(i int) []token {
+		return encodeList("{", "}", indent, len(v), func(i int) []token {
 			return append([]token{{className, quote(v[i].name)}, {"", ": "}}, encode(v[i].value, indent+"  ")...)
 		})
 	case []doorward.Action:
-		return list("[", "]", indent, len(v), func(i int) []token { return encode(string(v[i]), indent) })
+		return encodeList("[", "]", indent, len(v), func(i int) []token { return encode(string(v[i]), indent) })
 	case []any:
-		return list("[", "]", indent, len(v), func(i int) []token { return encode(v[i], indent+"  ") })
+		return encodeList("[", "]", indent, len(v), func(i int) []token { return encode(v[i], indent+"  ") })
 	}
 	text := quote(v)
 	if strings.HasPrefix(text, `"`) {
@@ -128,7 +128,7 @@ func encode(v any, indent string) []token {
 	return []token{{classWord, text}}
 }
 
-func list(open, end, indent string, length int, item func(int) []token) []token {
+func encodeList(open, end, indent string, length int, item func(int) []token) []token {
 	out := []token{{"", open}}
 	for i := range length {
 		sep := "\n"
@@ -190,15 +190,15 @@ func (s *spec) bodyArguments(content media) []token {
 
 // fillPath replaces the parameters of a path with examples.
 func (s *spec) fillPath(path string, o *operation) string {
-	for _, p := range o.inPath() {
-		path = strings.Replace(path, "{"+p.Name+"}", s.valueIn(path, p), 1)
+	for _, p := range o.pathParameters() {
+		path = strings.Replace(path, "{"+p.Name+"}", s.pathValue(path, p), 1)
 	}
 	return path
 }
 
-// valueIn is an example of a parameter of the path. An "id" belongs to the object whose
+// pathValue returns an example of a parameter of the path. An "id" belongs to the object whose
 // plural precedes it, as in "sessions/{id}".
-func (s *spec) valueIn(path string, p parameter) string {
+func (s *spec) pathValue(path string, p parameter) string {
 	before, _, _ := strings.Cut(path, "{"+p.Name+"}")
 	sc := p.Schema
 	for name, object := range sorted(s.Components.Schemas) {
@@ -239,8 +239,8 @@ func (o *operation) needsVersion() bool {
 	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "If-Match" && p.Required })
 }
 
-// inPath returns the parameters of the path.
-func (o *operation) inPath() []parameter {
+// pathParameters returns the parameters of the path.
+func (o *operation) pathParameters() []parameter {
 	return slices.DeleteFunc(slices.Clone(o.Parameters), func(p parameter) bool { return p.In != "path" })
 }
 

@@ -86,8 +86,8 @@ func (p *pageRenderer) readSections() ([]section, error) {
 	for e := range ref.endpoints() {
 		all = append(all, newSection("API reference", e.Summary, e.Link, e.Method+" "+e.Path+". "+e.Description))
 	}
-	for _, about := range doorward.Problems() {
-		all = append(all, newSection("Problems", about.Title, p.base+front.ProblemPath(about.Code), string(about.Code)+": "+about.Help))
+	for _, problem := range doorward.Problems() {
+		all = append(all, newSection("Problems", problem.Title, p.base+front.ProblemPath(problem.Code), string(problem.Code)+": "+problem.Help))
 	}
 	return all, nil
 }
@@ -152,22 +152,22 @@ func (p *document) searchText(n ast.Node) string {
 	return out.String()
 }
 
-// found is a result: a section with an excerpt of its text, around the first hit.
-type found struct {
+// result is a section with an excerpt of its text, around the first hit.
+type result struct {
 	section
-	Excerpt []marked
+	Excerpt []excerptWord
 }
 
-// marked is a word of an excerpt.
-type marked struct {
+// excerptWord is a word of an excerpt.
+type excerptWord struct {
 	Text string
 	Hit  bool // it has one of the words of the query
 }
 
-// results is what the page of a search shows.
-type results struct {
+// searchPage is what the page of a search shows.
+type searchPage struct {
 	Query string
-	Found []found
+	Found []result
 }
 
 const (
@@ -176,7 +176,7 @@ const (
 )
 
 // search returns the sections with all words of the query, the best first.
-func search(all []section, query string) []found {
+func search(all []section, query string) []result {
 	words := fold.Words(query)
 	if len(words) == 0 {
 		return nil
@@ -192,15 +192,15 @@ func search(all []section, query string) []found {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b scored) int { return b.score - a.score })
-	var best []found
+	var best []result
 	for _, hit := range hits[:min(len(hits), maxResults)] {
-		best = append(best, found{hit.section, hit.excerpt(words)})
+		best = append(best, result{hit.section, hit.excerpt(words)})
 	}
 	return best
 }
 
 // excerpt returns up to 40 words of the text, beginning 8 before the first hit.
-func (s section) excerpt(words []string) (out []marked) {
+func (s section) excerpt(words []string) (out []excerptWord) {
 	const before, maxWords = 8, 40
 	all := strings.Fields(s.Text)
 	isHit := func(text string) bool {
@@ -208,7 +208,7 @@ func (s section) excerpt(words []string) (out []marked) {
 	}
 	from := max(0, slices.IndexFunc(all, isHit)-before)
 	for _, text := range all[from:min(len(all), from+maxWords)] {
-		out = append(out, marked{text, isHit(text)})
+		out = append(out, excerptWord{text, isHit(text)})
 	}
 	return out
 }
@@ -224,7 +224,7 @@ func (p *pageRenderer) showSearch(_ context.Context, call *front.Call) error {
 	if len(query) > maxQuery || !utf8.ValidString(query) {
 		query = ""
 	}
-	c, err := p.renderView(view{File: "search", Title: "Search", Description: "Search in the documentation.", Scripts: readingScripts, Body: results{Query: query, Found: search(all, query)}})
+	c, err := p.renderView(view{File: "search", Title: "Search", Description: "Search in the documentation.", Scripts: readingScripts, Body: searchPage{Query: query, Found: search(all, query)}})
 	if err != nil {
 		return err
 	}

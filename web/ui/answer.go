@@ -47,16 +47,16 @@ type View struct {
 	Done string
 	Note string // key of another message at the top of the page
 
-	to string // path or address to redirect to; empty for a page
+	target string // path or address to redirect to; empty for a page
 }
 
 // To redirects to a path, given without the path of the base URL.
-func (c *Call) To(path string) View { return View{to: c.Site().BasePath() + path} }
+func (c *Call) To(path string) View { return View{target: c.Site().BasePath() + path} }
 
 // Back redirects to the return address of the request, or home.
 func (c *Call) Back() View {
 	to, _ := c.destination()
-	return View{to: to}
+	return View{target: to}
 }
 
 // BackAddress is the address that Back redirects to, for a link.
@@ -77,17 +77,17 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 	}).WithErrorHandler(errorHandler(""))
 }
 
-// Take returns the endpoint of a form on the page with the path at. If fn refuses
+// Take returns the endpoint of a form on the page with the path. If fn refuses
 // the form, again shows the page once more. again is also used to switch the
 // language of the page that answered a form.
-func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, again, readForm)
+func (s *Set) Take(path string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(path, fn, again, again, readForm)
 }
 
 // Open is Take for a form whose fn only shows a page: to show that page in another language,
 // fn is called once more.
-func (s *Set) Open(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, fn, readForm)
+func (s *Set) Open(path string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(path, fn, again, fn, readForm)
 }
 
 func readForm(c *Call) (err error) {
@@ -96,13 +96,13 @@ func readForm(c *Call) (err error) {
 }
 
 // TakeText is Take for a form with a long text, of at most maxBytes.
-func (s *Set) TakeText(at string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, again, readFormUpTo(maxBytes))
+func (s *Set) TakeText(path string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(path, fn, again, again, readFormUpTo(maxBytes))
 }
 
 // OpenText is Open for a form with a long text, of at most maxBytes.
-func (s *Set) OpenText(at string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, fn, readFormUpTo(maxBytes))
+func (s *Set) OpenText(path string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(path, fn, again, fn, readFormUpTo(maxBytes))
 }
 
 func readFormUpTo(maxBytes int) func(*Call) error {
@@ -113,8 +113,8 @@ func readFormUpTo(maxBytes int) func(*Call) error {
 }
 
 // TakeFile is Take for a form with a file in the field, of at most maxBytes.
-func (s *Set) TakeFile(at, field string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, again, func(c *Call) (err error) {
+func (s *Set) TakeFile(path, field string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(path, fn, again, again, func(c *Call) (err error) {
 		c.upload = true
 		c.form, c.file, err = c.Upload(field, maxBytes)
 		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
@@ -125,7 +125,7 @@ func (s *Set) TakeFile(at, field string, maxBytes int, fn, again func(ctx contex
 	})
 }
 
-func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
+func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) (err error) {
 		c := s.call(fc)
 		if err = read(c); err != nil {
@@ -146,7 +146,7 @@ func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *
 			return err
 		}
 		return c.answer(v)
-	}).WithErrorHandler(errorHandler(at))
+	}).WithErrorHandler(errorHandler(path))
 }
 
 // handleForm calls fn, unless the uploaded file is too large.
@@ -161,8 +161,8 @@ func (c *Call) handleForm(ctx context.Context, fn func(ctx context.Context, c *C
 
 // answer sends the page or the redirect.
 func (c *Call) answer(v View) error {
-	if v.to != "" {
-		c.redirect(v.to)
+	if v.target != "" {
+		c.redirect(v.target)
 		return nil
 	}
 	f, err := c.frame(v)
@@ -194,15 +194,15 @@ func (c *Call) redirect(to string) {
 	c.W.WriteHeader(http.StatusSeeOther)
 }
 
-// strictest is the policy that lets a page load from and send to this server only.
-const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// strictestPolicy lets a page load from this server and send to it, and to no other.
+const strictestPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// policy returns the content security policy: strictest, with what Connects and Frames add,
+// policy returns the content security policy: strictestPolicy, with what Connects and Frames add,
 // and the one other origin that the answer to the page's form may redirect to, if any.
 // Chromium and Safari apply form-action to redirects, too
 // (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
-	policy := strictest
+	policy := strictestPolicy
 	if _, origin := c.destination(); v.FormReturns && origin != "" {
 		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1)
 	}
@@ -337,10 +337,10 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 		return nil
 	}
 	f.Alert, f.StepUp = true, e.Code == doorward.CodeStepUpRequired
-	shortest := c.Site().App.PasswordRules.Load().MinLength
+	minLength := c.Site().App.PasswordRules.Load().MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)
-		f.Faults[name] = words.firstMessageOr(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", shortest)
+		f.Faults[name] = words.firstMessageOr(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", minLength)
 	}
 	if len(e.Fields) > 0 {
 		return nil
@@ -355,9 +355,9 @@ func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 	if e.Code == doorward.CodeMaintenance {
 		return c.paused(e.Reason), nil
 	}
-	about := e.Code.Problem()
+	problem := e.Code.Problem()
 	wait, err := c.wait(e.RetryAfter)
-	return c.firstMessageOr(about.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), errorKey(e) + ".text"}, "wait", wait), err
+	return c.firstMessageOr(problem.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), errorKey(e) + ".text"}, "wait", wait), err
 }
 
 // Explain says in the person's language why one of several things was refused; empty for no

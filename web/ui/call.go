@@ -32,10 +32,10 @@ type Call struct {
 
 func (s *Set) call(c *front.Call) *Call {
 	c.R = withReturnQuery(c.R)
-	own := &Call{Call: c, Language: languageOf(c.R), set: s}
-	own.setLanguage(c.R.URL.Query().Get(languageQuery))
-	own.chooseTheme()
-	return own
+	page := &Call{Call: c, Language: languageOf(c.R), set: s}
+	page.setLanguage(c.R.URL.Query().Get(languageQuery))
+	page.chooseTheme()
+	return page
 }
 
 // setLanguage sets the language of this and later pages, and reports whether the tag is
@@ -52,7 +52,7 @@ func (c *Call) setLanguage(tag string) bool {
 // Value returns the form's value of the name.
 func (c *Call) Value(name string) string { return c.form.Get(name) }
 
-// Values returns all of the form's values of the name, as of several checkboxes.
+// Values returns all of the form's values of the name, such as those of several checkboxes.
 func (c *Call) Values(name string) []string { return c.form[name] }
 
 // File is the uploaded file of a form for TakeFile; empty for none.
@@ -235,7 +235,7 @@ func (c *Call) Suggest(name, value string) {
 }
 
 // Redirect redirects to a path that includes the path of the base URL.
-func (c *Call) Redirect(path string) View { return View{to: path} }
+func (c *Call) Redirect(path string) View { return View{target: path} }
 
 // WasRefused reports whether the page is shown again because the form was refused.
 func (c *Call) WasRefused() bool { return c.fault != nil }

@@ -23,14 +23,14 @@ func isCorrectable(err error) bool {
 	return e.Code != doorward.CodeUnauthenticated
 }
 
-// errorHandler returns the handler for errors of a page; at is the page's path if the
+// errorHandler returns the handler for errors of a page; formPath is the page's path if the
 // request is a form.
-func errorHandler(at string) func(context.Context, *front.Call, error) {
+func errorHandler(formPath string) func(context.Context, *front.Call, error) {
 	return func(_ context.Context, fc *front.Call, err error) {
 		c := errorPages.call(fc)
 		switch code := front.AsError(err).Code; {
 		case code == doorward.CodeUnauthenticated:
-			c.redirect(c.LoginURL(c.returnPath(at)) + c.clearDuplicateSessions())
+			c.redirect(c.LoginURL(c.returnPath(formPath)) + c.clearDuplicateSessions())
 		case code == doorward.CodeTenantClosing && c.Caller.Kind == doorward.ByUser:
 			c.redirect(c.Site().BasePath() + "/closing")
 		case !c.sendErrorPage(err):
@@ -58,9 +58,9 @@ const duplicateQuery = "several"
 func (c *Call) HadDuplicateSessions() bool { return c.R.URL.Query().Has(duplicateQuery) }
 
 // returnPath returns the path to come back to after signing in.
-func (c *Call) returnPath(at string) string {
-	if at != "" || !front.Safe(c.R.Method) {
-		return at
+func (c *Call) returnPath(formPath string) string {
+	if formPath != "" || !front.Safe(c.R.Method) {
+		return formPath
 	}
 	return c.R.URL.RequestURI()
 }
@@ -87,16 +87,16 @@ func (c *Call) sendErrorPage(err error) bool {
 	if failed != nil {
 		return false
 	}
-	about, key := e.Code.Problem(), errorKey(e)
+	problem, key := e.Code.Problem(), errorKey(e)
 	texts := []string{key + ".text"}
 	if !front.Safe(c.R.Method) { // the page of the form did exist
 		texts = []string{"notice." + string(e.Code), key + ".text"}
 	}
 	m := errorPage{
-		Title:   p.words.firstMessageOr(about.Title, []string{key + ".title"}),
-		Text:    p.words.firstMessageOr(about.Help, texts, "wait", wait),
-		Again:   about.Kind == doorward.KindUnavailable,
-		Support: about.Kind == doorward.KindInternal || about.Kind == doorward.KindUnavailable,
+		Title:   p.words.firstMessageOr(problem.Title, []string{key + ".title"}),
+		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait),
+		Again:   problem.Kind == doorward.KindUnavailable,
+		Support: problem.Kind == doorward.KindInternal || problem.Kind == doorward.KindUnavailable,
 	}
 	if e.Code == doorward.CodeMaintenance {
 		m.Text, m.Support = p.words.paused(e.Reason), false

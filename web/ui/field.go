@@ -29,41 +29,41 @@ func fieldOf(pointer string) string { return pointer[strings.LastIndex(pointer, 
 // field makes the field of a name for the template "field", with its value and
 // fault. Secrets are never sent back.
 func field(f Frame, name string, attributes ...any) (Field, error) {
-	own := Field{Name: name, ID: name, Label: "field." + name, Type: "text", Autocomplete: "off", Value: f.Form.Get(name), Fault: f.Faults[name]}
+	input := Field{Name: name, ID: name, Label: "field." + name, Type: "text", Autocomplete: "off", Value: f.Form.Get(name), Fault: f.Faults[name]}
 	for i := 0; i+1 < len(attributes); i += 2 {
-		if err := own.set(fmt.Sprint(attributes[i]), attributes[i+1]); err != nil {
-			return own, err
+		if err := input.set(fmt.Sprint(attributes[i]), attributes[i+1]); err != nil {
+			return input, err
 		}
 	}
-	if own.Type == "password" {
-		own.Value = ""
+	if input.Type == "password" {
+		input.Value = ""
 	}
-	return own, nil
+	return input, nil
 }
 
-func (f *Field) set(attribute string, to any) error {
+func (f *Field) set(attribute string, value any) error {
 	texts := map[string]*string{
 		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words,
 	}
 	switch text := texts[attribute]; {
 	case text != nil:
-		*text = fmt.Sprint(to)
+		*text = fmt.Sprint(value)
 	case attribute == "value":
 		if f.Value == "" && f.Fault == "" {
-			f.Value = fmt.Sprint(to)
+			f.Value = fmt.Sprint(value)
 		}
 	case attribute == "optional":
-		f.Optional, _ = to.(bool)
+		f.Optional, _ = value.(bool)
 	case attribute == "focus":
-		f.Focus, _ = to.(bool)
+		f.Focus, _ = value.(bool)
 	case attribute == "new":
-		f.New, _ = to.(int)
+		f.New, _ = value.(int)
 	case attribute == "min":
-		f.Min, _ = to.(int64)
+		f.Min, _ = value.(int64)
 	case attribute == "max":
-		f.Max, _ = to.(int64)
+		f.Max, _ = value.(int64)
 	case attribute == "maxlength":
-		f.MaxLength, _ = to.(int)
+		f.MaxLength, _ = value.(int)
 	default:
 		return fmt.Errorf("ui: a field has no %q", attribute)
 	}

@@ -13,7 +13,7 @@ import (
 const accountPath = "/account"
 
 // ParseHome parses the address where people land after signing in, for front.Site.Home:
-// a path or full address below the base URL, or an address that places allow, the list of
+// a path or full address below the base URL, or an address in places, the list of
 // --return-to. The default, the account, becomes empty. The error says what to write
 // instead.
 func ParseHome(base *url.URL, places returnto.List, address string) (string, error) {

@@ -11,7 +11,7 @@ import (
 // ?done= that was made up, bookmarked or passed on shows none.
 const noticeCookie = "doorward_notice"
 
-// noticeLife is long enough for the redirect to arrive, in seconds.
+// noticeLife is in seconds: long enough for the redirect to arrive.
 const noticeLife = 60
 
 // keepNotice sets the cookie for a redirect to an address that says what was done.
@@ -26,7 +26,7 @@ func (c *Call) takeNotice() string {
 	done := c.R.URL.Query().Get("done")
 	kept, err := c.R.Cookie(noticeCookie)
 	if done == "" || err != nil || kept.Value != hashOf(c.R.URL.RawQuery) {
-		return "" // a page in another tab leaves the cookie to the one it is for
+		return "" // the cookie is for a page in another tab, which deletes it
 	}
 	c.SetCookie(noticeCookie, "", 0)
 	return done

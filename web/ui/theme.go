@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// The themes: that of the system, light, or dark. Like the language, one is chosen by a
+// The themes; the first leaves the choice to the system. Like the language, one is chosen by a
 // query and kept in a cookie, so it works without scripts.
 var themes = []string{"system", "light", "dark"}
 

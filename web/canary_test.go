@@ -37,8 +37,8 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 	log := &logtest.Journal{}
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	collector := tracetest.Start(t)
-	collected := func(c *node.Config) { c.Trace = trace.Options{Collector: collector.URL, Sample: 1} }
-	d := start(t, doorwardtest.Database("sqlite:"+file), doorwardtest.TrustLoopback(), collected, func(c *node.Config) {
+	withTraces := func(c *node.Config) { c.Trace = trace.Options{Collector: collector.URL, Sample: 1} }
+	d := start(t, doorwardtest.Database("sqlite:"+file), doorwardtest.TrustLoopback(), withTraces, func(c *node.Config) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	acme := d.Tenant("Acme")
@@ -51,12 +51,12 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 			path := parameterInPath.ReplaceAllString(template, c.token("path")) + "?token=" + c.token("query") + "&q=" + c.token("query") + "&cursor=" + c.token("query")
 			body := c.body(op)
 			session := acme.Owner.Login()
-			for _, as := range []opt{
+			for _, credential := range []opt{
 				as(session), as(c.token("cookie")), bearer("dwo_" + c.token("key")), bearer(c.token("key")), bearer(key),
 				cookie("JSESSIONID=" + c.token("cookie") + "; doorward_device=" + c.token("device") + "; other=" + c.token("other")),
 				func(r *http.Request) { r.SetBasicAuth("ann", c.token("basic")) },
 			} {
-				a := d.send(t, method+" "+path, body, as, with("X-Forwarded-For", c.token("for")), with("Referer", "https://x.example/#"+c.token("referer")),
+				a := d.send(t, method+" "+path, body, credential, with("X-Forwarded-For", c.token("for")), with("Referer", "https://x.example/#"+c.token("referer")),
 					with("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), with("Tracestate", "x="+c.token("state")), with("Baggage", "x="+c.token("baggage")))
 				requests++
 				for _, secret := range append(c.all, session, key) {
@@ -77,7 +77,7 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 	if len(collector.Named("POST /api/v2/auth/login")) == 0 || len(collector.Named("mail.send")) == 0 || !strings.Contains(metrics, `doorward_trace_spans_total{result="lost"} 0`) {
 		t.Error("the traces are incomplete: they have no login or no mail, or spans were lost")
 	}
-	unsent := start(t, collected, func(c *node.Config) {
+	unsent := start(t, withTraces, func(c *node.Config) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}, doorwardtest.Mail("smtp://platform:"+canary("smtp")+"@localhost:1"))
 	unsent.queueFailingMail(t, log)

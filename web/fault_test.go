@@ -144,9 +144,9 @@ func (s *server) slowRefusals(t *testing.T, fault string, requests map[string]m,
 	t.Helper()
 	slow := map[string]m{}
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	var senders sync.WaitGroup
 	for route, body := range requests {
-		all.Go(func() {
+		senders.Go(func() {
 			var sent any
 			if body != nil { // a nil map would be sent as null
 				sent = body
@@ -163,7 +163,7 @@ func (s *server) slowRefusals(t *testing.T, fault string, requests map[string]m,
 			}
 		})
 	}
-	all.Wait()
+	senders.Wait()
 	return slow
 }
 

@@ -162,8 +162,8 @@ func TestHandingOverKeys(t *testing.T) {
 		owner := as(acme.Owner.Token())
 		bob, cat := acme.Join("bob@acme.example", "USER"), acme.Join("cat@acme.example", "USER")
 		var ids []string
-		for _, of := range []string{bob.ID, bob.ID, cat.ID} {
-			a := d.makeKey(t, acme.Owner, m{"ownerId": of}).ok(201)
+		for _, ownerID := range []string{bob.ID, bob.ID, cat.ID} {
+			a := d.makeKey(t, acme.Owner, m{"ownerId": ownerID}).ok(201)
 			ids = append(ids, a.text("apiKey.id"))
 		}
 		path := "/api/v2/users/" + bob.ID

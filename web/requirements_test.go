@@ -46,10 +46,10 @@ func TestAdministratorsEndSessions(t *testing.T) {
 		} {
 			person := acme.Join(name+"@acme.example", "USER")
 			d.addMember(t, globex, person, "USER")
-			there := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
-			second := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
+			inGlobex := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+			secondInAcme := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 			end(person.ID).ok(http.StatusOK).is("ended.sessions", 2.0)
-			for token, status := range map[string]int{person.Token(): 401, second: 401, there: 200} {
+			for token, status := range map[string]int{person.Token(): 401, secondInAcme: 401, inGlobex: 200} {
 				d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(status)
 			}
 		}

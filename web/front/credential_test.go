@@ -48,7 +48,7 @@ func TestCookieNameFault(t *testing.T) {
 			t.Fatal(err)
 		}
 		if fault := front.CookieNameFault(test.name, base); (fault == "") != test.accepted {
-			t.Errorf("%q at %s: refusal %q", test.name, test.base, refusal)
+			t.Errorf("%q at %s: fault %q", test.name, test.base, fault)
 		}
 	}
 	for _, separator := range " \t()<>@,;:\\\"/[]?={}" {

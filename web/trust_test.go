@@ -136,7 +136,7 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		stolen := d.stealDevices(t, ann.Email, 6)
-		his := deviceOf(d.login(t, bob.Email, password, from("192.0.2.1")))
+		bobsCookie := deviceOf(d.login(t, bob.Email, password, from("192.0.2.1")))
 		d.login(t, ann.Email, password, cookie(stolen[5]), from("192.0.2.1")).ok(http.StatusOK)
 		if n := d.countEvaluated(t, ann.Email, stolen, 10); n != 30 {
 			t.Errorf("%d guesses were evaluated, want 30", n)
@@ -145,7 +145,7 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 		if a.retryAfter() > time.Hour || a.retryAfter() < time.Hour-time.Minute || !strings.Contains(a.header.Get("RateLimit"), "r=0") {
 			t.Errorf("a device whose account has nothing left has to wait %v, with %q", a.retryAfter(), a.header.Get("RateLimit"))
 		}
-		d.login(t, bob.Email, password, cookie(his)).ok(http.StatusOK)
+		d.login(t, bob.Email, password, cookie(bobsCookie)).ok(http.StatusOK)
 		d.login(t, ann.Email, password, from("192.0.2.9")).ok(http.StatusOK) // any other browser
 		d.Advance(a.retryAfter())
 		d.login(t, ann.Email, password, cookie(stolen[5])).ok(http.StatusOK)
@@ -159,17 +159,17 @@ func TestUsedDevicesStay(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
-		once := deviceOf(d.login(t, ann.Email, password, from("192.0.2.2")))
+		usedOnce := deviceOf(d.login(t, ann.Email, password, from("192.0.2.2")))
 		d.login(t, ann.Email, password, cookie(home)).ok(http.StatusOK)
 		stolen := d.stealDevices(t, ann.Email, 25)
 		if a := d.login(t, ann.Email, password, cookie(home)).ok(http.StatusOK); deviceOf(a) != "" {
 			t.Error("a used browser was removed")
 		}
-		again := deviceOf(d.login(t, ann.Email, password, cookie(once)).ok(http.StatusOK))
-		if again == "" {
+		renewed := deviceOf(d.login(t, ann.Email, password, cookie(usedOnce)).ok(http.StatusOK))
+		if renewed == "" {
 			t.Error("the oldest browser without further use is still known")
 		}
-		for _, c := range append(stolen[7:], again) { // with the first one, twenty
+		for _, c := range append(stolen[7:], renewed) { // with the first one, twenty
 			if a := d.login(t, ann.Email, password, cookie(c)).ok(http.StatusOK); deviceOf(a) != "" {
 				t.Error("one of the newest twenty isn't known")
 			}
@@ -190,8 +190,8 @@ func TestSeveralDeviceCookies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
-		hers, his := deviceOf(d.login(t, ann.Email, password)), deviceOf(d.login(t, bob.Email, password))
-		strange := func(n int) string { return fmt.Sprintf("doorward_device=%042dA", n) }
+		annsCookie, bobsCookie := deviceOf(d.login(t, ann.Email, password)), deviceOf(d.login(t, bob.Email, password))
+		unknown := func(n int) string { return fmt.Sprintf("doorward_device=%042dA", n) }
 		for _, email := range []string{ann.Email, bob.Email} {
 			for range 5 {
 				d.login(t, email, "wrong password", from("198.51.100.1")).fails(http.StatusUnauthorized, "invalid_credentials")
@@ -201,36 +201,36 @@ func TestSeveralDeviceCookies(t *testing.T) {
 			cookies []string
 			status  int
 		}{
-			{[]string{strange(1), hers}, http.StatusOK},
-			{[]string{hers, strange(1)}, http.StatusOK},
-			{[]string{his, hers}, http.StatusOK},
-			{[]string{hers, his}, http.StatusOK},
-			{[]string{strange(1), strange(2), strange(3), hers}, http.StatusOK},
-			{[]string{strange(1), strange(2), strange(3), strange(4), hers}, http.StatusTooManyRequests},
-			{[]string{strange(1), strange(1), strange(1), strange(1), strange(1), hers}, http.StatusOK},
-			{[]string{"doorward_device=", "doorward_device=x", "doorward_device=y", "doorward_device=z", "doorward_device=\"\"", hers}, http.StatusOK},
-			{[]string{his, strange(1)}, http.StatusTooManyRequests},
+			{[]string{unknown(1), annsCookie}, http.StatusOK},
+			{[]string{annsCookie, unknown(1)}, http.StatusOK},
+			{[]string{bobsCookie, annsCookie}, http.StatusOK},
+			{[]string{annsCookie, bobsCookie}, http.StatusOK},
+			{[]string{unknown(1), unknown(2), unknown(3), annsCookie}, http.StatusOK},
+			{[]string{unknown(1), unknown(2), unknown(3), unknown(4), annsCookie}, http.StatusTooManyRequests},
+			{[]string{unknown(1), unknown(1), unknown(1), unknown(1), unknown(1), annsCookie}, http.StatusOK},
+			{[]string{"doorward_device=", "doorward_device=x", "doorward_device=y", "doorward_device=z", "doorward_device=\"\"", annsCookie}, http.StatusOK},
+			{[]string{bobsCookie, unknown(1)}, http.StatusTooManyRequests},
 		} {
 			a := d.login(t, ann.Email, password, cookie(strings.Join(c.cookies, "; ")), from("198.51.100.1"))
 			if a.status != c.status || deviceOf(a) != "" {
 				t.Errorf("with %v the login is %d, with %q: want %d", c.cookies, a.status, deviceOf(a), c.status)
 			}
 		}
-		d.login(t, bob.Email, password, cookie(his), cookie(hers), from("198.51.100.1")).ok(http.StatusOK)
+		d.login(t, bob.Email, password, cookie(bobsCookie), cookie(annsCookie), from("198.51.100.1")).ok(http.StatusOK)
 
 		// With two known cookies the attempt counts for one with attempts left.
-		second := deviceOf(d.login(t, bob.Email, password, cookie(hers), from("192.0.2.5"), from("192.0.2.6")))
+		second := deviceOf(d.login(t, bob.Email, password, cookie(annsCookie), from("192.0.2.5"), from("192.0.2.6")))
 		if second != "" {
 			t.Fatal("bob's account is closed to unknown browsers, but accepted one")
 		}
 		d.Advance(time.Second)
 		second = deviceOf(d.login(t, bob.Email, password, from("192.0.2.5")))
 		for range 10 {
-			d.login(t, bob.Email, "wrong password", cookie(his)).fails(http.StatusUnauthorized, "invalid_credentials")
+			d.login(t, bob.Email, "wrong password", cookie(bobsCookie)).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
-		d.login(t, bob.Email, password, cookie(his)).fails(http.StatusTooManyRequests, "too_many_attempts")
-		d.login(t, bob.Email, password, cookie(his), cookie(second)).ok(http.StatusOK)
-		d.login(t, bob.Email, password, cookie(second), cookie(his)).ok(http.StatusOK)
+		d.login(t, bob.Email, password, cookie(bobsCookie)).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.login(t, bob.Email, password, cookie(bobsCookie), cookie(second)).ok(http.StatusOK)
+		d.login(t, bob.Email, password, cookie(second), cookie(bobsCookie)).ok(http.StatusOK)
 	}, defaultLimits...)
 }
 

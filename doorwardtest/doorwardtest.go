@@ -80,7 +80,7 @@ func ReturnTo(addresses ...string) Option {
 // URL, or an address that ReturnTo allows.
 func Home(address string) Option { return func(c *node.Config) { c.Home = address } }
 
-// CookieName is the name of the session cookie, as --cookie-name sets it.
+// CookieName sets the name of the session cookie, as --cookie-name does.
 func CookieName(name string) Option { return func(c *node.Config) { c.CookieName = name } }
 
 // Audiences has the server sign assertions for these audiences, the first by default.
@@ -116,9 +116,9 @@ func Mail(destination string) Option {
 	}
 }
 
-// Beside makes the server a further node on the database of another one. Its mailbox is the
-// other's, since any node may send a mail.
-func Beside(other *Server) Option {
+// NodeOf makes the server a further node on the database of another one. The two share one
+// mailbox, since any node may send a mail.
+func NodeOf(other *Server) Option {
 	return func(c *node.Config) { c.Database, c.Transport = other.database, other.mailbox }
 }
 
@@ -181,7 +181,7 @@ func StartNodes(tb testing.TB, n int, database string, options ...Option) []*Ser
 	tb.Helper()
 	all := []*Server{Start(tb, append([]Option{Database(database)}, options...)...)}
 	for len(all) < n {
-		all = append(all, Start(tb, append([]Option{Beside(all[0])}, options...)...))
+		all = append(all, Start(tb, append([]Option{NodeOf(all[0])}, options...)...))
 	}
 	return all
 }
@@ -232,8 +232,9 @@ func (s *Server) Client() *http.Client {
 	}
 }
 
-// Code delivers due mail and returns the code in the newest mail to the address that
-// has one; notices have none. It fails the test if there is no such mail within 30 s.
+// Code delivers due mail and returns the code of the newest mail to the address; mails
+// without a code, such as notices, are skipped. It fails the test if there is no code
+// within 30 s.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
 	s.Node.App.Inbox.RecordPending(context.Background())
@@ -241,7 +242,7 @@ func (s *Server) Code(to string) string {
 		s.tb.Fatalf("doorwardtest: deliver mail: %v", err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if code := s.delivered(to); code != "" {
+		if code := s.newestCode(to); code != "" {
 			return code
 		}
 		<-time.After(5 * time.Millisecond) // the server's own worker is sending it
@@ -250,8 +251,8 @@ func (s *Server) Code(to string) string {
 	return ""
 }
 
-// delivered returns the newest code to the address, or "" as long as mails are queued.
-func (s *Server) delivered(to string) string {
+// newestCode returns the newest code mailed to the address, or "" as long as mails are queued.
+func (s *Server) newestCode(to string) string {
 	if v, err := s.Node.DB.Read().Vitals(context.Background()); err != nil || v.MailsQueued > 0 {
 		return ""
 	}

@@ -52,8 +52,8 @@ func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 }
 
 // client returns the key that a connection counts under; empty: it isn't counted.
-func (c *connLimits) client(at net.Addr) string {
-	tcp, ok := at.(*net.TCPAddr)
+func (c *connLimits) client(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || c.perClient == 0 {
 		return ""
 	}

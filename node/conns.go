@@ -11,10 +11,10 @@ import (
 )
 
 // openConns holds the open connections of one listening address. It enforces the deadlines
-// that aren't soon (see deadline), and knows which connections wait for an answer.
+// that aren't near (see deadline), and knows which connections wait for an answer.
 type openConns struct {
-	start time.Time    // origin of the times here
-	swept atomic.Int64 // when the sweep last ran: cheaper than reading the clock
+	start     time.Time    // origin of the times here
+	lastSweep atomic.Int64 // when the sweep last ran: cheaper than reading the clock
 
 	mu  sync.Mutex
 	all map[*openConn]struct{}
@@ -56,7 +56,7 @@ func (c *openConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// SetReadDeadline sets the deadline for reads. One that isn't soon takes effect up to
+// SetReadDeadline sets the deadline for reads. One that isn't near takes effect up to
 // sweepDeadlinesEvery late.
 func (c *openConn) SetReadDeadline(t time.Time) error {
 	return c.read.set(c.owner, t, c.TCPConn.SetReadDeadline)
@@ -91,7 +91,7 @@ func (o *openConns) run(ctx context.Context) {
 
 // sweep enforces the deadlines that have passed at now, a time since start.
 func (o *openConns) sweep(now time.Duration) {
-	o.swept.Store(int64(now))
+	o.lastSweep.Store(int64(now))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for c := range o.all {

@@ -8,15 +8,15 @@ import (
 
 // net/http sets up to seven deadlines for one request on a connection that stays open,
 // and nearly all are minutes or seconds away and soon replaced. Each costs a timer of
-// the runtime. So a connection only notes a deadline that isn't soon, and a sweep finds
+// the runtime. So a connection only notes a deadline that isn't near, and a sweep finds
 // those that have passed.
 
 const (
 	// sweepDeadlinesEvery is how late a deadline that was only noted may take effect.
 	sweepDeadlinesEvery = 500 * time.Millisecond
-	// A deadline nearer than soon is set on the connection at once, because the sweep isn't
+	// A deadline within nearDeadline is set on the connection at once, because the sweep isn't
 	// precise enough for it.
-	soon = 4 * sweepDeadlinesEvery
+	nearDeadline = 4 * sweepDeadlinesEvery
 )
 
 // deadline is one deadline of a connection. Setting it stores at and then loads armed;
@@ -29,23 +29,23 @@ type deadline struct {
 }
 
 // set notes the deadline. It calls apply, which sets the connection's own deadline, if the
-// new one is soon or the connection still has an earlier one.
+// new one is near or the connection still has an earlier one.
 func (d *deadline) set(owner *openConns, t time.Time, apply func(time.Time) error) error {
 	at := int64(0)
 	if !t.IsZero() {
 		at = max(1, int64(t.Sub(owner.start)))
 	}
-	isSoon := at != 0 && at-owner.swept.Load() < int64(soon)
+	isNear := at != 0 && at-owner.lastSweep.Load() < int64(nearDeadline)
 	d.at.Store(at)
-	if !isSoon && !d.armed.Load() {
+	if !isNear && !d.armed.Load() {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !isSoon {
+	if !isNear {
 		t = time.Time{}
 	}
-	d.armed.Store(isSoon)
+	d.armed.Store(isNear)
 	return apply(t)
 }
 

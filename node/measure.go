@@ -58,10 +58,10 @@ func (n *Node) registerSessions(m *telemetry.Metrics) {
 
 func (n *Node) registerFactors(m *telemetry.Metrics) {
 	const name, help = "doorward_second_factors_total", "Challenges for a second factor or a step-up, by result: asked; then passed, or recovered with a recovery code, at a sign-in; proved, at a step-up; refused, for a wrong answer."
-	for result, what := range map[string]factor.Metric{
+	for result, metric := range map[string]factor.Metric{
 		"asked": factor.Asked, "passed": factor.Passed, "recovered": factor.Recovered, "proved": factor.Proved, "refused": factor.Refused,
 	} {
-		m.Counter(name, help, func() float64 { return float64(n.App.Factors.Tallied(what)) }, "result", result)
+		m.Counter(name, help, func() float64 { return float64(n.App.Factors.Tallied(metric)) }, "result", result)
 	}
 	const kinds, kindsHelp = "doorward_factors_enrolled", "Second factors and passkeys that can be used, in the whole installation; counted once a minute."
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Apps) }, "type", string(doorward.TOTP))
@@ -116,9 +116,9 @@ func (n *Node) registerWebhooks(m *telemetry.Metrics) {
 	m.Counter(name, help, func() float64 { return float64(counts().Retried) }, "result", "retried")
 	m.Counter(name, help, func() float64 { return float64(counts().Failed) }, "result", "failed")
 	m.Counter(name, help, func() float64 { return float64(counts().Dropped) }, "result", "dropped")
-	const now, nowHelp = "doorward_webhooks_sending", "Attempts under way, by whether the endpoint is new, failing or slow."
-	m.Gauge(now, nowHelp, func() float64 { return float64(sending().Fast) }, "endpoint", "other")
-	m.Gauge(now, nowHelp, func() float64 { return float64(sending().Slow) }, "endpoint", "slow")
+	const inFlight, inFlightHelp = "doorward_webhooks_sending", "Attempts under way, by whether the endpoint is new, failing or slow."
+	m.Gauge(inFlight, inFlightHelp, func() float64 { return float64(sending().Fast) }, "endpoint", "other")
+	m.Gauge(inFlight, inFlightHelp, func() float64 { return float64(sending().Slow) }, "endpoint", "slow")
 }
 
 func (n *Node) registerInbox(m *telemetry.Metrics) {

@@ -34,8 +34,10 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	if err := source.CheckOwnSchema(ctx); err != nil {
 		return nil, 0, fit, fmt.Errorf("--from: %w", err)
 	}
-	if err := checkNoServer(ctx, source, force); err != nil {
-		return nil, 0, fit, err
+	if !force {
+		if err := checkNoServer(ctx, source); err != nil {
+			return nil, 0, fit, err
+		}
 	}
 	if fit, err = masterkey.CheckFile(ctx, source.Read(), cfg.KeyFile()); err != nil {
 		return nil, 0, fit, err
@@ -57,10 +59,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 }
 
 // checkNoServer returns ErrAlive while a server runs, whose writes would be lost.
-func checkNoServer(ctx context.Context, db *store.DB, force bool) error {
-	if force {
-		return nil
-	}
+func checkNoServer(ctx context.Context, db *store.DB) error {
 	alive, err := lease.Alive(ctx, db)
 	if err == nil && alive {
 		err = ErrAlive

@@ -15,9 +15,9 @@ func (n *Node) Reload(cfg Config) {
 	for _, l := range n.listeners() {
 		l.limiter.limits.Store(cfg.connLimits())
 	}
-	now := cfg.Settings
-	now.Name, now.MailBrand = cfg.brand().Name, cfg.Brand.Brand
-	n.App.Reload(now)
+	s := cfg.Settings
+	s.Name, s.MailBrand = cfg.brand().Name, cfg.Brand.Brand
+	n.App.Reload(s)
 	n.site.SetBrand(cfg.brand())
 	n.reloadFailed.Store(false)
 }

@@ -37,7 +37,8 @@ type RestoreOptions struct {
 type Restored struct {
 	Backup transfer.Info
 	Ended  installation.Ended
-	Aside  string // the file with the database that was replaced; empty: there was none
+	// ReplacedFile has the database that was replaced; empty if there was none.
+	ReplacedFile string
 	// Undone counts the actions in the replaced database since the backup, by name; nil
 	// when it could not be read.
 	Undone map[doorward.Action]int
@@ -97,7 +98,7 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 		return ended, nil, fit, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if err := checkNoServer(ctx, n.DB, false); err != nil {
+	if err := checkNoServer(ctx, n.DB); err != nil {
 		return ended, nil, fit, err
 	}
 	if fit, err = masterkey.CheckFile(ctx, n.DB.Read(), cfg.KeyFile()); err != nil {
@@ -136,12 +137,12 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, o Restor
 		return r, err
 	}
 	if exists {
-		r.Aside = path + ".before-" + time.Now().UTC().Format("20060102T150405.000Z")
+		r.ReplacedFile = path + ".before-" + time.Now().UTC().Format("20060102T150405.000Z")
 	}
 	if err := r.prepare(ctx, cfg, prepared, o); err != nil {
 		return r, err
 	}
-	return r, transfer.Replace(ctx, path, prepared, r.Aside)
+	return r, transfer.Replace(ctx, path, prepared, r.ReplacedFile)
 }
 
 // restoreTarget returns the path of the database of cfg, and whether it exists. Without
@@ -204,7 +205,7 @@ func (r *Restored) compare(ctx context.Context, backup *Node, target Config) err
 		return err
 	}
 	r.KeysUnknown = keys
-	if r.Aside == "" {
+	if r.ReplacedFile == "" {
 		return nil
 	}
 	db, err := store.OpenExisting(ctx, target.Database, target.Clock)
@@ -238,11 +239,11 @@ func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newe
 		if slices.ContainsFunc(live, func(k store.OperatorKey) bool { return k.ID == key.ID }) {
 			continue
 		}
-		ended, err := read.EventPage(ctx, "", store.EventFilter{Action: doorward.KeyRevoke, Target: key.ID, Outcome: doorward.Done}, doorward.Window{Limit: 1})
+		revocations, err := read.EventPage(ctx, "", store.EventFilter{Action: doorward.KeyRevoke, Target: key.ID, Outcome: doorward.Done}, doorward.Window{Limit: 1})
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case hasNewest || len(ended.Items) > 0:
+		case hasNewest || len(revocations.Items) > 0:
 			revoked = append(revoked, key)
 		default:
 			unknown = append(unknown, key)
@@ -264,7 +265,8 @@ const oldestTrail = 4
 // VerifyBackup checks a backup and writes nothing. Its memory is bounded.
 // Errors: transfer.ErrBadBackup and ErrChecksum, store.ErrSchema.
 func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error) {
-	if v.Info, err = transfer.Check(ctx, file, false); err != nil {
+	const allowDamaged = false
+	if v.Info, err = transfer.Check(ctx, file, allowDamaged); err != nil {
 		return v, err
 	}
 	return v, v.verifyTrail(ctx, file)
@@ -279,7 +281,8 @@ func VerifyBackupFrom(ctx context.Context, backup *os.File) (v VerifiedBackup, e
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "doorward.db")
-	if v.Info, err = transfer.Receive(ctx, backup, file, false); err != nil {
+	const allowDamaged = false
+	if v.Info, err = transfer.Receive(ctx, backup, file, allowDamaged); err != nil {
 		return v, err
 	}
 	return v, v.verifyTrail(ctx, file)

@@ -238,7 +238,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "how long events of audit trails are kept; older ones are deleted (0s: for ever)",
 		},
 		{
-			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxKeptDecisions, within(0, maxKeptDecisions, "it must be from 0s, which keeps none, to 168h.")),
+			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxDecisionAge, within(0, maxDecisionAge, "it must be from 0s, which keeps none, to 168h.")),
 			Help: "how long refusals and one in 1,024 permits are kept, to try policies on (0s: not at all)",
 		},
 		{
@@ -315,7 +315,7 @@ func atLeast[T cmp.Ordered](lowest T, refusal string) bound[T] {
 
 func within[T cmp.Ordered](lowest, highest T, refusal string) bound[T] {
 	return func(v T) string {
-		if v >= lowest && v <= highest { // NaN is not
+		if v >= lowest && v <= highest { // false for NaN
 			return ""
 		}
 		return refusal
@@ -359,5 +359,5 @@ func (c Config) Shared() (all []lease.Setting) {
 	return all
 }
 
-// maxKeptDecisions is how long decisions are kept, at most.
-const maxKeptDecisions = 7 * 24 * time.Hour
+// maxDecisionAge is how long decisions are kept, at most.
+const maxDecisionAge = 7 * 24 * time.Hour

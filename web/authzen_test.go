@@ -737,7 +737,7 @@ func TestEvaluationOnThreeNodes(t *testing.T) {
 	d := start(t, doorwardtest.Database(dbtest.Postgres(t)))
 	nodes := []*doorwardtest.Server{d.Server}
 	for range 2 {
-		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Beside(d.Server), func(c *node.Config) { c.Clock = d.clock.now }))
+		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.NodeOf(d.Server), func(c *node.Config) { c.Clock = d.clock.now }))
 	}
 	acme := d.Tenant("Acme")
 	allowed := func(subject evaluation.Subject) (all []bool) {

@@ -609,7 +609,7 @@ func TestNoOperationRemovesTheLastOwner(t *testing.T) {
 func TestAdministrationHoldsOnTheOtherNode(t *testing.T) {
 	t.Parallel()
 	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
-	there := start(t, doorwardtest.Beside(here.Server))
+	there := start(t, doorwardtest.NodeOf(here.Server))
 	acme := here.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "VIEWER")
 	check := func(action string) int {

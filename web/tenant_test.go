@@ -195,7 +195,7 @@ func TestInvitationDays(t *testing.T) {
 func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	t.Parallel()
 	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
-	there := start(t, doorwardtest.Beside(here.Server))
+	there := start(t, doorwardtest.NodeOf(here.Server))
 	acme, globex := here.Tenant("Acme"), here.Tenant("Globex")
 	ann := acme.Join("ann@acme.example", "USER")
 	here.addMember(t, globex, ann, "USER")

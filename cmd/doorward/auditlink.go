@@ -29,7 +29,7 @@ password until then.`,
 			ends.UTC().Format(time.RFC3339), n.URL(), front.OperatorPage, token.Reveal())
 		return nil
 	})
-	setShown(cmd, true, "base-url", "listen")
+	showFlags(cmd, "base-url", "listen")
 	return cmd
 }
 

@@ -75,7 +75,7 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 		return fileArgUnless(&noFile)(cmd, args)
 	}
 	s.registerBase(cmd.Flags())
-	setShown(cmd, false, "base-url", "listen")
+	hideFlags(cmd, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
 	cmd.Flags().StringVar(&rotate.folder, "into", "", "write to a new file in this `FOLDER`, verify it, and delete the oldest there")
@@ -316,19 +316,19 @@ keys were revoked since, so it lists all valid ones.`,
 			if finish {
 				return finishRestore(cmd, cfg, o)
 			}
-			done, err := restore(cmd.Context(), cfg, args[0], o)
+			restored, err := restore(cmd.Context(), cfg, args[0], o)
 			if err != nil {
 				return restoreError(err)
 			}
-			printRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
-			warnKeyMissing(cmd.ErrOrStderr(), cfg, done.MasterKey)
+			printRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], restored)
+			warnKeyMissing(cmd.ErrOrStderr(), cfg, restored.MasterKey)
 			return nil
 		},
 	}
 	cmd.Args = fileArgUnless(&finish)
 	s.registerBase(cmd.Flags())
 	s.register(cmd.Flags(), node.GroupSeal)
-	setShown(cmd, false, "base-url", "listen")
+	hideFlags(cmd, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
 	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore a backup although its checksum is wrong or its audit trail was tampered with")
 	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that another program has restored")
@@ -428,8 +428,8 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	file = displayName(file)
 	warnUnverified(warn, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
-	if r.Aside != "" {
-		fmt.Fprintf(out, "The previous database is in %s.\n", r.Aside)
+	if r.ReplacedFile != "" {
+		fmt.Fprintf(out, "The previous database is in %s.\n", r.ReplacedFile)
 	}
 	if len(r.Undone) > 0 {
 		fmt.Fprintf(out, "Changes since the backup, now lost:\n")

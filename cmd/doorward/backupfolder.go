@@ -42,7 +42,8 @@ func (r rotation) check() error {
 // that of the last one that was verified.
 func (r rotation) run(cmd *cobra.Command, cfg node.Config) error {
 	file := filepath.Join(r.folder, time.Now().UTC().Format(backupLayout))
-	if err := checkBackupTarget(file, false); err != nil {
+	const force = false
+	if err := checkBackupTarget(file, force); err != nil {
 		return err
 	}
 	verify := func() error {

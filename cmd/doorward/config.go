@@ -79,7 +79,7 @@ func resolve(cmd *cobra.Command) (origins, error) {
 	if err := from.set(flags, config, nil); err != nil {
 		return from, err
 	}
-	file, err := readFile(config.Value.String())
+	file, err := readConfigFile(config.Value.String())
 	if err != nil {
 		return from, err
 	}
@@ -175,9 +175,9 @@ func suggestSetting(name string, known []string) string {
 	return "\n  \"doorward serve --help\" lists the settings."
 }
 
-// readFile reads the YAML file of --config: one level of names, each a flag
+// readConfigFile reads the YAML file of --config: one level of names, each a flag
 // without the leading dashes, or a secret's with -file appended.
-func readFile(path string) (map[string]entry, error) {
+func readConfigFile(path string) (map[string]entry, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -205,7 +205,7 @@ func readFile(path string) (map[string]entry, error) {
 // else "". A file that holds only a secret is refused instead; this one holds other
 // settings too.
 func exposedSecret(path string) string {
-	settings, err := readFile(path)
+	settings, err := readConfigFile(path)
 	if err != nil {
 		return ""
 	}

@@ -43,7 +43,7 @@ Delete the folder to start over.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s, modelFile) }
 	cmd.Flags().StringVar(&modelFile, "model", "", "a file with a model of the platform's own actions, which is applied first")
 	s.register(cmd.Flags())
-	setShown(cmd, false, chosenByDev...)
+	hideFlags(cmd, chosenByDev...)
 	return cmd
 }
 
@@ -84,7 +84,8 @@ func applyFile(cmd *cobra.Command, cfg node.Config, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = applyModel(cmd.Context(), n, text, false)
+	const force = false
+	_, err = applyModel(cmd.Context(), n, text, force)
 	return errors.Join(printModelFaults(cmd.ErrOrStderr(), name, err), n.Close())
 }
 
@@ -176,6 +177,7 @@ func populate(ctx context.Context, n *node.Node) error {
 			Email: demoAddress(role), Role: role, Status: doorward.UserActive, PasswordHash: account.PasswordHash,
 		})
 	}
-	_, err = n.App.Users.Import(ctx, by, created.Tenant.ID, others, false)
+	const dryRun = false
+	_, err = n.App.Users.Import(ctx, by, created.Tenant.ID, others, dryRun)
 	return err
 }

@@ -42,7 +42,7 @@ a standby. Exit code 0 means that everything is in order.`,
 
 // finding is the outcome of one check.
 type finding struct {
-	what   string // what was checked
+	check  string // what was checked
 	fine   string // the result if nothing is wrong
 	wrong  string // empty if nothing is wrong
 	remedy string
@@ -52,7 +52,7 @@ type finding struct {
 func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	findings := []finding{{what: "configuration", fine: "valid"}, {what: "passwords", fine: s.describeRefusedPasswords(cfg)}, checkBaseURL(cfg)}
+	findings := []finding{{check: "configuration", fine: "valid"}, {check: "passwords", fine: s.describeRefusedPasswords(cfg)}, checkBaseURL(cfg)}
 	findings = append(findings, checkProxies(s, cfg)...)
 	findings = append(findings, checkDatabase(ctx, s, cfg)...)
 	findings = append(findings, checkMail(ctx, s, cfg))
@@ -69,17 +69,17 @@ func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) e
 
 func (f finding) print(out io.Writer) {
 	if f.wrong == "" {
-		fmt.Fprintf(out, "ok    %-13s  %s\n", f.what, f.fine)
+		fmt.Fprintf(out, "ok    %-13s  %s\n", f.check, f.fine)
 		return
 	}
-	fmt.Fprintf(out, "FAIL  %-13s  %s\n", f.what, f.wrong)
+	fmt.Fprintf(out, "FAIL  %-13s  %s\n", f.check, f.wrong)
 	if f.remedy != "" {
 		fmt.Fprintf(out, "      %-13s  %s\n", "", f.remedy)
 	}
 }
 
 func checkBaseURL(cfg node.Config) finding {
-	f := finding{what: "base URL", fine: cfg.PublicURL().String()}
+	f := finding{check: "base URL", fine: cfg.PublicURL().String()}
 	if insecurePublicURL(cfg.BaseURL) {
 		f.wrong = fmt.Sprintf("%s is plain http on a public name: browsers will not send the session cookie back", cfg.BaseURL)
 		f.remedy, f.code = "Serve it over https and set --base-url to the https address.", exitFailed
@@ -94,7 +94,7 @@ func checkProxies(s *settings, cfg node.Config) []finding {
 		return nil
 	}
 	return []finding{{
-		what: "proxies", code: exitFailed,
+		check: "proxies", code: exitFailed,
 		wrong:  fmt.Sprintf("%s matches every address: any client can claim any address, which evades the limits and falsifies the audit trail", network),
 		remedy: "Set " + s.from.place("trusted-proxies") + " to the addresses of the proxies only.",
 	}}
@@ -102,7 +102,7 @@ func checkProxies(s *settings, cfg node.Config) []finding {
 
 // checkDatabase creates no file and migrates nothing.
 func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding {
-	f := finding{what: "database", code: exitUnavailable}
+	f := finding{check: "database", code: exitUnavailable}
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 	if err == nil {
 		defer db.Close()
@@ -127,7 +127,7 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		}
 		return append([]finding{f}, findLowSpace(ctx, db)...)
 	}
-	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
+	all := []finding{{check: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
 	if all[1].wrong == "" {
 		all = append(all, checkMasterKey(ctx, db, cfg))
 		all = append(all, checkContent(ctx, db)...)
@@ -140,9 +140,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 }
 
 // checkReplication reports whether commits wait for a standby: only the operator knows
-// whether they should. If they do, one must succeed. SQLite has no replication.
+// whether they should. If they do, a commit must succeed. SQLite has no replication.
 func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
-	f = finding{what: "replication", fine: "synchronous: a failover loses no confirmed write"}
+	f = finding{check: "replication", fine: "synchronous: a failover loses no confirmed write"}
 	isSynchronous, err := db.Synchronous(ctx)
 	switch {
 	case errors.Is(err, store.ErrNone):
@@ -163,12 +163,12 @@ const commitTimeout = 5 * time.Second
 // checkStandby waits for a commit: a write that is rolled back would not wait for the
 // standby.
 func checkStandby(ctx context.Context, db *store.DB, f *finding) {
-	waiting, cancel := context.WithTimeout(ctx, commitTimeout)
+	commitCtx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	err := db.TryCommit(waiting)
+	err := db.TryCommit(commitCtx)
 	switch {
 	case err == nil:
-	case waiting.Err() != nil:
+	case commitCtx.Err() != nil:
 		f.wrong, f.code = fmt.Sprintf("a commit has waited for a synchronous standby for %v: none is there, and every write is 503", commitTimeout), exitUnavailable
 		f.remedy = "Start the standby, or have PostgreSQL wait for none: synchronous_standby_names, or what manages it; docs/high-availability.md."
 	default:
@@ -177,7 +177,7 @@ func checkStandby(ctx context.Context, db *store.DB, f *finding) {
 }
 
 func checkSchema(ctx context.Context, db *store.DB) finding {
-	f := finding{what: "schema", fine: "as this binary needs it"}
+	f := finding{check: "schema", fine: "as this binary needs it"}
 	if err := db.CheckSchema(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
 		if !errors.Is(err, store.ErrSchema) { // which says itself what to do
@@ -192,7 +192,7 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 // checkClock compares the clocks. Expiry uses the database's, and a node whose clock is
 // too far from it answers 503.
 func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
-	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", store.ClockWarning)}
+	f := finding{check: "clock", fine: fmt.Sprintf("within %v of the database's", store.ClockWarning)}
 	if db.CheckSchema(ctx) != nil {
 		f.fine = "can be compared once the schema is up to date"
 		return f
@@ -219,7 +219,7 @@ func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 const mailTimeout = 15 * time.Second
 
 func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
-	f := finding{what: "mail", fine: "the destination takes mail"}
+	f := finding{check: "mail", fine: "the destination takes mail"}
 	if s.logsMail() {
 		f.fine = "goes to the log only; set --smtp to send it"
 	}

@@ -33,7 +33,7 @@ func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Con
 // difference with which "doorward serve" would not start is a failure, if doctor was given
 // the settings of a node. All others are only reported.
 func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config) (f finding, ok bool) {
-	f = finding{what: "settings"}
+	f = finding{check: "settings"}
 	differences, err := lease.Differences(ctx, db, cfg.Shared())
 	if err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
@@ -71,11 +71,11 @@ func groupEqual(all []lease.Difference) (groups [][]lease.Difference) {
 }
 
 func describeDifference(group []lease.Difference) string {
-	d, on := group[0], "the node "+group[0].Node
+	d, where := group[0], "the node "+group[0].Node
 	if n := len(group); n > 1 {
-		on = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
+		where = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
 	}
-	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.Theirs, on)
+	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.Theirs, where)
 }
 
 // shownClosed is how many closed tenants are listed.
@@ -84,7 +84,7 @@ const shownClosed = 10
 // checkDestruction says which data will be destroyed, and when, while freezing the
 // tenant can still prevent it.
 func checkDestruction(ctx context.Context, db *store.DB) (f finding, ok bool) {
-	f = finding{what: "destruction"}
+	f = finding{check: "destruction"}
 	closed, err := db.Read().TenantsClosed(ctx, shownClosed+1)
 	if err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable

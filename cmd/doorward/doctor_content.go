@@ -29,7 +29,7 @@ func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 const checkTimeout = 10 * time.Second
 
 func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
-	f := finding{what: "writing", fine: "a write was tried and rolled back"}
+	f := finding{check: "writing", fine: "a write was tried and rolled back"}
 	err := db.TryWrite(ctx)
 	if err == nil {
 		return f, true
@@ -49,7 +49,7 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 // checkMaintenance reports a pause that somebody may have forgotten.
 func checkMaintenance(ctx context.Context, db *store.DB) (finding, bool) {
 	m, err := db.Read().Maintenance(ctx)
-	f := finding{what: "maintenance", fine: "changes are not paused"}
+	f := finding{check: "maintenance", fine: "changes are not paused"}
 	switch {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
@@ -68,7 +68,7 @@ const (
 
 func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
 	s, err := db.Space()
-	f := finding{what: "space", fine: fmt.Sprintf("%d MiB are free beside the database", s.Free>>20), code: exitFailed}
+	f := finding{check: "space", fine: fmt.Sprintf("%d MiB are free beside the database", s.Free>>20), code: exitFailed}
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return f, false
@@ -99,7 +99,7 @@ func findLowSpace(ctx context.Context, db *store.DB) []finding {
 
 func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 	l, err := db.CheckPages(ctx)
-	f := finding{what: "pages", fine: "no damage found"}
+	f := finding{check: "pages", fine: "no damage found"}
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return f, false
@@ -121,7 +121,7 @@ func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 const recentEvents = 1000
 
 func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
-	f := finding{what: "audit trail", code: exitFailed}
+	f := finding{check: "audit trail", code: exitFailed}
 	trail := audit.New(db, func(context.Context) {})
 	chains, err := trail.Chains(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ const maxMailAge = 15 * time.Minute
 
 func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	v, err := db.Read().Vitals(ctx)
-	f := finding{what: "mail queue", fine: fmt.Sprintf("%d wait", v.MailsQueued)}
+	f := finding{check: "mail queue", fine: fmt.Sprintf("%d wait", v.MailsQueued)}
 	age := db.Now().Sub(v.OldestMail)
 	switch {
 	case err != nil:
@@ -168,7 +168,7 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 // refuse to everybody what they can't read in it.
 func checkModel(ctx context.Context, db *store.DB) (finding, bool) {
 	v, err := db.Read().Model(ctx)
-	f := finding{what: "model", fine: fmt.Sprintf("version %d, without faults", v.Version)}
+	f := finding{check: "model", fine: fmt.Sprintf("version %d, without faults", v.Version)}
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return f, false

@@ -77,7 +77,7 @@ func probeGateway(ctx context.Context, out io.Writer, p gatewayprobe.Probe) erro
 	defer cancel()
 	failed := false
 	for _, f := range p.Run(ctx) {
-		finding{what: f.Check, fine: f.Fine, wrong: f.Wrong, remedy: f.Remedy}.print(out)
+		finding{check: f.Check, fine: f.Fine, wrong: f.Wrong, remedy: f.Remedy}.print(out)
 		failed = failed || f.Wrong != ""
 	}
 	if p.Token == "" {

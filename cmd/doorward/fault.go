@@ -273,7 +273,7 @@ func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 }
 
 // checkFirst runs a check before the command opens, and perhaps creates, a database, and after
-// the checks that the command has already. So requireFlags comes before it.
+// the checks that the command has already. requireFlags replaces those, so call it before.
 func checkFirst(cmd *cobra.Command, check func() error) *cobra.Command {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {

@@ -88,8 +88,8 @@ func dialLoopback(ctx context.Context, network, address string) (net.Conn, error
 	if err == nil {
 		return c, nil
 	}
-	c, second := d.DialContext(ctx, network, net.JoinHostPort("::1", port))
-	if second == nil {
+	c, err6 := d.DialContext(ctx, network, net.JoinHostPort("::1", port))
+	if err6 == nil {
 		return c, nil
 	}
 	return nil, err

@@ -44,11 +44,11 @@ or split the file.`,
 		if err != nil {
 			return err
 		}
-		done, err := n.App.Users.Import(cmd.Context(), doorward.OperatorAtTerminal(), tenant, list, dryRun)
+		imported, err := n.App.Users.Import(cmd.Context(), doorward.OperatorAtTerminal(), tenant, list, dryRun)
 		if err != nil {
 			return printListFaults(cmd.ErrOrStderr(), args[0], err)
 		}
-		printImported(cmd.OutOrStdout(), args[0], done, dryRun)
+		printImported(cmd.OutOrStdout(), args[0], imported, dryRun)
 		return nil
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant to import into")
@@ -119,11 +119,11 @@ func printListFaults(w io.Writer, file string, err error) error {
 // maxNotes is how many people who keep their password are listed.
 const maxNotes = 100
 
-func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
-	for _, p := range done.PasswordKept[:min(len(done.PasswordKept), maxNotes)] {
+func printImported(w io.Writer, file string, imported user.Imported, dryRun bool) {
+	for _, p := range imported.PasswordKept[:min(len(imported.PasswordKept), maxNotes)] {
 		fmt.Fprintf(w, "%s:%d: %s already has an account and keeps its password; the hash is ignored.\n", file, p.Line, p.Email)
 	}
-	if more := len(done.PasswordKept) - maxNotes; more > 0 {
+	if more := len(imported.PasswordKept) - maxNotes; more > 0 {
 		fmt.Fprintf(w, "%s: and %d more who already have an account\n", file, more)
 	}
 	verb := "Imported"
@@ -131,7 +131,7 @@ func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 		verb = "Dry run, nothing was changed. Would have imported"
 	}
 	fmt.Fprintf(w, "%s: %d. New accounts: %d, without a password: %d. Invitations revoked: %d.\n",
-		verb, done.Members, done.Accounts, done.WithoutPassword, done.Invitations)
+		verb, imported.Members, imported.Accounts, imported.WithoutPassword, imported.Invitations)
 }
 
 func tenantExportCommand() *cobra.Command {

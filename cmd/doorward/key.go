@@ -42,11 +42,11 @@ key can be limited to:
   audit.read                          the installation's own audit trail`,
 		Example: "  doorward key create-operator --name billing-sync --expires 90d --may tenant.list,tenant.create", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		made, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), doorward.OperatorAtTerminal(), draft)
+		secret, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), doorward.OperatorAtTerminal(), draft)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Save it now, it is not shown again:\n%s\n", draft.Name, made)
+		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Save it now, it is not shown again:\n%s\n", draft.Name, secret)
 		return nil
 	})
 	cmd.Flags().StringVar(&draft.Name, "name", "", "what the key is for")

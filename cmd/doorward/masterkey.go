@@ -65,8 +65,8 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	if err != nil {
 		return usageError("%s", plain(err))
 	}
-	made := next.IsZero()
-	if made {
+	isNew := next.IsZero()
+	if isNew {
 		if next, err = seal.Create(newFile); err != nil {
 			return notDone("%s.", plain(err))
 		}
@@ -80,7 +80,7 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	}
 	sealed, err := n.App.MasterKey.Rotate(ctx, doorward.OperatorAtTerminal(), old, next, inFiles)
 	if err != nil {
-		if made && refusedRotation(err) {
+		if isNew && refusedRotation(err) {
 			_ = os.Remove(newFile) // an unused key, which somebody might take for the new one
 		}
 		return rotateError(err, sealed)
@@ -124,7 +124,7 @@ func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
 
 // checkMasterKey compares the key file with the database.
 func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f finding) {
-	f = finding{what: "master key", code: exitConfig}
+	f = finding{check: "master key", code: exitConfig}
 	fit, err := masterkey.CheckFile(ctx, db.Read(), cfg.KeyFile())
 	wrong := (*masterkey.FileError)(nil)
 	switch {
@@ -150,7 +150,7 @@ func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f findi
 
 // checkRotation reports whether a replacement of the master key is finished.
 func checkRotation(ctx context.Context, db *store.DB, fit masterkey.Fit) finding {
-	f := finding{what: "master key", fine: "the file holds the key " + fit.InFile + ", which fits"}
+	f := finding{check: "master key", fine: "the file holds the key " + fit.InFile + ", which fits"}
 	state, err := masterkey.ReadState(ctx, db.Read())
 	switch {
 	case err != nil:

@@ -138,8 +138,8 @@ func applyModel(ctx context.Context, n *node.Node, text string, force bool) (mod
 	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, nil, force)
 }
 
-// readModel returns the text of a file, or of stdin for "-". Of a text that is too large it
-// returns one byte too many, so that the text is refused.
+// readModel returns the text of a file, or of stdin for "-". It cuts a larger text one byte
+// above modelfile.MaxSize, so that the text is still refused.
 func readModel(stdin io.Reader, name string) (string, error) {
 	from := stdin
 	if name != "-" {

@@ -54,7 +54,7 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 	}
 	s.registerBase(cmd.Flags())
 	s.register(cmd.Flags(), node.GroupSeal)
-	setShown(cmd, false, "base-url", "listen", "database")
+	hideFlags(cmd, "base-url", "listen", "database")
 	cmd.Flags().StringVar(&from, "from", "", "`URL` of the database that is copied")
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the empty database that it is copied to")
 	cmd.Flags().BoolVar(&force, "force", false, "copy although a server runs on it; what it writes during the copy is lost")

@@ -73,7 +73,7 @@ func asYAML(f *pflag.Flag) (string, error) {
 		return flowSequence(f.Name, f.Value.(pflag.SliceValue).GetSlice())
 	case "duration":
 		d, err := time.ParseDuration(value)
-		return short(d), err
+		return formatDuration(d), err
 	}
 	return onOneLine(scalarNode(mask(f.Name, value)))
 }

@@ -26,11 +26,11 @@ for that quota.`,
 		Example: `  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people 50 --api-keys none
   doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --events-per-day 2000`, Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		to, err := parseQuotas(cmd)
+		quotas, err := parseQuotas(cmd)
 		if err != nil {
 			return err
 		}
-		after, err := n.App.Tenants.SetQuotas(cmd.Context(), doorward.OperatorAtTerminal(), args[0], to)
+		after, err := n.App.Tenants.SetQuotas(cmd.Context(), doorward.OperatorAtTerminal(), args[0], quotas)
 		if err != nil {
 			return err
 		}
@@ -40,24 +40,24 @@ for that quota.`,
 	for flag, name := range quotaFlags {
 		cmd.Flags().String(flag, "", "limit on "+name.Words()+", or \"none\"")
 	}
-	return checkFirst(requireFlags(cmd), func() error { _, err := parseQuotas(cmd); return err })
+	return checkFirst(cmd, func() error { _, err := parseQuotas(cmd); return err })
 }
 
 // parseQuotas returns the quotas that flags set.
 func parseQuotas(cmd *cobra.Command) (map[doorward.Quota]int64, error) {
-	to := map[doorward.Quota]int64{}
+	quotas := map[doorward.Quota]int64{}
 	for flag, name := range quotaFlags {
 		text := cmd.Flags().Lookup(flag).Value.String()
 		switch n, err := strconv.ParseUint(text, 10, 62); {
 		case text == "none":
-			to[name] = doorward.NoQuota
+			quotas[name] = doorward.NoQuota
 		case err == nil:
-			to[name] = int64(n)
+			quotas[name] = int64(n)
 		case cmd.Flags().Changed(flag):
 			return nil, usageError("--%s: write a number, 0 or more, or \"none\".", flag)
 		}
 	}
-	return to, nil
+	return quotas, nil
 }
 
 func describeQuotas(q doorward.Quotas) string {

@@ -64,7 +64,7 @@ func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop 
 
 func (r *reloader) reload(n *node.Node, cfg node.Config) {
 	next := newSettings()
-	now, err := next.read(r.typedCommand(next))
+	newCfg, err := next.read(r.typedCommand(next))
 	if err != nil {
 		n.SetReloadFailed()
 		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
@@ -72,9 +72,9 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 	}
 	changed, needRestart := r.compare(next)
 	r.started.level.Set(next.level.Level())
-	n.Reload(now)
+	n.Reload(newCfg)
 	cfg.Log.Info("settings reloaded", "changed", changed, "needRestart", needRestart)
-	warn(next, now)
+	warn(next, newCfg)
 }
 
 // typedCommand returns a command with only the flags that were typed, so that the other
@@ -83,16 +83,16 @@ func (r *reloader) typedCommand(next *settings) *cobra.Command {
 	cmd := new(cobra.Command)
 	next.register(cmd.Flags())
 	r.typed.VisitAll(func(f *pflag.Flag) {
-		to := cmd.Flags().Lookup(f.Name)
-		if _, found := r.started.from[f.Name]; !f.Changed || found || to == nil {
+		target := cmd.Flags().Lookup(f.Name)
+		if _, found := r.started.from[f.Name]; !f.Changed || found || target == nil {
 			return
 		}
-		to.Changed = true
+		target.Changed = true
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			_ = to.Value.(pflag.SliceValue).Replace(list.GetSlice()) // it was valid
+			_ = target.Value.(pflag.SliceValue).Replace(list.GetSlice()) // it was valid
 			return
 		}
-		_ = to.Value.Set(f.Value.String()) // it was valid
+		_ = target.Value.Set(f.Value.String()) // it was valid
 	})
 	return cmd
 }

@@ -37,11 +37,11 @@ of the output and is shown only now; the database keeps a hash.`,
 			"  doorward key create-service --name acme-sync --may user.read,user.invite --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae",
 		Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		made, err := n.App.Keys.CreateService(cmd.Context(), doorward.OperatorAtTerminal(), draft)
+		secret, err := n.App.Keys.CreateService(cmd.Context(), doorward.OperatorAtTerminal(), draft)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Service key %q. Save it now, it is not shown again:\n%s\n", draft.Name, made.Reveal())
+		fmt.Fprintf(cmd.OutOrStdout(), "Service key %q. Save it now, it is not shown again:\n%s\n", draft.Name, secret.Reveal())
 		return nil
 	})
 	cmd.Flags().StringVar(&draft.Name, "name", "", "what the key is for")

@@ -78,7 +78,7 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 		f.Float64Var(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[time.Duration]:
 		f.DurationVar(v.Target, d.Name, v.Default, d.Help)
-		f.Lookup(d.Name).DefValue = short(v.Default) // for --help
+		f.Lookup(d.Name).DefValue = formatDuration(v.Default) // for --help
 	default:
 		panic("no flag has the type of " + d.Name)
 	}
@@ -418,13 +418,13 @@ func (s *settings) checkCookie(cfg *node.Config) error {
 func (s *settings) checkSessions(cfg *node.Config) error {
 	if limits := cfg.Sessions; limits.Absolute >= time.Second && limits.Idle > limits.Absolute {
 		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
-			s.from.place("session-idle"), short(limits.Idle), short(limits.Absolute), s.from.place("session-absolute"))
+			s.from.place("session-idle"), formatDuration(limits.Idle), formatDuration(limits.Absolute), s.from.place("session-absolute"))
 	}
 	return nil
 }
 
-// short writes 25h as 25h, not as 25h0m0s.
-func short(d time.Duration) string {
+// formatDuration writes 25h as 25h, not as 25h0m0s.
+func formatDuration(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, zero) {

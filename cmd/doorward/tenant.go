@@ -17,7 +17,7 @@ import (
 // The flags for the server's address are accepted but hidden: few commands use them.
 func onDatabase(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.registerBase(cmd.Flags())
-	setShown(cmd, false, addresses()...)
+	hideFlags(cmd, addresses()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := s.read(cmd)
 		if err != nil {
@@ -33,9 +33,16 @@ func onDatabase(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *
 	return cmd
 }
 
-func setShown(cmd *cobra.Command, shown bool, flags ...string) {
-	for _, name := range flags {
-		cmd.Flags().Lookup(name).Hidden = !shown
+func hideFlags(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		cmd.Flags().Lookup(name).Hidden = true
+	}
+}
+
+// showFlags shows flags that onDatabase has hidden.
+func showFlags(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		cmd.Flags().Lookup(name).Hidden = false
 	}
 }
 
@@ -79,7 +86,7 @@ servers.`,
 		return err
 	})
 	s.register(cmd.Flags(), node.GroupMail)
-	setShown(cmd, true, "base-url", "listen")
+	showFlags(cmd, "base-url", "listen")
 	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
 	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")
 	return checkFirst(requireFlags(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })

@@ -13,8 +13,9 @@ import (
 )
 
 func webhookCommand() *cobra.Command {
+	const enable, disable = true, false
 	return group("webhook", "Manage the installation's webhooks, which get the events of all tenants", webhookCreateCommand(), webhookListCommand(),
-		webhookSwitchCommand("enable", "Let a webhook get events again", true), webhookSwitchCommand("disable", "Send a webhook nothing more, and drop what is pending", false),
+		webhookSwitchCommand("enable", "Let a webhook get events again", enable), webhookSwitchCommand("disable", "Send a webhook nothing more, and drop what is pending", disable),
 		webhookRotateCommand(), webhookTestCommand(), webhookDeliveriesCommand(), webhookRetryCommand(), webhookReplayCommand(), webhookDeleteCommand())
 }
 

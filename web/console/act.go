@@ -13,7 +13,7 @@ import (
 // memberAction is an action on a member that is confirmed first.
 type memberAction struct {
 	endsSessions bool // ends the member's sessions
-	danger       bool // the button warns
+	danger       bool // the button is shown as dangerous
 	removes      bool // removes the member
 	do           func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
 }
@@ -83,7 +83,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	q.Affected = endedOf(affected)
-	if q.Act == "sign-out" || q.Act == "reset-factors" { // they end sessions alone
+	if q.Act == "sign-out" || q.Act == "reset-factors" { // these end sessions only
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
 	if q.Act == "reset-factors" && p.IsCaller {
@@ -128,15 +128,15 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	counts, err := action.do(ctx, h, c, u)
-	c.SetRevocation(counts.Revocation)
+	affected, err := action.do(ctx, h, c, u)
+	c.SetRevocation(affected.Revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
 	var shown *ended
 	if action.endsSessions {
-		ended := endedOf(counts)
-		shown = &ended
+		counts := endedOf(affected)
+		shown = &counts
 	}
 	if action.removes {
 		return redirectToList(c, peoplePath, name, shown), nil

@@ -79,7 +79,7 @@ type shownEntry struct {
 func (trail) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
 
 // groupByRequest puts the events of one request with the same action and outcome into one
-// entry, at the place of the newest: somebody has changed many people at once.
+// entry, at the place of the newest, so that a change of many people is one entry.
 func groupByRequest(all []entry) (groups []entry) {
 	type key struct {
 		request string
@@ -117,17 +117,17 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	chosen, people, err := h.resolvePeople(ctx, c, r.Filter)
+	resolved, people, err := h.resolvePeople(ctx, c, r.Filter)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: r, Export: trailExportLink(c, chosen), Presets: presets(r.Filter, c.Now()), People: people}
+	body := trail{pageData: s, pager: r, Export: trailExportLink(c, resolved), Presets: presets(r.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
-	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(chosen), w)
+	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), w)
 	if err == nil {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}
@@ -140,13 +140,14 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 // maxRecent is how many events a page about something else shows.
 const maxRecent = 6
 
-// recent returns the newest events of the filters, if the caller may read the trail.
-func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) ([]entry, error) {
+// recent returns the newest events that match one of the filters, if the caller may read the
+// trail.
+func (h *console) recent(ctx context.Context, c *ui.Call, filters ...audit.Filter) ([]entry, error) {
 	if !c.Can(doorward.AuditRead) {
 		return nil, nil
 	}
 	var events []doorward.Event
-	for _, f := range all {
+	for _, f := range filters {
 		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: maxRecent})
 		if err != nil {
 			return nil, err
@@ -175,7 +176,7 @@ func isInTenantTrail(v doorward.Verb) bool {
 func auditFilter(f filters) audit.Filter {
 	return audit.Filter{
 		Action: f.Get("action"), Actor: f.Get("actor"), Target: f.Get("target"), Outcome: f.Get("outcome"), Request: f.Get("request"),
-		From: instant(f.Get("from"), false), To: instant(f.Get("to"), true),
+		From: instant(f.Get("from"), periodStart), To: instant(f.Get("to"), periodEnd),
 	}
 }
 
@@ -189,6 +190,12 @@ var timeFormats = []struct {
 	layout string
 	covers time.Duration
 }{{time.DateOnly, 24 * time.Hour}, {fieldTime, time.Second}, {"2006-01-02T15:04", time.Minute}}
+
+// Values of the parameter atEnd of instant and typedInstant.
+const (
+	periodStart = false
+	periodEnd   = true
+)
 
 // instant returns the beginning or, with atEnd, the end of the typed time, in UTC. Invalid
 // text is returned unchanged; the feature refuses it.

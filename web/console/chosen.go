@@ -211,8 +211,8 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 	}
 	outcomes, err := act(ctx, c.Caller, q.ids())
 	for i, o := range outcomes {
-		text, explained := c.Explain(o.Err)
-		q.Rows[i].Fault, err = text, errors.Join(err, explained)
+		text, explainErr := c.Explain(o.Err)
+		q.Rows[i].Fault, err = text, errors.Join(err, explainErr)
 	}
 	return ui.View{Page: "outcomes", Body: q, OneLanguage: true}, err
 }

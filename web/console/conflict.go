@@ -44,31 +44,31 @@ func (conflictValues) Minutes(text string) time.Duration {
 // editedField is a field of a form that edits an object.
 type editedField struct {
 	name, label, kind string
-	now               []string // as stored
+	stored            []string
 	typed             []string // as sent
 	set               func(to []string)
 }
 
 // textField is a field with one text.
-func textField(c *ui.Call, name, label, now string) editedField {
+func textField(c *ui.Call, name, label, stored string) editedField {
 	return editedField{
-		name: name, label: label, now: nonEmpty(now), typed: nonEmpty(c.Value(name)),
+		name: name, label: label, stored: nonEmpty(stored), typed: nonEmpty(c.Value(name)),
 		set: func(to []string) { c.Preset(name, strings.Join(to, "")) },
 	}
 }
 
 // listField is a text field with several words.
-func listField(c *ui.Call, name, label string, now []string) editedField {
+func listField(c *ui.Call, name, label string, stored []string) editedField {
 	return editedField{
-		name: name, label: label, now: now, typed: strings.Fields(strings.ReplaceAll(c.Value(name), ",", " ")),
+		name: name, label: label, stored: stored, typed: strings.Fields(strings.ReplaceAll(c.Value(name), ",", " ")),
 		set: func(to []string) { c.Preset(name, strings.Join(to, "\n")) },
 	}
 }
 
 // choiceField is a group of checkboxes.
-func choiceField(c *ui.Call, name, label, kind string, now []string) editedField {
+func choiceField(c *ui.Call, name, label, kind string, stored []string) editedField {
 	return editedField{
-		name: name, label: label, kind: kind, now: sorted(now), typed: sorted(c.Values(name)),
+		name: name, label: label, kind: kind, stored: sorted(stored), typed: sorted(c.Values(name)),
 		set: func(to []string) { c.PresetAll(name, to) },
 	}
 }
@@ -97,14 +97,14 @@ const (
 
 // keepTyped prepares a form that is shown again. If somebody else has changed the object, the
 // fields that this person has changed keep what was typed, the others get the stored values, and
-// the form gets the current version. notice is note if that page is shown in another language,
-// else "". On a page with several forms, the sent one is known by its first field.
+// the form gets the current version. If that page is then shown in another language, the
+// notice is note. On a page with several forms, the sent one is known by its first field.
 func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited, notice string) {
-	now := url.Values{"_": {"1"}} // never empty, so that the values of empty fields are known
+	stored := url.Values{"_": {"1"}} // never empty, so that the values of empty fields are known
 	for _, f := range fields {
-		now[f.name] = f.now
+		stored[f.name] = f.stored
 	}
-	e.Was = now.Encode()
+	e.Was = stored.Encode()
 	isSent := c.Values(fields[0].name) != nil
 	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.Preset("version", version)
@@ -124,7 +124,7 @@ func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited
 	}
 	for _, f := range fields {
 		if slices.Contains(c.Values(conflictField), f.name) {
-			e.Conflicts = append(e.Conflicts, conflict{f.label, f.kind, f.typed, f.now})
+			e.Conflicts = append(e.Conflicts, conflict{f.label, f.kind, f.typed, f.stored})
 		}
 	}
 	return e, notice
@@ -138,10 +138,10 @@ func mergeChanges(c *ui.Call, fields []editedField) {
 	var both []string
 	for _, f := range fields {
 		switch before := was[f.name]; {
-		case slices.Equal(f.typed, f.now):
+		case slices.Equal(f.typed, f.stored):
 		case hasEarlier && slices.Equal(f.typed, before):
-			f.set(f.now)
-		case !hasEarlier || !slices.Equal(f.now, before):
+			f.set(f.stored)
+		case !hasEarlier || !slices.Equal(f.stored, before):
 			both = append(both, f.name)
 		}
 	}

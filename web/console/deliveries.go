@@ -52,7 +52,7 @@ type delivery struct {
 	Tries []attempt // the newest first
 }
 
-// What returns the key of the message about the event; empty for none.
+// MessageKey returns the key of the message about the event; empty for none.
 func (d delivery) MessageKey() string { return messageKeyOf(d.Type, doorward.Done) }
 
 // Last returns the newest attempt; nil for none.
@@ -115,7 +115,14 @@ func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
 		b := &c.Bars[i]
 		b.Height = barHeight(b.Ms)
 		b.Y = chartHeight - b.Height
-		*map[string]*int{"delivered": &c.Delivered, "refused": &c.Refused, "silent": &c.Silent}[b.Kind]++
+		switch b.Kind {
+		case "delivered":
+			c.Delivered++
+		case "refused":
+			c.Refused++
+		default:
+			c.Silent++
+		}
 		times = append(times, b.Ms)
 	}
 	if slices.Sort(times); len(times) > 0 {

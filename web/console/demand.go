@@ -16,10 +16,7 @@ type demand struct {
 	AtOnce  bool // without days of grace
 }
 
-func (h *console) askDemand(ctx context.Context, c *ui.Call, preview tenant.DemandPreview, err error) (ui.View, error) {
-	if err != nil {
-		return ui.View{}, err
-	}
+func (h *console) askDemand(ctx context.Context, c *ui.Call, preview tenant.DemandPreview) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
 	return ui.View{Page: "demand", Body: demand{s, preview, preview.Count - len(preview.People), !preview.At.After(c.Now())}}, err
 }

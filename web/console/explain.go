@@ -117,7 +117,7 @@ func (p *explainPage) readQuestion(q *policy.Question) (wrong string) {
 		return "keys.try.noaddress"
 	}
 	if p.Time != "" {
-		if q.Context.Time = instant(p.Time, false); !isInstant(q.Context.Time) {
+		if q.Context.Time = instant(p.Time, periodStart); !isInstant(q.Context.Time) {
 			return "explain.wrong.time"
 		}
 	}
@@ -143,8 +143,8 @@ func isInstant(text string) bool {
 	return err == nil
 }
 
-// findSubject returns the member or key with the id, which it doesn't look up, or the member
-// with the address; the object is empty if there is none.
+// findSubject returns the member or key with an id, without looking it up, or the member with
+// an address. The object is empty if no member has the address.
 func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
 	switch {
 	case !front.IsText(text):
@@ -168,11 +168,11 @@ func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doo
 // the version that is enforced now.
 func (h *console) policyTextPath(ctx context.Context, c *ui.Call, version int64) (string, error) {
 	if version == 0 {
-		now, err := h.app.Policies.Current(ctx, c.Caller)
-		if err != nil || now.Mode != policy.Observes {
+		current, err := h.app.Policies.Current(ctx, c.Caller)
+		if err != nil || current.Mode != policy.Observes {
 			return policyPath, err
 		}
-		version = now.Enforced
+		version = current.Enforced
 	}
 	return fmt.Sprint(policyPath, "/versions/", version), nil
 }

@@ -27,7 +27,7 @@ func (h *console) rotateKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	c.SetRevocation(r.Revocation)
-	return h.showSecret(ctx, c, r.Key, r.Secret.Reveal(), true)
+	return h.showSecret(ctx, c, r.Key, r.Secret.Reveal(), rotatedSecret)
 }
 
 func (h *console) endPreviousSecret(ctx context.Context, c *ui.Call) (ui.View, error) {

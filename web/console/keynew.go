@@ -72,8 +72,14 @@ func (h *console) createKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, faultsToFormFields(err)
 	}
-	return h.showSecret(ctx, c, k, secret.Reveal(), false)
+	return h.showSecret(ctx, c, k, secret.Reveal(), firstSecret)
 }
+
+// Values of the parameter rotated of showSecret and showWebhookSecret.
+const (
+	firstSecret   = false
+	rotatedSecret = true
+)
 
 func (h *console) showSecret(ctx context.Context, c *ui.Call, k doorward.APIKey, secret string, rotated bool) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
@@ -81,7 +87,7 @@ func (h *console) showSecret(ctx context.Context, c *ui.Call, k doorward.APIKey,
 		return ui.View{}, err
 	}
 	one, err := h.apiKey(ctx, c, k)
-	c.DropForm() // a switch of the language would send the form again and lose the secret
+	c.DropForm() // the language switch would send the form again, and the secret would be lost
 	return ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{s, one, secret, rotated}}, err
 }
 

@@ -34,7 +34,7 @@ type apiKey struct {
 // Live reports whether the key has neither expired nor been revoked.
 func (k apiKey) Live() bool { return !k.HasEnded(k.now) }
 
-// EndsAt is doorward.APIKey.EndsAt, for templates.
+// EndsAt is doorward.APIKey.EndsAt, whose receiver is a pointer, which templates don't have.
 func (k apiKey) EndsAt() time.Time { return k.APIKey.EndsAt() }
 
 // TimeLeft is the rest of the earlier secret's grace.
@@ -135,12 +135,12 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	typed, note := keepTyped(c, k.Version(), "notice.key.precondition_failed", keyFields(c, k))
+	form, note := keepTyped(c, k.Version(), "notice.key.precondition_failed", keyFields(c, k))
 	chosen := k.Has
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, edited: typed, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
+	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, describe(k.Rules, v.Action))
@@ -193,7 +193,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	var faults []doorward.FieldError
 	e.Days, faults = optionalNumber(c, "days", faults)
 	e.PerSecond, faults = optionalNumber(c, "perSecond", faults)
-	if c.Value("owner") != "" { // empty: the owner stays, who may have left
+	if c.Value("owner") != "" { // if it is empty, the owner stays: the owner may have left
 		ownerID, wrong, err := h.ownerOf(ctx, c, faults)
 		if err != nil {
 			return ui.View{}, err

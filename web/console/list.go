@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// filterParameters returns the filters as a route declares them. A cursor is valid only with
-// the filters of its list.
+// filterParameters returns the filters as a route declares them, so that a cursor is valid
+// only with the filters that it was made with.
 func filterParameters(filters []string) []front.Parameter {
 	var all []front.Parameter
 	for _, name := range filters {

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxPolicyForm is the largest form with policies, in bytes: of a text of 64 KiB, a browser
-// sends each byte as up to three, and each line break as six.
+// maxPolicyForm is the largest form with policies, in bytes. The text has up to 64 KiB; a
+// browser encodes a byte of it as up to three, and a line break as six.
 const maxPolicyForm = 1 << 20
 
 // defaultConfirmMinutes is the time to confirm a version unless another one is chosen.
@@ -63,7 +63,7 @@ func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current poli
 // policyPage is the page of the policies, with the editor.
 type policyPage struct {
 	pageData
-	Now      policyVersion
+	Now      policyVersion     // the version in force
 	Observed []policy.Observed // what a version that only observes would have refused
 	Typed    string            // text in the editor
 	Modes    []policy.Mode
@@ -112,12 +112,12 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	now, err := h.app.Policies.Current(ctx, c.Caller)
+	current, err := h.app.Policies.Current(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := policyPage{pageData: s, MaxMinutes: policy.ConfirmMinutesMax, Observed: now.Observed, Modes: policyModes, Actions: policyActions(c.Caller.Rules)}
-	if body.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion); err != nil {
+	body := policyPage{pageData: s, MaxMinutes: policy.ConfirmMinutesMax, Observed: current.Observed, Modes: policyModes, Actions: policyActions(c.Caller.Rules)}
+	if body.Now, err = h.policyVersion(ctx, c, current.PolicyVersion, current.PolicyVersion); err != nil {
 		return ui.View{}, err
 	}
 	schema, err := h.app.Policies.Schema(ctx)
@@ -132,9 +132,9 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
 }
 
-// keepTyped prepares a form that was refused because of somebody else's change: sent again,
-// it replaces that change, which the page shows. It returns the notice for the page when it is
-// shown again in another language.
+// keepTyped prepares a form that was refused because of somebody else's change. The page
+// shows that change, and the form replaces it if it is sent again. keepTyped returns the
+// notice for the page when it is shown again in another language.
 func (p *policyPage) keepTyped(c *ui.Call) (note string) {
 	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.Preset("version", p.Version())
@@ -280,13 +280,13 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 		return ui.View{}, err
 	}
 	body := policyVersions{pageData: s, pager: r}
-	now, err := h.app.Policies.Current(ctx, c.Caller)
+	current, err := h.app.Policies.Current(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
 	found, err := h.app.Policies.Versions(ctx, c.Caller, w)
 	for _, v := range found.Items {
-		one, err := h.policyVersion(ctx, c, v, now.PolicyVersion)
+		one, err := h.policyVersion(ctx, c, v, current.PolicyVersion)
 		if err != nil {
 			return ui.View{}, err
 		}
@@ -346,15 +346,15 @@ func (h *console) loadPolicyVersion(ctx context.Context, c *ui.Call) (p policyVe
 			return p, err
 		}
 	}
-	now, err := h.app.Policies.Current(ctx, c.Caller)
+	current, err := h.app.Policies.Current(ctx, c.Caller)
 	if err != nil {
 		return p, err
 	}
-	p.Changes, p.RestoreChanges = linediff.Compare(before.Text, shown.Text), linediff.Compare(now.Text, shown.Text)
-	if p.Shown, err = h.policyVersion(ctx, c, shown, now.PolicyVersion); err != nil {
+	p.Changes, p.RestoreChanges = linediff.Compare(before.Text, shown.Text), linediff.Compare(current.Text, shown.Text)
+	if p.Shown, err = h.policyVersion(ctx, c, shown, current.PolicyVersion); err != nil {
 		return p, err
 	}
-	p.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion)
+	p.Now, err = h.policyVersion(ctx, c, current.PolicyVersion, current.PolicyVersion)
 	return p, err
 }
 

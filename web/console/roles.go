@@ -224,8 +224,8 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	typed, note := keepTyped(c, one.Version(), "notice.roleform.precondition_failed", roleFields(c, one))
-	body := roleForm{pageData: s, Role: one, edited: typed}
+	form, note := keepTyped(c, one.Version(), "notice.roleform.precondition_failed", roleFields(c, one))
+	body := roleForm{pageData: s, Role: one, edited: form}
 	chosen := hasPermission(one)
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)
@@ -334,7 +334,7 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // replacements returns the roles that the caller may give in the place of the held one, the
-// lowest first. API keys, if any have it, can't be OWNER.
+// lowest first. OWNER is left out if API keys have the held one, since keys can't be OWNER.
 func replacements(c *ui.Call, held doorward.Role, hasKeys bool) (all []replacement) {
 	rules := c.Caller.Rules
 	for _, r := range rules.Roles() {

@@ -68,11 +68,11 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	typed, note := keepTyped(c, s.Tenant.Version(), "notice.settings.precondition_failed", h.settingsFields(c, s.Tenant))
+	form, note := keepTyped(c, s.Tenant.Version(), "notice.settings.precondition_failed", h.settingsFields(c, s.Tenant))
 	accent, _ := keepTyped(c, s.Tenant.Version(), "", []editedField{textField(c, "accent", "field.accent", s.Tenant.Brand.Accent)})
-	typed.Conflicts = append(typed.Conflicts, accent.Conflicts...)
+	form.Conflicts = append(form.Conflicts, accent.Conflicts...)
 	page := settings{
-		pageData: s, edited: typed, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
+		pageData: s, edited: form, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MaxLogoBytes: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
@@ -128,7 +128,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
 	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepEffective: true, Versions: version(c)}
-	if hasFactors := c.Values("mfaGraceDays") != nil; hasFactors { // forms of the previous version, during an upgrade, lack these
+	if hasFactors := c.Values("mfaGraceDays") != nil; hasFactors { // during an upgrade, forms of the previous version lack these fields
 		mfa, roles := tenant.Optional, c.Values("mfaRoles")
 		if c.Value("mfa") != "" {
 			mfa = tenant.Required
@@ -151,8 +151,11 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	}
 	if c.Value("confirmed") == "" {
 		preview, err := h.app.Tenants.PreviewDemand(ctx, c.Caller, e)
-		if err != nil || preview.Count > 0 {
-			return h.askDemand(ctx, c, preview, moveDomainFaults(err))
+		if err != nil {
+			return ui.View{}, moveDomainFaults(err)
+		}
+		if preview.Count > 0 {
+			return h.askDemand(ctx, c, preview)
 		}
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)
@@ -204,7 +207,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	at := h.app.Tenants.DestroyedAt(s.Tenant)
 	return ui.View{Page: "close", Body: closing{
 		pageData: s, People: figures.People - figures.Suspended, Open: figures.Pending,
-		Affected: endedOf(affected), DestroyedAt: at, DaysLeft: int(at.Sub(now).Hours()+12) / 24,
+		Affected: endedOf(affected), DestroyedAt: at, DaysLeft: int(at.Sub(now).Hours()+12) / 24, // rounded to days
 	}}, err
 }
 

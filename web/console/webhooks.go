@@ -179,7 +179,7 @@ func (h *console) createWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, faultsToFormFields(err)
 	}
-	return h.showWebhookSecret(ctx, c, made, false)
+	return h.showWebhookSecret(ctx, c, made, firstSecret)
 }
 
 func (h *console) showWebhookSecret(ctx context.Context, c *ui.Call, made webhook.Issued, rotated bool) (ui.View, error) {
@@ -312,7 +312,7 @@ func (h *console) rotateWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	return h.showWebhookSecret(ctx, c, made, true)
+	return h.showWebhookSecret(ctx, c, made, rotatedSecret)
 }
 
 func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -322,8 +322,8 @@ func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	var r webhook.Replay
 	var faults []doorward.FieldError
-	r.From, faults = typedInstant(c, "from", false, faults)
-	r.To, faults = typedInstant(c, "to", true, faults)
+	r.From, faults = typedInstant(c, "from", periodStart, faults)
+	r.To, faults = typedInstant(c, "to", periodEnd, faults)
 	if only := c.Value("only"); only != "" {
 		r.Events = []string{only}
 	}
@@ -357,9 +357,9 @@ var webhookActions = map[string]struct {
 	danger bool
 	do     func(ctx context.Context, h *console, c *ui.Call, id string) error
 }{
-	"disable": {true, setWebhookEnabled(false)},
-	"enable":  {false, setWebhookEnabled(true)},
-	"delete": {true, func(ctx context.Context, h *console, c *ui.Call, id string) error {
+	"disable": {danger: true, do: setWebhookEnabled(false)},
+	"enable":  {do: setWebhookEnabled(true)},
+	"delete": {danger: true, do: func(ctx context.Context, h *console, c *ui.Call, id string) error {
 		return h.app.Webhooks.Delete(ctx, c.Caller, id)
 	}},
 }

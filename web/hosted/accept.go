@@ -58,8 +58,8 @@ func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, erro
 	return askCode("accept"), nil
 }
 
-// register creates the account and redirects to the login, with the address filled
-// in: the order is invite, complete, login.
+// register creates the account, which signs nobody in, and redirects to the login with the
+// address filled in.
 func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 	user, err := h.app.Invitations.Complete(ctx, c.Caller, ui.PastedCode(c.Value("token")), c.Value("password"), c.Value("confirmPassword"))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -97,7 +98,7 @@ func newAccount(by doorward.Caller, memberships []doorward.User) account {
 		if current {
 			a.User = m
 		}
-		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usableMemberships([]doorward.User{m})) == 1})
+		a.Tenants = append(a.Tenants, tenantRow{m, current, session.CheckUsable(m) == nil})
 	}
 	a.BannedWords = bannedWords(by.Email, words...)
 	return a
@@ -128,7 +129,7 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 	return c.To("/account?done=password"), nil
 }
 
-// endSession succeeds if the session has already ended.
+// endSession also succeeds if the session has already ended.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return h.endSessionAt(ctx, c, accountPage)
 }

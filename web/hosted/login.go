@@ -17,8 +17,8 @@ const accountPage = "/account"
 // showLogin redirects people who are signed in already, unless ?done= says that they come
 // from a page about another account.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
-	done := c.R.URL.Query().Get("done") != ""
-	if c.Caller.Kind == doorward.ByUser && !done {
+	hasNotice := c.R.URL.Query().Get("done") != ""
+	if c.Caller.Kind == doorward.ByUser && !hasNotice {
 		return c.Back(), nil
 	}
 	if len(c.Sessions()) > 1 {
@@ -31,7 +31,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch {
 	case c.HadDuplicateSessions():
 		v.Note = "login.several"
-	case c.ReturnTo() != "" && !done: // ?done has its own message
+	case c.ReturnTo() != "" && !hasNotice: // the notice is more specific
 		v.Note = "login.first"
 	}
 	return v, nil
@@ -177,5 +177,5 @@ func rememberedAddress(c *ui.Call) (string, bool) {
 		return "", false
 	}
 	email, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	return string(email), err == nil && len(email) <= 254
+	return string(email), err == nil && len(email) <= 254 // the longest address (RFC 5321)
 }

@@ -19,12 +19,16 @@ type signingIn struct {
 }
 
 // loginView is the login page.
-func (h *hosted) loginView() ui.View { return h.loginWith(true) }
+func (h *hosted) loginView() ui.View {
+	return h.loginWith(signingIn{Passkeys: true, Autofill: true})
+}
 
-func (h *hosted) loginWith(autofill bool) ui.View {
+// loginWith returns the login page with s, or with the password alone if the installation
+// doesn't allow passkeys.
+func (h *hosted) loginWith(s signingIn) ui.View {
 	v := ui.View{Page: "login", FormReturns: true, Body: signingIn{}}
 	if h.app.Factors.PasskeysAllowed() {
-		v.Scripts, v.Connects, v.Body = passkeyScripts, true, signingIn{true, autofill}
+		v.Scripts, v.Connects, v.Body = passkeyScripts, true, s
 	}
 	return v
 }
@@ -47,7 +51,7 @@ func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 // valid only once. The browser doesn't suggest a passkey, since it would be the same one.
 func (h *hosted) loginPasskeyAgain(_ context.Context, c *ui.Call) (ui.View, error) {
 	c.KeepOnly("return")
-	return h.loginWith(false), nil
+	return h.loginWith(signingIn{Passkeys: true}), nil
 }
 
 // newPasskey is a page on which the browser makes a passkey.

@@ -165,7 +165,7 @@ func endedSamples() (all []uitest.Sample) {
 }
 
 func sampleTOTP() ui.View {
-	v, _ := newEnrolment(factor.Enrolment{ID: "mfa_1", Seed: []byte("12345678901234567890"), URI: "otpauth://totp/Acme:ann?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}, confirmTOTP, "QR")
+	v, _ := enrolmentView(factor.Enrolment{ID: "mfa_1", Seed: []byte("12345678901234567890"), URI: "otpauth://totp/Acme:ann?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}, confirmTOTP, "QR")
 	return v
 }
 

@@ -96,7 +96,7 @@ type enrolment struct {
 	Picture template.HTML
 }
 
-func newEnrolment(e factor.Enrolment, action, title string) (ui.View, error) {
+func enrolmentView(e factor.Enrolment, action, title string) (ui.View, error) {
 	picture, err := qrsvg.Draw(e.URI, title)
 	return ui.View{Page: "totp", FormReturns: true, Body: enrolment{
 		action, e.ID, inGroups(totp.Base32(e.Seed)), template.URL(e.URI), template.HTML(picture), //nolint:gosec // both are made here
@@ -132,7 +132,7 @@ func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	return newEnrolment(e, confirmEnrolment, "QR")
+	return enrolmentView(e, confirmEnrolment, "QR")
 }
 
 // pendingEnrolment shows the setup of the app once more after a wrong code.
@@ -141,7 +141,7 @@ func (h *hosted) pendingEnrolment(ctx context.Context, c *ui.Call) (ui.View, err
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
-	return newEnrolment(e, confirmEnrolment, "QR")
+	return enrolmentView(e, confirmEnrolment, "QR")
 }
 
 func (h *hosted) confirmEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -156,7 +156,8 @@ func (h *hosted) confirmEnrolment(ctx context.Context, c *ui.Call) (ui.View, err
 	return h.completeEnrolment(c, by, outcome, done)
 }
 
-// completeEnrolment signs in, and shows the recovery codes of the new first factor.
+// completeEnrolment signs in. Instead of signIn's redirect it shows the recovery codes of the
+// new first factor, whose button leads on.
 func (h *hosted) completeEnrolment(c *ui.Call, by doorward.Caller, outcome login.Outcome, done factor.Confirmed) (ui.View, error) {
 	c.SetCookie(challengeCookie, "", 0)
 	if _, err := signIn(c, by, outcome); err != nil {

@@ -30,7 +30,7 @@ func (h *hosted) beginTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	return newEnrolment(e, confirmTOTP, "QR")
+	return enrolmentView(e, confirmTOTP, "QR")
 }
 
 // pendingTOTP shows the setup of the app once more after a wrong code, or the page of one's
@@ -43,7 +43,7 @@ func (h *hosted) pendingTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	return newEnrolment(e, confirmTOTP, "QR")
+	return enrolmentView(e, confirmTOTP, "QR")
 }
 
 func (h *hosted) confirmTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {

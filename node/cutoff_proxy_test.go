@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// leaseLength of the nodes is the longest, to distinguish a node that only polls from
-// one that receives notifications.
+// leaseLength is the lease of the nodes: the longest, to distinguish a node that only polls
+// from one that receives notifications.
 const leaseLength = lease.MaxLease
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
@@ -93,7 +93,7 @@ func (c *cutOff) awaitRecovery(t *testing.T) {
 // revocations in succession must be below half of that. A slow machine has many attempts.
 func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Helper()
-	const polled = leaseLength / 4 / 2
+	const polled = leaseLength / 4 / 2 // a node polls four times in a lease; on average half of that time is left
 	var took []time.Duration
 	for began := c.now(); c.now()-began < 2*recoveryTimeout; {
 		took = append(took, c.revoke(t))

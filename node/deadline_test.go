@@ -33,8 +33,8 @@ func connect(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	return c, client
 }
 
-// in returns the instant that is the duration after the start of o.
-func (o *openConns) in(after time.Duration) time.Time { return o.start.Add(after) }
+// instantAfter returns the instant that is the duration after the start of o.
+func (o *openConns) instantAfter(after time.Duration) time.Time { return o.start.Add(after) }
 
 func checkTimeout(t *testing.T, call string, err error) {
 	t.Helper()
@@ -51,11 +51,11 @@ func requireNoError(t *testing.T, err error) {
 }
 
 // TestDeadlineTakesEffect: a read and a write that wait are ended by the sweep after
-// the deadline, and not by one before.
+// the deadline, and not by an earlier one.
 func TestDeadlineTakesEffect(t *testing.T) {
 	o := newOpenConns()
 	c, _ := connect(t, o)
-	requireNoError(t, c.SetDeadline(o.in(time.Minute)))
+	requireNoError(t, c.SetDeadline(o.instantAfter(time.Minute)))
 	reading, writing := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := c.Read(make([]byte, 1)); reading <- err }()
 	go func() {
@@ -79,9 +79,9 @@ func TestDeadlineTakesEffect(t *testing.T) {
 // usable again.
 func TestDeadlineIsReplaced(t *testing.T) {
 	o := newOpenConns()
-	for name, next := range map[string]time.Time{"none": {}, "a later one": o.in(time.Hour)} {
+	for name, next := range map[string]time.Time{"none": {}, "a later one": o.instantAfter(time.Hour)} {
 		c, client := connect(t, o)
-		requireNoError(t, c.SetReadDeadline(o.in(time.Minute)))
+		requireNoError(t, c.SetReadDeadline(o.instantAfter(time.Minute)))
 		o.sweep(time.Minute)
 		_, err := c.Read(make([]byte, 1))
 		checkTimeout(t, "reading", err)
@@ -96,9 +96,9 @@ func TestDeadlineIsReplaced(t *testing.T) {
 	}
 }
 
-// TestSoonDeadlinesNeedNoSweep: net/http interrupts reads by a deadline in the past,
+// TestNearDeadlinesNeedNoSweep: net/http interrupts reads by a deadline in the past,
 // and answers wait for a slow body for a fraction of a second.
-func TestSoonDeadlinesNeedNoSweep(t *testing.T) {
+func TestNearDeadlinesNeedNoSweep(t *testing.T) {
 	o := newOpenConns()
 	c, _ := connect(t, o)
 	for _, at := range []time.Time{time.Unix(1, 0), time.Now().Add(10 * time.Millisecond)} {
@@ -116,7 +116,7 @@ func TestDeadlineReplacedDuringSweep(t *testing.T) {
 	var own time.Time // the connection's deadline
 	apply := func(t time.Time) error { own = t; return nil }
 	var round atomic.Int64
-	swept := make(chan struct{})
+	enforced := make(chan struct{})
 	const rounds = 20_000
 	go func() {
 		for n := range int64(rounds) {
@@ -124,14 +124,14 @@ func TestDeadlineReplacedDuringSweep(t *testing.T) {
 				runtime.Gosched()
 			}
 			d.enforce(int64(2*time.Minute), apply)
-			swept <- struct{}{}
+			enforced <- struct{}{}
 		}
 	}()
 	for range rounds {
-		requireNoError(t, d.set(all, all.in(time.Minute), apply))
+		requireNoError(t, d.set(all, all.instantAfter(time.Minute), apply))
 		round.Add(1)
-		requireNoError(t, d.set(all, all.in(time.Hour), apply))
-		<-swept
+		requireNoError(t, d.set(all, all.instantAfter(time.Hour), apply))
+		<-enforced
 		if !own.IsZero() || d.armed.Load() {
 			t.Fatalf("the connection has the deadline %v", own)
 		}
@@ -161,8 +161,8 @@ func BenchmarkDeadlines(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer client.Close()
-	swept := newOpenConns().add(client.(*net.TCPConn), func() {})
-	for name, c := range map[string]net.Conn{"net": client, "openConn": swept} {
+	tracked := newOpenConns().add(client.(*net.TCPConn), func() {})
+	for name, c := range map[string]net.Conn{"net": client, "openConn": tracked} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				now := time.Now()

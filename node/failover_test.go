@@ -66,32 +66,32 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 3, 8)
-	wait(ctx, calm())
-	dead := l.now()
+	wait(ctx, faultFreeTime())
+	diedAt := l.now()
 	inject()
 	wait(ctx, 2*time.Second)
 	pair.Standby.Promote(t)
-	promoted := l.now()
+	promotedAt := l.now()
 	for _, node := range []int{0, 1, operatorNode} {
-		l.recordFault(fault{span{dead, promoted}, node, "failover"})
+		l.recordFault(fault{span{diedAt, promotedAt}, node, "failover"})
 	}
 	for node := range nodes {
 		t.Logf("node %d answers again %v after the promotion", node, n.awaitRecovery(node))
 	}
-	wait(ctx, calm())
+	wait(ctx, faultFreeTime())
 	v := l.finish(stop)
 	l.report(v)
-	l.reportGap(dead, promoted)
+	l.reportGap(diedAt, promotedAt)
 	requireGood(t, v)
 }
 
-// reportGap logs how long calls failed.
-func (l *load) reportGap(dead, promoted time.Duration) {
+// reportGap logs how long calls failed around the failover.
+func (l *load) reportGap(diedAt, promotedAt time.Duration) {
 	l.t.Helper()
 	for node := range l.nodes {
 		first, last := time.Duration(0), time.Duration(0)
 		for _, p := range l.history.probes {
-			if p.node == node && p.status == http.StatusServiceUnavailable && p.from > dead-time.Second {
+			if p.node == node && p.status == http.StatusServiceUnavailable && p.from > diedAt-time.Second {
 				if first == 0 {
 					first = p.from
 				}
@@ -99,6 +99,6 @@ func (l *load) reportGap(dead, promoted time.Duration) {
 			}
 		}
 		l.t.Logf("node %d: 503 for %v, from %v after the death of the primary to %v after the promotion, which came after %v",
-			node, (last - first).Round(time.Millisecond), (first - dead).Round(time.Millisecond), (last - promoted).Round(time.Millisecond), (promoted - dead).Round(time.Millisecond))
+			node, (last - first).Round(time.Millisecond), (first - diedAt).Round(time.Millisecond), (last - promotedAt).Round(time.Millisecond), (promotedAt - diedAt).Round(time.Millisecond))
 	}
 }

@@ -17,7 +17,7 @@ func TestGCIsPacedUnderLoad(t *testing.T) {
 		dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 		p := serve(t, builtProgram(t), dsn)
 		collections := p.metric(t, "go_gc_duration_seconds_count")
-		p.until(t, "collections under load", func() bool {
+		p.waitUntil(t, "collections under load", func() bool {
 			for range 100 {
 				p.metric(t, "go_goroutines")
 			}

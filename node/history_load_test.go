@@ -109,9 +109,10 @@ func importPeople(t *testing.T, n *node.Node, tenantID string, count int) (peopl
 		people = append(people, newPerson(fmt.Sprintf("user%d@acme.example", i), "USER"))
 		list += people[i].email + ";USER;" + hash + "\n"
 	}
+	const dryRun = false
 	read, err := roster.Read(strings.NewReader(list), roster.CSV)
 	if err == nil {
-		_, err = n.App.Users.Import(t.Context(), doorward.OperatorAtTerminal(), tenantID, read, false)
+		_, err = n.App.Users.Import(t.Context(), doorward.OperatorAtTerminal(), tenantID, read, dryRun)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -303,10 +304,11 @@ func (l *load) login(node int, p *person) *session {
 	r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": password})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// see records that by the answer the register has the value or, if excluded, another one.
-	see := func(attribute string, of *register, value string, excluded bool) {
+	const has, hasNot = false, true
+	// recordRead records that by the answer the register has the value or, if excluded, another one.
+	recordRead := func(attribute string, values *register, value string, excluded bool) {
 		description := fmt.Sprintf("login of %s on node %d answers %d (%s)", p.email, node, r.status, attribute)
-		l.history.reads = append(l.history.reads, read{r.span, description, of, value, excluded})
+		l.history.reads = append(l.history.reads, read{r.span, description, values, value, excluded})
 	}
 	switch r.status {
 	case http.StatusOK:
@@ -318,17 +320,17 @@ func (l *load) login(node int, p *person) *session {
 			l.t.Errorf("login: %v", err)
 			return nil
 		}
-		see("password", &p.password, password, false)
-		see("status", &p.status, "active", false)
-		see("role "+answer.User.Role, &p.role, answer.User.Role, false)
+		recordRead("password", &p.password, password, has)
+		recordRead("status", &p.status, "active", has)
+		recordRead("role "+answer.User.Role, &p.role, answer.User.Role, has)
 		s := &session{span: r.span, person: p, token: answer.Token}
 		p.sessions, l.live = append(p.sessions, s), append(l.live, s)
 		return s
 	case http.StatusUnauthorized:
-		see("password", &p.password, password, true)
+		recordRead("password", &p.password, password, hasNot)
 	case http.StatusForbidden:
-		see("password", &p.password, password, false)
-		see("status", &p.status, "suspended", false)
+		recordRead("password", &p.password, password, has)
+		recordRead("status", &p.status, "suspended", has)
 	}
 	return nil
 }

@@ -76,14 +76,14 @@ type ending struct {
 }
 
 func (e ending) String() string {
-	what, outcome := "all sessions", "answered"
+	sessions, outcome := "all sessions", "answered"
 	if e.only != nil {
-		what = "one session"
+		sessions = "one session"
 	}
 	if !e.succeeded {
 		outcome = "in doubt"
 	}
-	return fmt.Sprintf("%s by node %d at %v, %s", what, e.node, e.span, outcome)
+	return fmt.Sprintf("%s by node %d at %v, %s", sessions, e.node, e.span, outcome)
 }
 
 // ends reports whether the call, if it succeeded, certainly ended the session, and

@@ -65,9 +65,9 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 	cut := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
 	stale, old := func(v verdict) int { return v.stale }, func(v verdict) int { return v.old }
 	for _, c := range []struct {
-		name, source, place, broken string
-		faults                      []plannedFault
-		count                       func(verdict) int
+		name, source, pattern, replacement string
+		faults                             []plannedFault
+		count                              func(verdict) int
 	}{
 		{"rule 4: a revoking call waits for no node", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil, stale},
 		{"rule 3: memory stays valid for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut, stale},
@@ -76,7 +76,7 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		{"roles aren't announced", "../store/rules.go", `(\) UpdateCustomRole\([^}]*\}\n\treturn true, )tx.changeRules\(ctx, tenantID\)`, `${1}tx.run(ctx, sqlChangeRules, newRevision(), tenantID)`, nil, old},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			program, err := build("-overlay", overlay(t, c.source, c.place, c.broken))
+			program, err := build("-overlay", overlay(t, c.source, c.pattern, c.replacement))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,8 +137,8 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 	return write("overlay.json", string(list))
 }
 
-// calm returns how long the load runs before the first fault and after the last one.
-func calm() time.Duration {
+// faultFreeTime returns how long the load runs before the first fault and after the last one.
+func faultFreeTime() time.Duration {
 	if *full {
 		return 3 * time.Second
 	}
@@ -154,7 +154,7 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 	defer stop()
 	l.changeRules(ctx)
 	l.run(ctx, 3, 4*len(f.nodes))
-	wait(ctx, calm()) // the load without faults
+	wait(ctx, faultFreeTime())
 	planned = slices.Clone(planned)
 	rand.Shuffle(len(planned), func(i, j int) { planned[i], planned[j] = planned[j], planned[i] })
 	for len(planned) > 0 {

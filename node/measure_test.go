@@ -64,7 +64,7 @@ func scrapeBoth(t *testing.T) []*metric {
 	t.Helper()
 	all := scrape(t, startTLS(t, doorwardtest.Database(pgtest.DSN(t))).Server)
 	for _, m := range scrape(t, doorwardtest.Start(t)) {
-		if !slices.ContainsFunc(all, func(has *metric) bool { return has.name == m.name }) {
+		if !slices.ContainsFunc(all, func(other *metric) bool { return other.name == m.name }) {
 			all = append(all, m)
 		}
 	}
@@ -217,7 +217,7 @@ func TestMetricsCount(t *testing.T) {
 				"/api/v2/users/usr_absent":                 `doorward_http_requests_total{method="GET",route="/api/v2/users/{id}",status="4xx"}`,
 				"/no/such/path":                            `doorward_http_requests_total{method="other",route="none",status="4xx"}`,
 			} {
-				had := metricOf(t, server, series)
+				before := metricOf(t, server, series)
 				req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -228,8 +228,8 @@ func TestMetricsCount(t *testing.T) {
 					t.Fatal(err)
 				}
 				res.Body.Close()
-				if now := metricOf(t, server, series); now != had+1 {
-					t.Errorf("%s: %s went from %v to %v", path, series, had, now)
+				if after := metricOf(t, server, series); after != before+1 {
+					t.Errorf("%s: %s went from %v to %v", path, series, before, after)
 				}
 			}
 			for series, want := range map[string]float64{"doorward_nodes": 1, "doorward_database_up": 1, "doorward_mails_queued": 0, "doorward_mail_oldest_queued_seconds": 0, "doorward_last_backup_timestamp_seconds": 0} {

@@ -65,11 +65,11 @@ func TestSlowConnections(t *testing.T) {
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
 	h.hold(slowConnections, slowClients)
 	defer h.release()
-	held := h.awaitHeld(p)
+	open := h.awaitHeld(p)
 	h.checkOthers(t, l)
-	p.until(t, "the server ends every slow request", h.haveAllEnded)
+	p.waitUntil(t, "the server ends every slow request", h.haveAllEnded)
 	t.Logf("resident %d KiB before and %d KiB with %d connections, %v goroutines; ended by the server, with the longest wait: %s",
-		idle, p.residentKiB(t), held, p.metric(t, "go_goroutines"), h.counts())
+		idle, p.residentKiB(t), open, p.metric(t, "go_goroutines"), h.counts())
 	if n := p.metric(t, "doorward_connections_refused_total"); n > 0 {
 		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections/4)
 	}
@@ -84,9 +84,9 @@ func TestSlowReadersAreEnded(t *testing.T) {
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
 	h.hold(50, slowClients[len(slowClients)-2:])
 	defer h.release()
-	p.until(t, "50 slow readers", func() bool { return p.metric(t, "doorward_connections") >= 50 })
+	p.waitUntil(t, "50 slow readers", func() bool { return p.metric(t, "doorward_connections") >= 50 })
 	began := time.Now()
-	p.until(t, "the end of slow readers", func() bool { return p.metric(t, "doorward_connections") < 10 })
+	p.waitUntil(t, "the end of slow readers", func() bool { return p.metric(t, "doorward_connections") < 10 })
 	t.Logf("slow readers are ended after %v", time.Since(began).Round(time.Second))
 }
 
@@ -245,8 +245,8 @@ func (p *process) metric(t *testing.T, series string) float64 {
 	return metricAt(t, p.url(), series)
 }
 
-// until polls until isDone returns true. The description of that is for the error.
-func (p *process) until(t *testing.T, description string, isDone func() bool) {
+// waitUntil polls until isDone returns true. The description is for the error.
+func (p *process) waitUntil(t *testing.T, description string, isDone func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * recoveryTimeout); !isDone(); wait(t.Context(), 50*time.Millisecond) {
 		if time.Now().After(end) {

@@ -53,9 +53,15 @@ func (s *tlsServer) replace(t *testing.T) certtest.Pair {
 	return next
 }
 
-func (s *tlsServer) client(useHTTP2, keepAlive bool) *http.Client {
+// Arguments of tlsServer.client.
+const (
+	http2     = true
+	keepAlive = true
+)
+
+func (s *tlsServer) client(useHTTP2, keepsAlive bool) *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: s.ca.Pool}, ForceAttemptHTTP2: useHTTP2, DisableKeepAlives: !keepAlive,
+		TLSClientConfig: &tls.Config{RootCAs: s.ca.Pool}, ForceAttemptHTTP2: useHTTP2, DisableKeepAlives: !keepsAlive,
 	}}
 }
 
@@ -76,7 +82,7 @@ func TestTLS(t *testing.T) {
 	if !strings.HasPrefix(s.Node.URL(), "https://localhost:") {
 		t.Errorf("the address from outside is %s, want https://", s.Node.URL())
 	}
-	_, res, err := getSerial(s.client(true, true), s.URL+"/healthz")
+	_, res, err := getSerial(s.client(http2, keepAlive), s.URL+"/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,7 @@ func TestTLS(t *testing.T) {
 func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := startTLS(t)
-	old := map[string]*http.Client{"HTTP/2": s.client(true, true), "HTTP/1.1": s.client(false, true)}
+	old := map[string]*http.Client{"HTTP/2": s.client(http2, keepAlive), "HTTP/1.1": s.client(!http2, keepAlive)}
 	for name, client := range old {
 		if _, _, err := getSerial(client, s.URL+"/healthz"); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -121,7 +127,7 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 		}
 		last = s.replace(t)
 	}
-	if got, _, err := getSerial(s.client(true, true), s.URL+"/healthz"); err != nil || got != last.Serial {
+	if got, _, err := getSerial(s.client(http2, keepAlive), s.URL+"/healthz"); err != nil || got != last.Serial {
 		t.Errorf("a new connection got certificate %d, %v, want the last, %d", got, err, last.Serial)
 	}
 	for name, client := range old {

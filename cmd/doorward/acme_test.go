@@ -154,7 +154,7 @@ func TestACME(t *testing.T) {
 	clientTLS := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
 	serials := map[string]bool{}
 	for range 2 {
-		end := ca.serve(t, addr, dir)
+		stop := ca.serve(t, addr, dir)
 		retry(t, "a handshake", func() error {
 			c, err := tls.Dial("tcp", addr, clientTLS)
 			if err != nil {
@@ -170,7 +170,7 @@ func TestACME(t *testing.T) {
 		if out, err := exec.Command("doorward", "healthcheck", "--ready", "--listen", addr, "--base-url", "https://door.test.example", "--acme-dir", dir).CombinedOutput(); err != nil {
 			t.Errorf("healthcheck: %v\n%s", err, out)
 		}
-		if log := end(); !strings.Contains(log, "certificate from the ACME authority is in use") {
+		if log := stop(); !strings.Contains(log, "certificate from the ACME authority is in use") {
 			t.Errorf("the log doesn't mention the certificate:\n%s", log)
 		}
 	}
@@ -196,7 +196,7 @@ func TestACMERenews(t *testing.T) {
 		}
 		return err
 	}
-	end := ca.serve(t, addr, dir)
+	stop := ca.serve(t, addr, dir)
 	retry(t, "the first certificate", visit)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -206,14 +206,14 @@ func TestACMERenews(t *testing.T) {
 		}
 		<-tick.C
 	}
-	if log := end(); strings.Count(log, "certificate from the ACME authority is in use") != 2 || strings.Contains(log, "ERROR") {
+	if log := stop(); strings.Count(log, "certificate from the ACME authority is in use") != 2 || strings.Contains(log, "ERROR") {
 		t.Errorf("want two certificates and no error in the log:\n%s", log)
 	}
 }
 
-// serve starts a server that gets its certificate from the authority; end stops it and
+// serve starts a server that gets its certificate from the authority; stop ends it and
 // returns its log.
-func (a authority) serve(t *testing.T, addr, dir string) (end func() string) {
+func (a authority) serve(t *testing.T, addr, dir string) (stop func() string) {
 	t.Helper()
 	var log bytes.Buffer
 	cmd := exec.Command("doorward", "serve", "--listen", addr, "--base-url", "https://door.test.example",

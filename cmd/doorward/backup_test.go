@@ -41,8 +41,8 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 	}
 	var before []*acknowledged
 	for round := range rounds {
-		more := 8 * (round + 1)
-		s.waitUntil("more people", func() bool { return s.acked.size(&s.acked.registered) >= more })
+		wanted := 8 * (round + 1)
+		s.waitUntil("more people", func() bool { return s.acked.size(&s.acked.registered) >= wanted })
 		before = append(before, s.acked.copy())
 		s.runCommand("backup", fmt.Sprintf("copy%d.db", round))
 	}

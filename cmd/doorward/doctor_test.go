@@ -196,21 +196,21 @@ func TestDoctorFindsARefusedSender(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	_, args := openInstallation(t, dsn)
 	for reply, isAccepted := range map[string]bool{"250 ok": true, "550 5.7.1 you may not send as this": false, "451 try later": false} {
-		server, said := startMailServer(t, reply)
+		server, received := startMailServer(t, reply)
 		out, code := runDoctor(t, append(args, "--smtp", "smtp://"+server+"?tls=none")...)
 		if isAccepted != (code == 0) || !isAccepted && (!strings.Contains(out, "FAIL  mail ") || !strings.Contains(out, reply[4:]) || !strings.Contains(out, "Set --mail-from")) {
 			t.Errorf("%s: exit code %d\n%s", reply, code, out)
 		}
-		commands := <-said
+		commands := <-received
 		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT") || strings.Contains(commands, "DATA") || isAccepted && !strings.Contains(commands, "RSET") {
 			t.Errorf("%s: the commands were %q", reply, commands)
 		}
 	}
 }
 
-// startMailServer serves one connection, and answers MAIL with reply. said gets the
-// commands when the connection has ended.
-func startMailServer(t *testing.T, reply string) (address string, said <-chan string) {
+// startMailServer serves one connection, and answers MAIL with reply. received gets
+// the commands when the connection has ended.
+func startMailServer(t *testing.T, reply string) (address string, received <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

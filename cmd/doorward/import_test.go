@@ -11,7 +11,8 @@ import (
 // Long lists are cut short, because nobody reads them to the end.
 func TestListsAreCutShort(t *testing.T) {
 	var out, errs strings.Builder
-	printImported(&out, "p.csv", user.Imported{PasswordKept: make([]roster.Person, maxNotes+7)}, false)
+	const dryRun = false
+	printImported(&out, "p.csv", user.Imported{PasswordKept: make([]roster.Person, maxNotes+7)}, dryRun)
 	if n := strings.Count(out.String(), "\n"); n != maxNotes+2 || !strings.Contains(out.String(), "\np.csv: and 7 more who already have an account\n") {
 		t.Errorf("%d lines, the last ones %q", n, out.String()[out.Len()-150:])
 	}

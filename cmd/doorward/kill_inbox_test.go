@@ -54,7 +54,7 @@ type anonymousClients struct {
 type requests struct{ sent, answered atomic.Int64 }
 
 // killUnderLoad has four clients at a time try passwords of the OWNER and of unknown
-// accounts, and ask for resets, and kills the server meanwhile.
+// accounts and ask for resets, and kills the server while they do.
 func (s *anonymousClients) killUnderLoad() {
 	var all sync.WaitGroup
 	var stopped atomic.Bool

@@ -85,7 +85,7 @@ func TestWrongMailsAreNoticed(t *testing.T) {
 // repeatingClients repeat the requests that got no answer.
 type repeatingClients struct {
 	*testServer
-	killed time.Time
+	killedAt time.Time
 
 	mu         sync.Mutex
 	sent       int
@@ -132,7 +132,7 @@ func (r *repeatingClients) send(name string) (*http.Response, []byte, error) {
 	return res, answer, err
 }
 
-// killUnderLoad has four clients send requests, and kills the server meanwhile.
+// killUnderLoad has four clients send requests, and kills the server while they do.
 func (r *repeatingClients) killUnderLoad() {
 	var all sync.WaitGroup
 	for range 4 {
@@ -142,7 +142,7 @@ func (r *repeatingClients) killUnderLoad() {
 		})
 	}
 	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
-	r.killed = time.Now()
+	r.killedAt = time.Now()
 	r.kill()
 	all.Wait()
 }
@@ -180,7 +180,7 @@ func (r *repeatingClients) killBeforeAnswer() {
 	r.waitUntil("the commit", func() bool {
 		return r.count(`SELECT count(*) FROM invitations WHERE email = '`+name+`@x.example'`) > 0
 	})
-	r.killed = time.Now()
+	r.killedAt = time.Now()
 	r.kill()
 	before := r.replayed
 	r.unanswered = append(r.unanswered, name)
@@ -231,7 +231,7 @@ func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answe
 			r.Fatalf("%s: %v", name, err)
 		}
 		if res.StatusCode == http.StatusConflict && bytes.Contains(answer, []byte(`"idempotency_in_progress"`)) {
-			if r.longest = max(r.longest, began.Sub(r.killed)); r.longest > markLife {
+			if r.longest = max(r.longest, began.Sub(r.killedAt)); r.longest > markLife {
 				r.Fatalf("%s: still in progress %v after the kill", name, r.longest)
 			}
 			return false

@@ -60,7 +60,7 @@ func logoOf(image []byte) []part { return []part{{"logo", "logo.png", string(ima
 
 func TestLogoForm(t *testing.T) {
 	h := newFixture(t)
-	admin := h.as(t, "ADMIN")
+	admin := h.browserOf(t, "ADMIN")
 	res, page := admin.upload(logoForm, logoOf(solidPNG(400, 80)))
 	if res.StatusCode != http.StatusSeeOther {
 		t.Fatalf("uploading: %d\n%s", res.StatusCode, page)
@@ -74,9 +74,9 @@ func TestLogoForm(t *testing.T) {
 	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src 'self';") {
 		t.Errorf("the policy of the page is %q", policy)
 	}
-	// Only people in the tenant see it.
-	h.as(t, "VIEWER").get("/console", http.StatusOK, path)
-	h.as(t, "USER").get("/account", http.StatusOK, path)
+	// Only people in the tenant see the logo.
+	h.browserOf(t, "VIEWER").get("/console", http.StatusOK, path)
+	h.browserOf(t, "USER").get("/account", http.StatusOK, path)
 	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/logos/")
 	lacks(t, (&browser{T: t, server: h.Server, token: ""}).get("/login", http.StatusOK), "/assets/logos/")
 
@@ -111,7 +111,7 @@ func TestLogoForm(t *testing.T) {
 // An invalid logo or form is reported at the field.
 func TestLogoFormRefuses(t *testing.T) {
 	h := newFixture(t)
-	admin := h.as(t, "ADMIN")
+	admin := h.browserOf(t, "ADMIN")
 	for _, c := range []struct {
 		name, file, want string
 		status           int
@@ -157,7 +157,7 @@ func TestLogoFormRefuses(t *testing.T) {
 		t.Errorf("a form without a boundary: %d", res.StatusCode)
 	}
 	for _, role := range []string{"USER", "VIEWER"} {
-		if res, _ := h.as(t, role).upload(logoForm, logoOf(solidPNG(3, 2))); res.StatusCode != http.StatusForbidden {
+		if res, _ := h.browserOf(t, role).upload(logoForm, logoOf(solidPNG(3, 2))); res.StatusCode != http.StatusForbidden {
 			t.Errorf("a %s uploads: %d", role, res.StatusCode)
 		}
 	}
@@ -175,7 +175,7 @@ func TestLogoFormRefuses(t *testing.T) {
 // if both were changed.
 func TestAccentForm(t *testing.T) {
 	h := newFixture(t)
-	admin := h.as(t, "ADMIN")
+	admin := h.browserOf(t, "ADMIN")
 	checkShown := func(accent, picked string) {
 		t.Helper()
 		page := admin.get("/console/settings", http.StatusOK, `name="picked" type="color" value="`+picked+`"`)

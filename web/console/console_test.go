@@ -160,7 +160,7 @@ func newFixture(t *testing.T, options ...doorwardtest.Option) fixture {
 	return h
 }
 
-func (h fixture) as(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
+func (h fixture) browserOf(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
 
 // The status of each page for each role, and whether it has a form.
 func TestPagesByRole(t *testing.T) {
@@ -231,7 +231,7 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/close", 200, 403, 403, 403},
 	} {
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
-			page := h.as(t, role).get(c.path, want)
+			page := h.browserOf(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
 				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/close")
 			}
@@ -249,10 +249,10 @@ func TestPagesByRole(t *testing.T) {
 	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
 	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
 	const above = "Only an owner can change administrators and owners."
-	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK, above), `method="post" action="/console`, "/suspend", `/role"`)
-	h.as(t, "ADMIN").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, above, `href="/account">Your name`)
-	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["USER"].ID, http.StatusOK), above, ">Your name")
-	lacks(t, h.as(t, "USER").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), above, ">Your name")
+	lacks(t, h.browserOf(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK, above), `method="post" action="/console`, "/suspend", `/role"`)
+	h.browserOf(t, "ADMIN").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, above, `href="/account">Your name`)
+	lacks(t, h.browserOf(t, "ADMIN").get("/console/people/"+h.people["USER"].ID, http.StatusOK), above, ">Your name")
+	lacks(t, h.browserOf(t, "USER").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), above, ">Your name")
 }
 
 // A role can't send the forms that it isn't shown.
@@ -273,12 +273,12 @@ func TestFormsByRole(t *testing.T) {
 	} {
 		form := url.Values{"name": {"x"}, "role": {"OWNER"}, "people": {"x@acme.example"}, "confirm": {"Acme"}, "expiresInDays": {"1"}}
 		for _, role := range []string{"USER", "VIEWER"} {
-			h.as(t, role).post(path, form, http.StatusForbidden, "You may not do this")
+			h.browserOf(t, role).post(path, form, http.StatusForbidden, "You may not do this")
 		}
 		if strings.HasPrefix(path, person) || strings.Contains(path, inv) || strings.Contains(path, key) || strings.HasPrefix(path, role) {
 			open(t, h.Server, h.other).post(path, form, http.StatusNotFound)
 		}
-		res, _ := h.as(t, "OWNER").ask("POST", path, form, "Sec-Fetch-Site", "cross-site")
+		res, _ := h.browserOf(t, "OWNER").ask("POST", path, form, "Sec-Fetch-Site", "cross-site")
 		if res.StatusCode != http.StatusForbidden {
 			t.Errorf("%s from another site: %d", path, res.StatusCode)
 		}
@@ -287,7 +287,7 @@ func TestFormsByRole(t *testing.T) {
 			t.Errorf("%s without a session: %d to %s", path, res.StatusCode, res.Header.Get("Location"))
 		}
 	}
-	admin := h.as(t, "ADMIN")
+	admin := h.browserOf(t, "ADMIN")
 	admin.post("/console/close", url.Values{"confirm": {"Acme"}}, http.StatusForbidden)
 	admin.post("/console/policy", url.Values{"text": {""}, "version": {"1"}}, http.StatusForbidden)
 	admin.post(person+"/role", url.Values{"role": {"OWNER"}}, http.StatusForbidden)
@@ -346,5 +346,5 @@ func TestInvitationOfAService(t *testing.T) {
 	if err := json.NewDecoder(res.Body).Decode(&inv); err != nil || res.StatusCode != http.StatusCreated {
 		t.Fatal(res.StatusCode, err)
 	}
-	h.as(t, "OWNER").get("/console/invitations/"+inv.ID, http.StatusOK, "<dd>a service of the platform</dd>")
+	h.browserOf(t, "OWNER").get("/console/invitations/"+inv.ID, http.StatusOK, "<dd>a service of the platform</dd>")
 }

@@ -27,7 +27,7 @@ resources:
 		"@id(\"inside\") forbid(principal, action == Action::\"invoice.read\", resource) unless { context.ip.isInRange(ip(\"192.0.2.0/24\")) };\n"+
 		"@id(\"night\") forbid(principal, action == Action::\"user.invite\", resource) when { context.now.toTime() < duration(\"6h\") };\n")
 	key := makeKey(t, h, map[string]any{"permissions": []string{"invoice.read"}, "role": "ADMIN"})
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	b.get("/console/explain", http.StatusOK, "Why allowed, why refused?", "invoice.pay: Pay &lt;all&gt; invoices")
 	for _, c := range []struct {
 		who, action string
@@ -69,10 +69,10 @@ resources:
 	}
 	b.submit("/console/people/"+h.people["USER"].ID+"/suspend", url.Values{})
 	b.get(explainAt+"who=user@acme.example&action=invoice.read&ip=192.0.2.9", http.StatusOK, "Refused", "The role grants it, but:")
-	h.as(t, "VIEWER").get(explainAt+"who=user@acme.example&action=invoice.read", http.StatusForbidden)
+	h.browserOf(t, "VIEWER").get(explainAt+"who=user@acme.example&action=invoice.read", http.StatusForbidden)
 	b.get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, `action="/console/explain"`)
 	b.get("/console/keys/"+key, http.StatusOK, `href="/console/explain?who=`+key+`"`)
-	lacks(t, h.as(t, "VIEWER").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK), "/console/explain")
+	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK), "/console/explain")
 }
 
 var whyLink = regexp.MustCompile(`<a class="small" href="(/console/explain[^"]+)">Why\?</a>`)
@@ -82,7 +82,7 @@ func TestRefusalLeadsToItsExplanation(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	h.people["ADMIN"].Post("/api/v2/auth/invite", map[string]any{"email": "x@acme.example", "role": "USER"})
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	page := b.get("/console/audit?outcome=refused", http.StatusOK, "A policy of the organisation refuses it")
 	b.get(html.UnescapeString(b.findOn(whyLink, page)), http.StatusOK, "Refused (user.invite)", "no-inviting", `value="127.0.0.1"`, "#L1")
 	lacks(t, b.get("/console/audit?outcome=done", http.StatusOK), "Why?")
@@ -92,7 +92,7 @@ func TestRefusalLeadsToItsExplanation(t *testing.T) {
 func TestExplanationWhileObserving(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, noInviting)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	b.submit(policyAt, url.Values{"text": {noSettings}, "mode": {"observe"}, "version": {"1"}})
 	b.get(explainAt+"who=owner@acme.example&action=user.invite", http.StatusOK, "Refused", `href="/console/policy/versions/1#L1"`)
 	b.get(explainAt+"who=owner@acme.example&action=settings.manage", http.StatusOK, "Allowed")
@@ -101,7 +101,7 @@ func TestExplanationWhileObserving(t *testing.T) {
 // PostgreSQL refuses to search for what it can't store. That is no fault of the server's.
 func TestExplainingWhoCannotBeStored(t *testing.T) {
 	h := newFixture(t, doorwardtest.Database(pgtest.DSN(t)))
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	for _, who := range []string{"\x00", "ann\xff@acme.example", h.other.ID + "\x00", doorward.PrefixKey + "\xff"} {
 		b.get(explainAt+url.Values{"who": {who}, "action": {"user.read"}}.Encode(), http.StatusOK, "There is no such person")
 	}

@@ -28,7 +28,7 @@ func (b *browser) findOn(pattern *regexp.Regexp, page string) string {
 // be lost.
 func TestCreatingAKey(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "ADMIN")
+	b := h.browserOf(t, "ADMIN")
 	b.get("/console/keys", http.StatusOK, "There are no keys yet")
 	form := b.get("/console/keys/new", http.StatusOK, `value="message.send"`, `value="admin@acme.example"`)
 	lacks(t, form, `value="user.invite"`, "tenant.destroy", ">Owner</a>")
@@ -49,7 +49,7 @@ func TestCreatingAKey(t *testing.T) {
 
 func TestKeyFormRefuses(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "ADMIN")
+	b := h.browserOf(t, "ADMIN")
 	good := url.Values{"name": {"Shop"}, "role": {"USER"}, "permissions": {"message.send"}, "owner": {"admin@acme.example"}}
 	for field, c := range map[string]struct{ value, want string }{
 		"name":        {"", "Enter a name"},
@@ -79,49 +79,49 @@ func TestKeyFormRefuses(t *testing.T) {
 
 func TestChangingAKey(t *testing.T) {
 	h := newFixture(t)
-	b, at := h.as(t, "OWNER"), "/console/keys/"+makeKey(t, h, map[string]any{"permissions": []string{"message.send", "report.read"}})
-	page := b.get(at, http.StatusOK)
+	b, path := h.browserOf(t, "OWNER"), "/console/keys/"+makeKey(t, h, map[string]any{"permissions": []string{"message.send", "report.read"}})
+	page := b.get(path, http.StatusOK)
 	form := url.Values{
 		"name": {"Shop 2"}, "permissions": {"report.read"}, "allowedIps": {"192.0.2.0/24"}, "owner": {"user@acme.example"}, "version": {b.version(page)},
 	}
-	page = b.submit(at+"/edit", form, "The key is saved", "Shop 2", "user@acme.example")
+	page = b.submit(path+"/edit", form, "The key is saved", "Shop 2", "user@acme.example")
 	lacks(t, page, `value="message.send" checked`)
-	b.post(at+"/edit", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page")
+	b.post(path+"/edit", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page")
 	form.Set("version", b.version(page))
 	form.Del("permissions")
-	lacks(t, b.post(at+"/edit", form, http.StatusUnprocessableEntity, "Choose at least one"), `value="report.read" checked`)
+	lacks(t, b.post(path+"/edit", form, http.StatusUnprocessableEntity, "Choose at least one"), `value="report.read" checked`)
 
-	b.get(at+"/disable", http.StatusOK, "Disable this key?", "It was never used")
-	b.submit(at+"/disable", url.Values{}, "The key is disabled", ">Disabled<")
-	b.submit(at+"/enable", url.Values{}, "The key is enabled", ">Active<")
-	b.get(at+"/revoke", http.StatusOK, "for good")
-	page = b.submit(at+"/revoke", url.Values{}, "The key is revoked", ">Revoked<")
+	b.get(path+"/disable", http.StatusOK, "Disable this key?", "It was never used")
+	b.submit(path+"/disable", url.Values{}, "The key is disabled", ">Disabled<")
+	b.submit(path+"/enable", url.Values{}, "The key is enabled", ">Active<")
+	b.get(path+"/revoke", http.StatusOK, "for good")
+	page = b.submit(path+"/revoke", url.Values{}, "The key is revoked", ">Revoked<")
 	lacks(t, page, "/rotate", "/edit", "Would it pass")
-	b.post(at+"/enable", url.Values{}, http.StatusConflict, "that is final")
+	b.post(path+"/enable", url.Values{}, http.StatusConflict, "that is final")
 }
 
 // A rotation that is sent twice, as by loading its page again, is done once.
 func TestRotatingAKey(t *testing.T) {
 	h := newFixture(t)
-	b, at := h.as(t, "OWNER"), "/console/keys/"+makeKey(t, h, nil)
-	form := url.Values{"hint": {b.findOn(hintOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
-	first := b.findOn(secretOn, b.post(at+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
-	page := b.post(at+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page", first[:8])
+	b, path := h.browserOf(t, "OWNER"), "/console/keys/"+makeKey(t, h, nil)
+	form := url.Values{"hint": {b.findOn(hintOn, b.get(path, http.StatusOK))}, "graceHours": {"24"}}
+	first := b.findOn(secretOn, b.post(path+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
+	page := b.post(path+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page", first[:8])
 	if !strings.Contains(page, "The earlier secret works for another") {
 		t.Errorf("the earlier secret isn't shown on\n%s", page)
 	}
-	lacks(t, b.submit(at+"/previous", url.Values{}, "The earlier secret has ended"), "works for another")
-	b.post(at+"/previous", url.Values{}, http.StatusNotFound)
+	lacks(t, b.submit(path+"/previous", url.Values{}, "The earlier secret has ended"), "works for another")
+	b.post(path+"/previous", url.Values{}, http.StatusNotFound)
 	form.Set("hint", first[:8]+"…"+first[49:])
 	form.Set("graceHours", "999")
-	b.post(at+"/rotate", form, http.StatusUnprocessableEntity)
+	b.post(path+"/rotate", form, http.StatusUnprocessableEntity)
 	form.Set("graceHours", "0")
-	b.post(at+"/rotate", form, http.StatusOK, "The earlier secret has ended")
+	b.post(path+"/rotate", form, http.StatusOK, "The earlier secret has ended")
 }
 
 func TestWouldItPass(t *testing.T) {
 	h := newFixture(t)
-	b, id := h.as(t, "OWNER"), makeKey(t, h, map[string]any{
+	b, id := h.browserOf(t, "OWNER"), makeKey(t, h, map[string]any{
 		"permissions": []string{"message.send", "report.read"}, "allowedIps": []string{"192.0.2.0/24", "2001:db8::/32"}, "ownerId": h.people["VIEWER"].ID,
 	})
 	for query, want := range map[string]string{
@@ -144,21 +144,21 @@ func TestWouldItPass(t *testing.T) {
 func TestTrailOfKeys(t *testing.T) {
 	h := newFixture(t)
 	id := makeKey(t, h, nil)
-	h.as(t, "OWNER").get("/console/audit?target="+id, http.StatusOK, "API key created", `href="/console/keys/`+id+`"`, ">Shop<")
+	h.browserOf(t, "OWNER").get("/console/audit?target="+id, http.StatusOK, "API key created", `href="/console/keys/`+id+`"`, ">Shop<")
 }
 
 // Suspending or removing a person ends the person's keys, or gives them to the one who does it.
 func TestKeysOfRemovedPeople(t *testing.T) {
 	h := newFixture(t)
-	b, person := h.as(t, "OWNER"), "/console/people/"+h.people["USER"].ID
-	of := map[string]any{"ownerId": h.people["USER"].ID}
-	ended := makeKey(t, h, of)
+	b, person := h.browserOf(t, "OWNER"), "/console/people/"+h.people["USER"].ID
+	owner := map[string]any{"ownerId": h.people["USER"].ID}
+	revokedKey := makeKey(t, h, owner)
 	lacks(t, b.get(person+"/sign-out", http.StatusOK), "of this person end", `name="keys"`)
 	b.get(person+"/suspend", http.StatusOK, "1 API key of this person ends", `name="keys"`)
 	b.submit(person+"/suspend", url.Values{}, "1 API key has ended")
-	b.get("/console/keys/"+ended, http.StatusOK, ">Revoked<")
+	b.get("/console/keys/"+revokedKey, http.StatusOK, ">Revoked<")
 	b.submit(person+"/resume", url.Values{})
-	kept := makeKey(t, h, of)
+	transferredKey := makeKey(t, h, owner)
 	b.submit(person+"/remove", url.Values{"keys": {"transfer"}}, "1 API key is yours now. Rotate it within 7 days")
-	b.get("/console/keys/"+kept, http.StatusOK, ">Active<", "owner@acme.example", "unless it is rotated")
+	b.get("/console/keys/"+transferredKey, http.StatusOK, ">Active<", "owner@acme.example", "unless it is rotated")
 }

@@ -9,7 +9,7 @@ import (
 // The header leads to the person's other tenants, if there are any, and not to the present one.
 func TestSwitcher(t *testing.T) {
 	h := newFixture(t)
-	lacks(t, h.as(t, "OWNER").get("/console", http.StatusOK), `class="where switcher"`)
+	lacks(t, h.browserOf(t, "OWNER").get("/console", http.StatusOK), `class="where switcher"`)
 	globex := h.Tenant("Globex & Co")
 	if status, body := globex.Owner.Post("/api/v2/auth/invite", map[string]string{"email": "owner@acme.example", "role": "VIEWER"}); status != http.StatusCreated {
 		t.Fatal(status, string(body))
@@ -18,7 +18,7 @@ func TestSwitcher(t *testing.T) {
 	if status, body := h.people["OWNER"].Post("/api/v2/auth/accept-invitation", accepted); status != http.StatusOK {
 		t.Fatal(status, string(body))
 	}
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	page := owner.get("/console/people", http.StatusOK, `class="where switcher"`, `value="`+globex.ID+`"><bdi>Globex &amp; Co</bdi>`)
 	if strings.Contains(page, `name="tenantId" value="`+h.tenant.ID) {
 		t.Error("the switcher offers the present tenant")
@@ -27,7 +27,7 @@ func TestSwitcher(t *testing.T) {
 
 // A theme is chosen without scripts, and kept.
 func TestTheme(t *testing.T) {
-	owner := newFixture(t).as(t, "OWNER")
+	owner := newFixture(t).browserOf(t, "OWNER")
 	owner.get("/console", http.StatusOK, `content="light dark"`, `<span aria-current="true">System</span>`, `href="?theme=dark"`)
 	res, page := owner.ask("GET", "/console/people?q=a&theme=dark", nil)
 	if !strings.HasPrefix(res.Header.Get("Set-Cookie"), "doorward_theme=dark;") {

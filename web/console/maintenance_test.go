@@ -15,7 +15,7 @@ func TestPagesWhileChangesArePaused(t *testing.T) {
 	if err := h.Node.App.Installation.PauseChanges(t.Context(), doorward.OperatorAtTerminal(), "We <move>."); err != nil {
 		t.Fatal(err)
 	}
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	b.get("/console/people", http.StatusOK, "The operator has paused changes: We &lt;move&gt;.")
 	b.post("/console/invitations/new", url.Values{"people": {"cid@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}, http.StatusServiceUnavailable,
 		"The operator has paused changes: We &lt;move&gt;.", "cid@acme.example</textarea>")
@@ -28,7 +28,7 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaPeople: 1200}); err != nil {
 		t.Fatal(err)
 	}
-	b := h.as(t, "VIEWER")
+	b := h.browserOf(t, "VIEWER")
 	b.get("/console", http.StatusOK, "of at most 1\u202f200")
 	b.get("/console?lang=de", http.StatusOK, "von höchstens 1\u202f200")
 }
@@ -37,7 +37,7 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 // refuses says when changes go on, and keeps what was written.
 func TestPagesWithoutChangesLeft(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	lacks(t, b.get("/console", http.StatusOK), "tile-changes")
 	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaEventsPerDay: 0}); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,8 @@ import (
 // applyModel replaces the platform's model.
 func applyModel(t *testing.T, h fixture, text string) {
 	t.Helper()
-	if _, err := h.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, false); err != nil {
+	const force = false
+	if _, err := h.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, force); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -27,7 +28,7 @@ const invoiceModel = `actions:
 // them.
 func TestActionsOfModel(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	applyModel(t, h, invoiceModel)
 	page := b.get("/console/keys/new?role=ADMIN", http.StatusOK, "See &lt;all&gt; invoices", `value="invoice.read"`, `value="invoice.pay"`)
 	lacks(t, page, "message.send", "invoice.sign")
@@ -41,17 +42,17 @@ func TestActionsOfModel(t *testing.T) {
 // A key that is edited while the model lacks a permission keeps it.
 func TestKeyKeepsPermissionsThatTheModelLacks(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	applyModel(t, h, invoiceModel)
-	at := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read", "user.read"}})
+	path := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read", "user.read"}})
 	applyModel(t, h, "actions: {}")
-	page := b.get(at, http.StatusOK, "invoice.read", `value="user.read" checked`)
+	page := b.get(path, http.StatusOK, "invoice.read", `value="user.read" checked`)
 	lacks(t, page, `value="invoice.read"`)
-	b.submit(at+"/edit", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
+	b.submit(path+"/edit", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
 	applyModel(t, h, invoiceModel)
-	page = b.get(at, http.StatusOK, `value="invoice.read" checked`)
+	page = b.get(path, http.StatusOK, `value="invoice.read" checked`)
 	if !strings.Contains(page, "Shop 2") {
 		t.Error("the name isn't saved")
 	}
-	b.get(at+"?action=invoice.read", http.StatusOK, "It would pass.")
+	b.get(path+"?action=invoice.read", http.StatusOK, "It would pass.")
 }

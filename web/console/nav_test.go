@@ -30,7 +30,7 @@ func TestNavigation(t *testing.T) {
 	members := []string{"/console", "/console/people", "/console/settings"}
 	managers := []string{"/console", "/console/people", "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/webhooks", "/console/audit", "/console/settings"}
 	for role, want := range map[string][]string{"OWNER": managers, "ADMIN": managers, "USER": members, "VIEWER": members} {
-		b := h.as(t, role)
+		b := h.browserOf(t, role)
 		links, _ := linksOf(b.get("/console", 200))
 		if !slices.Equal(links, want) {
 			t.Errorf("%s: links %v, want %v", role, links, want)
@@ -49,7 +49,7 @@ func TestNavigationGroups(t *testing.T) {
 	h := newFixture(t)
 	for role, want := range map[string][]string{"OWNER": {"people", "access", "developers", "organisation"}, "VIEWER": {"people", "organisation"}} {
 		var got []string
-		for _, found := range navHeading.FindAllStringSubmatch(navElement.FindString(h.as(t, role).get("/console", 200)), -1) {
+		for _, found := range navHeading.FindAllStringSubmatch(navElement.FindString(h.browserOf(t, role).get("/console", 200)), -1) {
 			got = append(got, found[1])
 		}
 		if !slices.Equal(got, want) {

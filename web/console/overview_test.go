@@ -12,19 +12,19 @@ import (
 // is older than 30 days.
 func TestFirstSteps(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	owner.get("/console", http.StatusOK, `id="step-invite" class="done"`, `id="step-settings"><a href="/console/settings">`, `id="step-owner"><a`, `id="step-factor"><a`)
-	lacks(t, h.as(t, "VIEWER").get("/console", http.StatusOK), "steps-title")
+	lacks(t, h.browserOf(t, "VIEWER").get("/console", http.StatusOK), "steps-title")
 	page := owner.get("/console/settings", http.StatusOK)
 	owner.submit("/console/settings/accent", url.Values{"version": {owner.version(page)}, "accent": {"#aa0000"}})
 	owner.get("/console", http.StatusOK, `id="step-settings" class="done"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
-	lacks(t, h.as(t, "OWNER").get("/console", http.StatusOK), "steps-title")
+	lacks(t, h.browserOf(t, "OWNER").get("/console", http.StatusOK), "steps-title")
 }
 
 func TestRangeOfTheChart(t *testing.T) {
-	owner := newFixture(t).as(t, "OWNER")
+	owner := newFixture(t).browserOf(t, "OWNER")
 	for query, want := range map[string]string{"": "30 days", "?days=7": "7 days", "?days=90": "90 days", "?days=5000": "30 days", "?days=x": "30 days"} {
 		page := owner.get("/console"+query, http.StatusOK, "sign-ins in "+want, `aria-current="true">`+want)
 		if days, _, _ := strings.Cut(want, " "); !strings.Contains(page, `viewBox="0 0 `+days+`0 100"`) {
@@ -37,10 +37,10 @@ func TestRangeOfTheChart(t *testing.T) {
 // the trail.
 func TestRecentActivity(t *testing.T) {
 	h := newFixture(t)
-	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	page := owner.get("/console/people/"+user.ID, http.StatusOK)
 	owner.submit("/console/people/"+user.ID+"/name", url.Values{"name": {"Uma"}, "version": {owner.version(page)}})
 	owner.get("/console", http.StatusOK, "Recent activity", "<strong>Name changed</strong>", `<a href="/console/people/`+user.ID+`"><bdi>Uma</bdi></a>`)
 	owner.get("/console/people/"+user.ID, http.StatusOK, "<strong>Name changed</strong>", "<strong>Signed in</strong>")
-	lacks(t, h.as(t, "VIEWER").get("/console/people/"+user.ID, http.StatusOK), "Recent activity")
+	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+user.ID, http.StatusOK), "Recent activity")
 }

@@ -23,7 +23,7 @@ func putPolicy(t *testing.T, h fixture, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, answer := h.as(t, "OWNER").send("PUT", "/api/v2/policy", bytes.NewReader(body), "If-Match", "*", "Content-Type", "application/json")
+	res, answer := h.browserOf(t, "OWNER").send("PUT", "/api/v2/policy", bytes.NewReader(body), "If-Match", "*", "Content-Type", "application/json")
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", res.StatusCode, answer)
 	}
@@ -44,7 +44,7 @@ const (
 
 func TestChangingPolicies(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	page := b.get(policyAt, http.StatusOK, "There are no policies", "Start from an example", `&#34;authAge&#34;?: Long`, `Action::"user.invite"`, `value="10"`)
 	lacks(t, page, "All versions")
 	b.get("/console/settings", http.StatusOK, `action="/console/settings"`)
@@ -56,7 +56,7 @@ func TestChangingPolicies(t *testing.T) {
 		t.Errorf("the line breaks of the browser are kept: %s", answer)
 	}
 	lacks(t, b.get("/console/settings", http.StatusOK), `action="/console/settings"`)
-	h.as(t, "ADMIN").get(policyAt, http.StatusOK, `<li id="L2">`)
+	h.browserOf(t, "ADMIN").get(policyAt, http.StatusOK, `<li id="L2">`)
 	b.get("/console/audit", http.StatusOK, "Policies changed")
 }
 
@@ -64,7 +64,7 @@ func TestChangingPolicies(t *testing.T) {
 func TestEditorKeepsTheText(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, "\n\n// </textarea><script>\n"+noSettings)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	page := b.get(policyAt, http.StatusOK, "&lt;/textarea&gt;&lt;script&gt;")
 	if text := editedText(page); !strings.HasPrefix(text, "\n\n// </textarea>") {
 		t.Errorf("the editor has %q", text)
@@ -74,7 +74,7 @@ func TestEditorKeepsTheText(t *testing.T) {
 // Each fault is shown with its place and its line, and what was typed stays.
 func TestFaultsOfPolicies(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	text := noSettings + "permit(principal, action, resource);\n@id(\"x\") forbid(principal, action == Action::\"in<voice\", resource);\n"
 	form := url.Values{"text": {text}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {"0"}}
 	page := b.post(policyAt, form, http.StatusUnprocessableEntity,
@@ -100,7 +100,7 @@ func TestFaultsOfPolicies(t *testing.T) {
 func TestObservingPolicies(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, noInviting)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
 	b.submit(policyAt, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
 	if status, _ := h.tenant.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"name":"Acme 2"}`)); status != http.StatusOK {
@@ -117,7 +117,7 @@ func TestObservingPolicies(t *testing.T) {
 // If somebody else has saved first, a person sees both texts and may save over the other.
 func TestPolicyConflict(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	form := url.Values{"text": {noInviting}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
 	putPolicy(t, h, noSettings)
 	page := b.post(policyAt, form, http.StatusPreconditionFailed, "Somebody else has changed the policies", "<del>@id(&#34;no-settings&#34;)</del>", "<ins>@id(&#34;no-inviting&#34;)</ins>", `<li id="L1"><code>@id(&#34;no-settings&#34;)`)
@@ -130,8 +130,8 @@ func TestPolicyConflict(t *testing.T) {
 func TestPlanningPolicies(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, noInviting)
-	b := h.as(t, "OWNER")
-	if res, _ := h.as(t, "ADMIN").send("GET", "/api/v2/invitations", nil); res.StatusCode != http.StatusForbidden {
+	b := h.browserOf(t, "OWNER")
+	if res, _ := h.browserOf(t, "ADMIN").send("GET", "/api/v2/invitations", nil); res.StatusCode != http.StatusForbidden {
 		t.Fatalf("an ADMIN may list invitations: %d", res.StatusCode)
 	}
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
@@ -146,17 +146,17 @@ func TestPlanningPolicies(t *testing.T) {
 	form.Set("text", "permit(principal, action, resource);")
 	b.post(policyAt+"/plan", form, http.StatusUnprocessableEntity, "Line 1, column 1:", "Only “forbid” is possible.")
 	lacks(t, b.get(policyAt, http.StatusOK, "Version 1", "no-inviting"), "What this text would change")
-	h.as(t, "ADMIN").post(policyAt+"/plan", form, http.StatusForbidden)
+	h.browserOf(t, "ADMIN").post(policyAt+"/plan", form, http.StatusForbidden)
 }
 
 func TestConfirmingPolicies(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
 	page := b.submit(policyAt, form, "This text ends in")
 	stale := url.Values{"version": {"0"}}
 	b.post(policyAt+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
-	h.as(t, "ADMIN").get(policyAt, http.StatusOK, "This text ends in")
+	h.browserOf(t, "ADMIN").get(policyAt, http.StatusOK, "This text ends in")
 	lacks(t, b.submit(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
 	b.post(policyAt+"/confirm", url.Values{}, http.StatusNotFound)
 
@@ -175,7 +175,7 @@ func TestVersionsOfPolicies(t *testing.T) {
 	for _, text := range []string{noSettings, noSettings + noInviting, ""} {
 		putPolicy(t, h, text)
 	}
-	b, second := h.as(t, "OWNER"), policyAt+"/versions/2"
+	b, second := h.browserOf(t, "OWNER"), policyAt+"/versions/2"
 	b.get(policyAt+"/versions", http.StatusOK, `href="/console/policy/versions/3">Version 3<`, "owner@acme.example", "In force", "Earlier")
 	page := b.get(second, http.StatusOK, "What it changed in version 1", "<ins>@id(&#34;no-inviting&#34;)</ins>", "What would change if it were restored")
 	lacks(t, page, "<del>")
@@ -196,7 +196,7 @@ func TestManyVersions(t *testing.T) {
 	for i := range 51 {
 		putPolicy(t, h, strings.Repeat("\n", i)+noSettings)
 	}
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	page := b.get(policyAt+"/versions", http.StatusOK, ">Version 51<", ">Version 2<")
 	lacks(t, page, ">Version 1<")
 	_, next, _ := strings.Cut(page, `href="?cursor=`)
@@ -208,7 +208,7 @@ func TestManyVersions(t *testing.T) {
 func TestExamplesOfPolicies(t *testing.T) {
 	h := newFixture(t)
 	applyModel(t, h, "actions: {}")
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	links := exampleLink.FindAllStringSubmatch(b.get(policyAt, http.StatusOK), -1)
 	if len(links) < 3 {
 		t.Errorf("the examples are %q", links)

@@ -33,7 +33,7 @@ func TestOwnRolesAreOffered(t *testing.T) {
 	h := newFixture(t)
 	makeRole(t, h, "READER", "Reads <only>", "message.read")
 	makeRole(t, h, "PLAIN", "", "message.read")
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	b.get("/console/invitations/new", http.StatusOK, `value="READER"`, "Reads &lt;only&gt;", `value="PLAIN"`)
 	person := "/console/people/" + h.people["VIEWER"].ID
 	b.get(person, http.StatusOK, `value="READER"`, "Reads &lt;only&gt;", `value="PLAIN"`)
@@ -46,7 +46,7 @@ func TestOwnRolesAreOffered(t *testing.T) {
 // one in its place.
 func TestRolesInTheConsole(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	b.get("/console/roles", http.StatusOK, "Manages people, invitations and settings", ">Owner</bdi>", "Create a role")
 	b.post("/console/roles/new", url.Values{"roleName": {"desk"}, "about": {"<b>"}, "permissions": {"user.read"}}, http.StatusUnprocessableEntity,
 		"2 to 32 capital letters", "A name has", `value="user.read" checked`, "&lt;b&gt;")
@@ -92,7 +92,7 @@ func TestRoleFormIsBounded(t *testing.T) {
 	own := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
 	higher := "/console/roles/" + makeRole(t, h, "SENDER", "", "message.send")
 	setRole(t, h, "VIEWER", "MAKER")
-	b := h.as(t, "VIEWER")
+	b := h.browserOf(t, "VIEWER")
 	page := b.get("/console/roles/new", http.StatusOK, `value="message.read">`, `value="message.send" disabled>`, `value="tenant.destroy" disabled>`)
 	lacks(t, page, `value="user.read" disabled`)
 	b.post("/console/roles/new", url.Values{"roleName": {"MORE"}, "permissions": {"message.send"}}, http.StatusForbidden, "that you lack yourself")
@@ -115,7 +115,7 @@ func TestHoldersArePaged(t *testing.T) {
 	for n := range 51 {
 		h.tenant.Join(fmt.Sprintf("reader%d@acme.example", n), "READER")
 	}
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	page := b.get("/console/roles/"+id, http.StatusOK, "reader0@acme.example", "reader49@acme.example", `rel="next"`)
 	lacks(t, page, "reader50@acme.example")
 	next := regexp.MustCompile(`href="(\?cursor=[^"]+)"`)

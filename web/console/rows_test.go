@@ -12,10 +12,10 @@ import (
 func TestMenusOfRows(t *testing.T) {
 	h := newFixture(t)
 	suspend := func(role string) string { return `/console/people/` + h.people[role].ID + `/suspend"` }
-	owner, admin := h.as(t, "OWNER"), h.as(t, "ADMIN")
+	owner, admin := h.browserOf(t, "OWNER"), h.browserOf(t, "ADMIN")
 	owner.get("/console/people", http.StatusOK, suspend("ADMIN"), suspend("VIEWER"), `aria-label="Actions: user@acme.example"`)
 	lacks(t, admin.get("/console/people", http.StatusOK, suspend("VIEWER")), suspend("OWNER"), suspend("ADMIN"))
-	lacks(t, h.as(t, "VIEWER").get("/console/people", http.StatusOK), "/suspend", "/console/audit?actor=")
+	lacks(t, h.browserOf(t, "VIEWER").get("/console/people", http.StatusOK), "/suspend", "/console/audit?actor=")
 
 	inv := "/console/invitations/" + makeInvitation(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+`/revoke"`, inv+`/resend"`, `/api/v2/invitations?format=csv&amp;status=PENDING"`)

@@ -12,7 +12,7 @@ import (
 // The trail is searched by people's names; of several people that match, one can be chosen.
 func TestTrailOfAPersonByName(t *testing.T) {
 	h := newFixture(t)
-	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	page := owner.get("/console/people/"+user.ID, http.StatusOK)
 	owner.submit("/console/people/"+user.ID+"/name", url.Values{"name": {"Élodie Haddad"}, "version": {owner.version(page)}})
 	for _, typed := range []string{"haddad elodie", "user@acme.example", user.ID} {
@@ -24,7 +24,7 @@ func TestTrailOfAPersonByName(t *testing.T) {
 }
 
 func TestPresetsOfTheTrail(t *testing.T) {
-	owner := newFixture(t).as(t, "OWNER")
+	owner := newFixture(t).browserOf(t, "OWNER")
 	owner.get("/console/audit?outcome=refused", http.StatusOK, `href="?" aria-current="true">Refusals`, "&amp;outcome=refused\">Today")
 	page := owner.get("/console/audit?action=session.open&from=2026-01-01", http.StatusOK, `href="?from=2026-01-01" aria-current="true">Sign-ins`)
 	if strings.Count(page, `aria-current="true">`) != 3 { // and the language, and the theme
@@ -35,7 +35,7 @@ func TestPresetsOfTheTrail(t *testing.T) {
 // An action on several people at once is one entry of the page, with all of them in it.
 func TestTrailGroupsActionsOnSeveralPeople(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.")
 	page := owner.get("/console/audit?action=user.suspend", http.StatusOK, "2 times", "user@acme.example", "viewer@acme.example")
 	if n := strings.Count(page, `<ol class="trail">`); n != 2 {

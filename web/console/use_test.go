@@ -21,7 +21,7 @@ import (
 
 func TestOverview(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
 	for range 2 {
 		owner.post("/login", wrong, http.StatusUnauthorized)
@@ -33,7 +33,7 @@ func TestOverview(t *testing.T) {
 		`>Sign-in attempt</a> <strong>2</strong>`, `role="img"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
-	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", `"Bar chart: 1 sign-in in the last 30 days, 1 on`, "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+	h.browserOf(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", `"Bar chart: 1 sign-in in the last 30 days, 1 on`, "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
 }
 
 // A figure of the overview links to exactly the rows that it counts.
@@ -105,11 +105,11 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 // The trail is shown in words, in both languages; the file has raw values.
 func TestTrailInWords(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
 	owner.post("/login", wrong, http.StatusUnauthorized)
 	for range 5 { // one event counts several refusals
-		h.as(t, "VIEWER").post("/console/close", url.Values{}, http.StatusForbidden)
+		h.browserOf(t, "VIEWER").post("/console/close", url.Values{}, http.StatusForbidden)
 	}
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
 	version := owner.version(owner.get("/console/settings", http.StatusOK))
@@ -137,8 +137,8 @@ func TestTrailInWords(t *testing.T) {
 // whose filters show what it contains.
 func TestRefusalIsDescribedAsAttempt(t *testing.T) {
 	h := newFixture(t)
-	viewer := h.as(t, "VIEWER")
-	owner := h.as(t, "OWNER")
+	viewer := h.browserOf(t, "VIEWER")
+	owner := h.browserOf(t, "OWNER")
 	for _, path := range []string{"/console/audit", "/console/close", "/console/invitations/new", "/console/people/" + h.people["OWNER"].ID + "/remove"} {
 		viewer.get(path, http.StatusForbidden)
 	}
@@ -164,7 +164,7 @@ func TestRefusalIsDescribedAsAttempt(t *testing.T) {
 // A time in the address is shown in its field, so that the form keeps it.
 func TestTrailFromAnInstant(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	owner.get("/console/audit?from=2026-11-20T12:00:05&to=2026-11-21", http.StatusOK,
 		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="date" value="2026-11-21"`,
 		`from=2026-11-20T12%3A00%3A05Z`, `to=2026-11-22T00%3A00%3A00Z`)
@@ -175,7 +175,7 @@ func TestTrailFromAnInstant(t *testing.T) {
 // The overview shows a VIEWER only what the role may read.
 func TestOverviewOfViewer(t *testing.T) {
 	h := newFixture(t)
-	page := h.as(t, "VIEWER").get("/console", http.StatusOK, "<strong>4</strong> <span>people</span>", ">Viewer</a> <strong>1</strong>")
+	page := h.browserOf(t, "VIEWER").get("/console", http.StatusOK, "<strong>4</strong> <span>people</span>", ">Viewer</a> <strong>1</strong>")
 	lacks(t, page, "sign-ins", "refused", "invitations", "<svg viewBox=\"0 0 300")
 }
 
@@ -183,7 +183,7 @@ func TestOverviewOfViewer(t *testing.T) {
 // themselves.
 func TestContentSecurityPolicy(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	for path, want := range map[string]bool{
 		"/console": true, "/console/people": true, "/console/invitations": true, "/console/audit": true, "/console/people/" + h.people["USER"].ID: true,
 		"/console/settings": false, "/console/invitations/new": false, "/console/nowhere": false,
@@ -202,7 +202,7 @@ func TestContentSecurityPolicy(t *testing.T) {
 
 // An address with a trailing slash redirects to the console.
 func TestConsoleWithSlash(t *testing.T) {
-	owner := newFixture(t).as(t, "OWNER")
+	owner := newFixture(t).browserOf(t, "OWNER")
 	for query, to := range map[string]string{"": "/console", "?lang=de&done=x": "/console?lang=de&done=x"} {
 		res, _ := owner.ask("GET", "/console/"+query, nil)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusPermanentRedirect || got != to {
@@ -216,7 +216,7 @@ func TestFindingPeople(t *testing.T) {
 	for i := range 5 {
 		h.tenant.Join(fmt.Sprintf("p%d@other.example", i), "USER")
 	}
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	found := regexp.MustCompile(`<tr role="row" id="usr_`)
 	for query, want := range map[string]int{
 		"": 9, "?q=OTHER.example": 5, "?role=ADMIN": 1, "?role=USER&q=p1": 1, "?status=suspended": 0, "?status=active": 9, "?q=%25": 0,
@@ -260,7 +260,7 @@ func TestFindingPeople(t *testing.T) {
 // change.
 func TestWayBackToTheList(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	page := owner.get("/console/people?q=user&role=USER", http.StatusOK)
 	link := regexp.MustCompile(`href="(/console/people/usr_[^"]*)"`).FindStringSubmatch(page)
 	if link == nil {
@@ -283,7 +283,7 @@ func TestWayBackToTheList(t *testing.T) {
 
 func TestPersonIsChanged(t *testing.T) {
 	h := newFixture(t)
-	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	path := "/console/people/" + user.ID
 	page := owner.get(path, http.StatusOK, "user@acme.example", "Go", "Sign out everywhere …")
 
@@ -322,7 +322,7 @@ func TestPagesCountLiveSessions(t *testing.T) {
 	for _, role := range []string{"OWNER", "USER"} {
 		h.people[role].Login()
 	}
-	owner, user := h.as(t, "OWNER"), "/console/people/"+h.people["USER"].ID
+	owner, user := h.browserOf(t, "OWNER"), "/console/people/"+h.people["USER"].ID
 	owner.get(user+"/suspend", http.StatusOK, "3 sessions end at once.")
 	owner.get("/console/close", http.StatusOK, "7 sessions end at once.")
 	tighter := []byte(`{"settings": {"sessionIdleMinutes": 5}}`)
@@ -339,7 +339,7 @@ func TestPagesCountLiveSessions(t *testing.T) {
 
 func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 	h := newFixture(t)
-	owner, admin := h.as(t, "OWNER"), h.people["ADMIN"]
+	owner, admin := h.browserOf(t, "OWNER"), h.people["ADMIN"]
 	path := "/console/people/" + admin.ID
 	if status, body := admin.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"}); status != http.StatusCreated {
 		t.Fatal(status, string(body))
@@ -363,12 +363,12 @@ func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 
 func TestInviting(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	form := func(people, days string) url.Values {
 		return url.Values{"people": {people}, "role": {"USER"}, "expiresInDays": {days}, "locale": {"de"}}
 	}
 	owner.get("/console/invitations/new", http.StatusOK, `value="USER" checked`, `value="OWNER"`)
-	lacks(t, h.as(t, "ADMIN").get("/console/invitations/new", http.StatusOK), `value="OWNER"`)
+	lacks(t, h.browserOf(t, "ADMIN").get("/console/invitations/new", http.StatusOK), `value="OWNER"`)
 
 	owner.submit("/console/invitations/new", form("one@acme.example", "7"), "1 invitation is on its way.", "one@acme.example")
 	owner.submit("/console/invitations/new", form("\"Lee, Ann\" <two@acme.example>; three@acme.example, four@acme.example\r\n\r\nthree@acme.example\n", "7"),
@@ -389,7 +389,7 @@ func TestInviting(t *testing.T) {
 	owner.post("/console/invitations/new", form(strings.Repeat("a", 100)+strings.Join(addresses(101), "\n"), "7"), http.StatusUnprocessableEntity, "Up to 100 people at once.")
 	above := form("six@acme.example", "7")
 	above.Set("role", "OWNER")
-	h.as(t, "ADMIN").post("/console/invitations/new", above, http.StatusForbidden, "Your role does not allow it.")
+	h.browserOf(t, "ADMIN").post("/console/invitations/new", above, http.StatusForbidden, "Your role does not allow it.")
 	above.Set("role", "KING")
 	owner.post("/console/invitations/new", above, http.StatusUnprocessableEntity, "Choose a role.")
 }
@@ -403,7 +403,7 @@ func addresses(n int) (all []string) {
 
 func TestInvitations(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	path := "/console/invitations/" + makeInvitation(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
@@ -430,7 +430,7 @@ func TestInvitations(t *testing.T) {
 
 func TestTrail(t *testing.T) {
 	h := newFixture(t)
-	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	_, _ = owner.ask("POST", "/console/people/"+user.ID+"/role", url.Values{"role": {"VIEWER"}}, "X-Request-Id", "req_mine")
 	owner.post("/console/people/usr_absent/role", url.Values{"role": {"USER"}}, http.StatusNotFound)
 	entries := func(query string) int {
@@ -462,7 +462,7 @@ var wasField = regexp.MustCompile(`name="was" value="([^"]*)"`)
 
 func TestSettings(t *testing.T) {
 	h := newFixture(t)
-	admin := h.as(t, "ADMIN")
+	admin := h.browserOf(t, "ADMIN")
 	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `<option value="1440" selected>days`, "1 minute to 1 hour")
 	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {
@@ -505,12 +505,12 @@ func TestSettings(t *testing.T) {
 	}
 	admin.post("/console/invitations/new", url.Values{"people": {"x@evil.example"}, "role": {"USER"}, "expiresInDays": {"7"}},
 		http.StatusUnprocessableEntity, "the settings don’t allow this domain")
-	h.as(t, "VIEWER").get("/console/settings", http.StatusOK, "<dd>30 minutes</dd>", "Acme 2")
+	h.browserOf(t, "VIEWER").get("/console/settings", http.StatusOK, "<dd>30 minutes</dd>", "Acme 2")
 }
 
 func TestClosing(t *testing.T) {
 	h := newFixture(t)
-	owner := h.as(t, "OWNER")
+	owner := h.browserOf(t, "OWNER")
 	page := owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
 	lacks(t, page, "invitation can’t be")
 	makeInvitation(t, h)
@@ -529,7 +529,7 @@ func TestClosing(t *testing.T) {
 		t.Errorf("the console of a closed tenant is %d", res.StatusCode)
 	}
 	h.people["OWNER"].Login()
-	if res, _ := h.as(t, "OWNER").ask("GET", "/console", nil); res.Header.Get("Location") != "/closing" {
+	if res, _ := h.browserOf(t, "OWNER").ask("GET", "/console", nil); res.Header.Get("Location") != "/closing" {
 		t.Errorf("its owner is redirected to %q", res.Header.Get("Location"))
 	}
 }

@@ -65,7 +65,7 @@ func (b *browser) waitFor(path, text string) string {
 // headers that were sent, whose signature verifies.
 func TestWebhookPages(t *testing.T) {
 	h, to := newFixture(t), newReceiver(t)
-	b := h.as(t, "ADMIN")
+	b := h.browserOf(t, "ADMIN")
 	b.get("/console/webhooks", http.StatusOK, "There are no webhooks yet")
 	lacks(t, b.get("/console/webhooks/new", http.StatusOK, `value="user.*"`, `value="invitation.accept"`), `value="key.create"`, `value="webhook.test"`, ">message.send<")
 	form := url.Values{"url": {to.URL}, "about": {"<CRM>"}, "events": {"user.*", "invitation.accept"}}
@@ -94,7 +94,7 @@ func TestWebhookPages(t *testing.T) {
 	if err != nil || body != string(*to.body.Load()) || shown.Get("Webhook-Signature") != to.header.Load().Get("Webhook-Signature") {
 		t.Errorf("the page shows %v with\n%s, %v", shown, body, err)
 	}
-	h.as(t, "OWNER").get("/console/audit?target="+strings.TrimPrefix(at, "/console/webhooks/"), http.StatusOK, "Webhook created", `href="`+at+`"`)
+	h.browserOf(t, "OWNER").get("/console/audit?target="+strings.TrimPrefix(at, "/console/webhooks/"), http.StatusOK, "Webhook created", `href="`+at+`"`)
 	other := open(t, h.Server, h.other)
 	other.get(at, http.StatusNotFound)
 	other.get(sent, http.StatusNotFound)
@@ -105,7 +105,7 @@ func TestWebhookPages(t *testing.T) {
 // secret is replaced once, and the webhook is edited, disabled, enabled and deleted.
 func TestChangingAWebhook(t *testing.T) {
 	h, to := newFixture(t), newReceiver(t)
-	b := h.as(t, "OWNER")
+	b := h.browserOf(t, "OWNER")
 	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"user.*"}, "email": {"1"}}, http.StatusOK)
 	at := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	to.status.Store(http.StatusInternalServerError)
@@ -145,7 +145,7 @@ func TestChangingAWebhook(t *testing.T) {
 
 func TestWebhookFormRefuses(t *testing.T) {
 	h := newFixture(t)
-	b := h.as(t, "ADMIN")
+	b := h.browserOf(t, "ADMIN")
 	for field, c := range map[string]struct{ value, want string }{
 		"url":    {"http://10.0.0.1/", "on public addresses only"},
 		"about":  {strings.Repeat("x", 201), "Write 200 characters at most"},

@@ -28,7 +28,8 @@ var databases = map[string]func(t *testing.T) string{
 	"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 }
 
-func onDatabases(t *testing.T, test func(t *testing.T, dsn string)) {
+// forEachDatabase runs the test on each of databases, in parallel.
+func forEachDatabase(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
 	t.Parallel()
 	for name, dsn := range databases {
@@ -141,7 +142,7 @@ func (p *process) login(email string) string {
 // awaitLog waits for a line of the log that has the words in this order.
 func (p *process) awaitLog(words ...string) {
 	p.t.Helper()
-	p.until(p.t, "the log says "+strings.Join(words, " … "), func() bool {
+	p.waitUntil(p.t, "the log says "+strings.Join(words, " … "), func() bool {
 		text, _ := os.ReadFile(p.log)
 		for line := range strings.Lines(string(text)) {
 			rest, all := line, true
@@ -162,13 +163,13 @@ const checkPath = "/api/v2/access/check?action=message.read"
 // TestOneWrongClock: a node whose clock is 90 minutes ahead ends no session. It reports
 // the drift and answers 503; the others are unaffected.
 func TestOneWrongClock(t *testing.T) {
-	onDatabases(t, func(t *testing.T, dsn string) {
+	forEachDatabase(t, func(t *testing.T, dsn string) {
 		acme := createAcme(t, dsn)
 		right := []*process{launch(t, dsn), launch(t, dsn)}
 		token := right[0].login(acme.Owner.Email)
 		before := right[1].ask("/api/v2/auth/session", token)
 		wrong := launch(t, dsn, "--clock-offset", "90m")
-		wrong.until(t, "it is not ready because its clock is wrong", func() bool {
+		wrong.waitUntil(t, "it is not ready because its clock is wrong", func() bool {
 			a := wrong.ask("/readyz", "")
 			return a.status == http.StatusServiceUnavailable && bytes.Contains(a.body, []byte("clocks"))
 		})
@@ -212,7 +213,7 @@ func TestOneWrongClock(t *testing.T) {
 // and for commands. Records from a time when the clock was ahead are corrected, so that
 // they expire no later than they should.
 func TestOffsetOfALoneNode(t *testing.T) {
-	onDatabases(t, func(t *testing.T, dsn string) {
+	forEachDatabase(t, func(t *testing.T, dsn string) {
 		acme := createAcme(t, dsn)
 		onTime := launch(t, dsn)
 		old := onTime.login(acme.Owner.Email)
@@ -226,7 +227,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 			t.Errorf("a session of yesterday: %d %s", a.status, a.body)
 		}
 		ahead.awaitLog("--clock-offset moves this installation's clock", `"moved":"26h0m0s"`)
-		late := ahead.login(acme.Owner.Email)
+		fromAhead := ahead.login(acme.Owner.Email)
 		ahead.stop()
 
 		cfg := node.Defaults()
@@ -247,12 +248,12 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		var answer struct {
 			Session struct{ CreatedAt, LastSeenAt, ExpiresAt, IdleExpiresAt time.Time }
 		}
-		a := onTime.ask("/api/v2/auth/session", late)
+		a := onTime.ask("/api/v2/auth/session", fromAhead)
 		if err := json.Unmarshal(a.body, &answer); err != nil || a.status != http.StatusOK {
 			t.Fatalf("the session is answered with %d %s", a.status, a.body)
 		}
-		s, soon := answer.Session, time.Now().Add(2*time.Second)
-		if s.ExpiresAt.After(soon.Add(24*time.Hour)) || s.IdleExpiresAt.After(soon.Add(time.Hour)) || s.CreatedAt.After(soon) {
+		s, latest := answer.Session, time.Now().Add(2*time.Second)
+		if s.ExpiresAt.After(latest.Add(24*time.Hour)) || s.IdleExpiresAt.After(latest.Add(time.Hour)) || s.CreatedAt.After(latest) {
 			t.Errorf("a session from a clock that was ahead is %+v at %v", s, time.Now())
 		}
 		onTime.awaitLog("sessions with a time in the future were corrected", `"sessions":1`)
@@ -263,7 +264,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 // TestSettingsDiffer: a node whose settings would destroy data or end sessions early
 // starts beside others only with --change-shared. The difference is reported.
 func TestSettingsDiffer(t *testing.T) {
-	onDatabases(t, func(t *testing.T, dsn string) {
+	forEachDatabase(t, func(t *testing.T, dsn string) {
 		acme := createAcme(t, dsn)
 		first := launch(t, dsn)
 		token := first.login(acme.Owner.Email)
@@ -284,7 +285,7 @@ func TestSettingsDiffer(t *testing.T) {
 		for _, p := range []*process{first, second} {
 			p.awaitLog("setting differs", "tenant-hold")
 			p.awaitLog("setting differs", "base-url")
-			p.until(t, "the metric says so", func() bool { return p.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 1 })
+			p.waitUntil(t, "the metric says so", func() bool { return p.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 1 })
 			if n := p.metric(t, `doorward_settings_differ{setting="session-idle"}`); n != 0 {
 				t.Errorf("an equal setting is reported as different on %v nodes", n)
 			}
@@ -309,7 +310,7 @@ func TestSettingsDiffer(t *testing.T) {
 			}
 		}
 		first.stop()
-		second.until(t, "nothing differs any more", func() bool { return second.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 0 })
+		second.waitUntil(t, "nothing differs any more", func() bool { return second.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 0 })
 		second.awaitLog("setting agrees", "tenant-hold")
 		second.kill()
 
@@ -328,13 +329,13 @@ func TestSettingsDiffer(t *testing.T) {
 // failover to a machine whose clock is wrong, signs nobody out. While the clocks differ
 // the answer is 503; afterwards everything works as before.
 func TestDatabaseClockJumps(t *testing.T) {
-	onDatabases(t, func(t *testing.T, dsn string) {
+	forEachDatabase(t, func(t *testing.T, dsn string) {
 		acme := createAcme(t, dsn)
 		p := launch(t, dsn)
 		token := p.login(acme.Owner.Email)
 		for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
 			setClock(t, dsn, jump)
-			p.until(t, "it answers 503", func() bool {
+			p.waitUntil(t, "it answers 503", func() bool {
 				a := p.ask(checkPath, token)
 				if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
 					t.Fatalf("a valid session is answered with %d %s", a.status, a.body)
@@ -345,7 +346,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 				execWithMicroseconds(t, dsn, `UPDATE sessions SET created_at = created_at + $1`, jump)
 			}
 			setClock(t, dsn, 0)
-			p.until(t, "it is ready again", func() bool { return p.ask("/readyz", "").status == http.StatusOK })
+			p.waitUntil(t, "it is ready again", func() bool { return p.ask("/readyz", "").status == http.StatusOK })
 			if a := p.ask(checkPath, token); a.status != http.StatusOK {
 				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
 			}
@@ -359,13 +360,13 @@ func TestDatabaseClockJumps(t *testing.T) {
 }
 
 // setClock moves the database's clock for the running nodes.
-func setClock(t *testing.T, dsn string, by time.Duration) {
+func setClock(t *testing.T, dsn string, offset time.Duration) {
 	t.Helper()
-	execWithMicroseconds(t, dsn, `UPDATE shared_clock SET moved = $1`, by)
+	execWithMicroseconds(t, dsn, `UPDATE shared_clock SET moved = $1`, offset)
 }
 
 // execWithMicroseconds executes a statement whose parameter is a number of microseconds.
-func execWithMicroseconds(t *testing.T, dsn, query string, by time.Duration) {
+func execWithMicroseconds(t *testing.T, dsn, query string, offset time.Duration) {
 	t.Helper()
 	driver := "pgx"
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
@@ -376,7 +377,7 @@ func execWithMicroseconds(t *testing.T, dsn, query string, by time.Duration) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), query, by.Microseconds()); err != nil {
+	if _, err := db.ExecContext(t.Context(), query, offset.Microseconds()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -130,7 +130,7 @@ func TestConnectionsPerClientOverTLS(t *testing.T) {
 	if _, err := second.in.ReadByte(); err == nil {
 		t.Error("a second connection receives something")
 	}
-	if res, err := s.client(true, false).Get("https://localhost" + s.Node.Address()[len("127.0.0.1"):] + "/healthz"); err != nil {
+	if res, err := s.client(http2, !keepAlive).Get("https://localhost" + s.Node.Address()[len("127.0.0.1"):] + "/healthz"); err != nil {
 		t.Errorf("another client: %v", err)
 	} else {
 		res.Body.Close()

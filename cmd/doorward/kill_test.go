@@ -139,13 +139,13 @@ func (s *testServer) serverCommand(args ...string) *exec.Cmd {
 // mails returns a folder that is new after each start, so that finding a mail stays fast.
 func (s *testServer) mails() string { return filepath.Join(s.dir, fmt.Sprintf("mail%d", s.starts)) }
 
-func (s *testServer) start(more ...string) {
+func (s *testServer) start(flags ...string) {
 	s.Helper()
 	s.starts++
 	s.cmd = s.serverCommand(append([]string{
 		"serve", "--listen", s.addr, "--session-limit", "0", "--limit-login-ip", "0", "--limit-login-account", "0",
 		"--password-memory-kib", "1024", "--password-time", "1",
-	}, more...)...)
+	}, flags...)...)
 	if err := s.cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func (s *testServer) login(email string) string {
 }
 
 // killUnderLoad has four people at a time run through all operations, and kills the
-// server meanwhile. A logout waits for the leases of killed nodes, so rounds with
+// server while they do. A logout waits for the leases of killed nodes, so rounds with
 // untilLogout last longer than a lease.
 func (s *testServer) killUnderLoad(untilLogout bool) {
 	alive, stop := context.WithCancel(context.Background())
@@ -247,7 +247,7 @@ func (s *testServer) killUnderLoad(untilLogout bool) {
 	people.Wait()
 }
 
-// waitUntil polls until isDone returns true. The description of that is for the error.
+// waitUntil polls until isDone returns true. The description is for the error.
 func (s *testServer) waitUntil(description string, isDone func() bool) {
 	s.Helper()
 	s.waitWithin(waitTimeout, description, isDone)
@@ -277,9 +277,9 @@ func (s *testServer) runPerson(alive context.Context, people *sync.WaitGroup, em
 		return false
 	}
 	s.acked.note(&s.acked.registered, email)
-	kept, loggedOut := s.login(email), s.login(email)
-	if kept != "" {
-		s.acked.note(&s.acked.open, kept)
+	open, loggedOut := s.login(email), s.login(email)
+	if open != "" {
+		s.acked.note(&s.acked.open, open)
 	}
 	if loggedOut == "" {
 		return false

@@ -195,19 +195,19 @@ func (s *testServer) masterKeyFlag() []string {
 	return []string{"--master-key-file=" + file}
 }
 
-// createWebhook makes a webhook that gets the events of invitations. It sends it a test, so that
-// the endpoint no longer counts as new.
+// createWebhook makes a webhook that gets the events of invitations, and sends a test to it, so
+// that the endpoint no longer counts as new.
 func (s *testServer) createWebhook(endpoint *hookReceiver) {
 	s.Helper()
 	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/webhooks", map[string]any{"url": endpoint.URL, "events": []string{"user.invite"}})
 	if err != nil || status != http.StatusCreated {
 		s.Fatalf("%d %s %v", status, answer, err)
 	}
-	var made struct{ Webhook struct{ ID string } }
-	if err := json.Unmarshal(answer, &made); err != nil {
+	var created struct{ Webhook struct{ ID string } }
+	if err := json.Unmarshal(answer, &created); err != nil {
 		s.Fatal(err)
 	}
-	status, answer, err = s.ask(s.owner, http.MethodPost, "/api/v2/webhooks/"+made.Webhook.ID+"/test", nil)
+	status, answer, err = s.ask(s.owner, http.MethodPost, "/api/v2/webhooks/"+created.Webhook.ID+"/test", nil)
 	if err != nil || status != http.StatusOK {
 		s.Fatalf("%d %s %v", status, answer, err)
 	}
@@ -223,7 +223,7 @@ func (s *testServer) mustInvite(email string) {
 	}
 }
 
-// inviteUntilKilled has four people invite others, and kills the server meanwhile.
+// inviteUntilKilled has four people invite others, and kills the server while they do.
 func (s *testServer) inviteUntilKilled(name string) {
 	var all sync.WaitGroup
 	for i := range 4 {

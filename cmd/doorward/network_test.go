@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// A dual-stack system shows 10.1.2.3 as ::ffff:10.1.2.3. A network that is written so means
-// the same as its IPv4 form, or X-Forwarded-For would be ignored without a message.
+// A dual-stack system shows 10.1.2.3 as ::ffff:10.1.2.3. A network in that form means the
+// same as its IPv4 form, or X-Forwarded-For would be ignored without a message.
 func TestMappedNetworksAreThoseOfIPv4(t *testing.T) {
 	for text, want := range map[string]string{
 		"::ffff:10.1.2.3/128":     "10.1.2.3/32",

@@ -134,8 +134,8 @@ func compareOutput(t *testing.T, commands, shown, answered string) {
 
 // unstable lists what differs from run to run, and its replacement.
 var unstable = []struct {
-	form *regexp.Regexp
-	name string
+	pattern     *regexp.Regexp
+	replacement string
 }{
 	{regexp.MustCompile(`\b(inv|req|ses|tnt|usr)_[a-z2-7]{26}\b`), "$1_…"},
 	{regexp.MustCompile(`(?m)(^|")[A-Za-z0-9_-]{43}($|")`), "${1}TOKEN$2"},
@@ -153,8 +153,8 @@ func normalise(text string) string {
 			text = text[:i] + strings.ReplaceAll(compact.String(), `,"`, ",\n\"")
 		}
 	}
-	for _, f := range unstable {
-		text = f.form.ReplaceAllString(text, f.name)
+	for _, u := range unstable {
+		text = u.pattern.ReplaceAllString(text, u.replacement)
 	}
 	return text
 }

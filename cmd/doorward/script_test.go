@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 var full = flag.Bool("full", false, "long runs at full length")
 
 // program is the doorward that the tests run, first on $PATH. Under the race detector a
-// command takes four times as long, so it is built without. instrumented is the folder that
-// has this test's binary under the name doorward.
+// command takes four times as long, so program is built without it. instrumented is the folder
+// that has this test's binary under the name doorward.
 var program, instrumented string
 
 // diskFolder names the folder on the small disk, in the process that has one (see
@@ -93,11 +93,11 @@ func prepare() (folder string, err error) {
 	return folder, os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// onBoth are the scripts that run on PostgreSQL, too: those with several servers on one
+// postgresScripts are the scripts that run on PostgreSQL, too: those with several servers on one
 // database, and with work that goes on while a server answers. If this binary runs under
 // the race detector, so does the program there. What a single command does on PostgreSQL is
 // tested by the contract of package store.
-var onBoth = []string{"serve", "agreement", "masterkey", "schema", "signing"}
+var postgresScripts = []string{"serve", "agreement", "masterkey", "schema", "signing"}
 
 func TestSessions(t *testing.T) {
 	p := testscript.Params{Dir: "testdata"}
@@ -113,7 +113,7 @@ var shortSessions = []string{"testdata/admin.txtar", "testdata/help.txtar", "tes
 
 func TestSessionsOnPostgres(t *testing.T) {
 	path := instrumented + string(os.PathListSeparator) + os.Getenv("PATH")
-	for _, name := range onBoth {
+	for _, name := range postgresScripts {
 		runScripts(t, testscript.Params{Files: []string{"testdata/" + name + ".txtar"}}, pgtest.DSN(t), "PATH", path)
 	}
 }

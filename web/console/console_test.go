@@ -160,7 +160,9 @@ func newFixture(t *testing.T, options ...doorwardtest.Option) fixture {
 	return h
 }
 
-func (h fixture) browserOf(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
+func (h fixture) browserOf(t *testing.T, role string) *browser {
+	return open(t, h.Server, h.people[role])
+}
 
 // The status of each page for each role, and whether it has a form.
 func TestPagesByRole(t *testing.T) {

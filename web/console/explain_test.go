@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-const explainAt = "/console/explain?"
+const explainPath = "/console/explain?"
 
 func TestExplaining(t *testing.T) {
 	h := newFixture(t)
@@ -62,14 +62,14 @@ resources:
 		for name, values := range c.more {
 			q[name] = values
 		}
-		page := b.get(explainAt+q.Encode(), http.StatusOK, c.want...)
+		page := b.get(explainPath+q.Encode(), http.StatusOK, c.want...)
 		if allowed := strings.Contains(page, "Allowed ("); allowed != strings.HasPrefix(c.want[0], "Allowed") {
 			t.Errorf("%s %s %v: allowed is %t", c.who, c.action, c.more, allowed)
 		}
 	}
 	b.submit("/console/people/"+h.people["USER"].ID+"/suspend", url.Values{})
-	b.get(explainAt+"who=user@acme.example&action=invoice.read&ip=192.0.2.9", http.StatusOK, "Refused", "The role grants it, but:")
-	h.browserOf(t, "VIEWER").get(explainAt+"who=user@acme.example&action=invoice.read", http.StatusForbidden)
+	b.get(explainPath+"who=user@acme.example&action=invoice.read&ip=192.0.2.9", http.StatusOK, "Refused", "The role grants it, but:")
+	h.browserOf(t, "VIEWER").get(explainPath+"who=user@acme.example&action=invoice.read", http.StatusForbidden)
 	b.get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, `action="/console/explain"`)
 	b.get("/console/keys/"+key, http.StatusOK, `href="/console/explain?who=`+key+`"`)
 	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK), "/console/explain")
@@ -93,9 +93,9 @@ func TestExplanationWhileObserving(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	b := h.browserOf(t, "OWNER")
-	b.submit(policyAt, url.Values{"text": {noSettings}, "mode": {"observe"}, "version": {"1"}})
-	b.get(explainAt+"who=owner@acme.example&action=user.invite", http.StatusOK, "Refused", `href="/console/policy/versions/1#L1"`)
-	b.get(explainAt+"who=owner@acme.example&action=settings.manage", http.StatusOK, "Allowed")
+	b.submit(policyPath, url.Values{"text": {noSettings}, "mode": {"observe"}, "version": {"1"}})
+	b.get(explainPath+"who=owner@acme.example&action=user.invite", http.StatusOK, "Refused", `href="/console/policy/versions/1#L1"`)
+	b.get(explainPath+"who=owner@acme.example&action=settings.manage", http.StatusOK, "Allowed")
 }
 
 // PostgreSQL refuses to search for what it can't store. That is no fault of the server's.
@@ -103,6 +103,6 @@ func TestExplainingWhoCannotBeStored(t *testing.T) {
 	h := newFixture(t, doorwardtest.Database(pgtest.DSN(t)))
 	b := h.browserOf(t, "OWNER")
 	for _, who := range []string{"\x00", "ann\xff@acme.example", h.other.ID + "\x00", doorward.PrefixKey + "\xff"} {
-		b.get(explainAt+url.Values{"who": {who}, "action": {"user.read"}}.Encode(), http.StatusOK, "There is no such person")
+		b.get(explainPath+url.Values{"who": {who}, "action": {"user.read"}}.Encode(), http.StatusOK, "There is no such person")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/internal/cedar"
 )
 
-const policyAt = "/console/policy"
+const policyPath = "/console/policy"
 
 // putPolicy puts a text in force, whatever the current version.
 func putPolicy(t *testing.T, h fixture, text string) {
@@ -45,18 +45,18 @@ const (
 func TestChangingPolicies(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
-	page := b.get(policyAt, http.StatusOK, "There are no policies", "Start from an example", `&#34;authAge&#34;?: Long`, `Action::"user.invite"`, `value="10"`)
+	page := b.get(policyPath, http.StatusOK, "There are no policies", "Start from an example", `&#34;authAge&#34;?: Long`, `Action::"user.invite"`, `value="10"`)
 	lacks(t, page, "All versions")
 	b.get("/console/settings", http.StatusOK, `action="/console/settings"`)
 	// As browsers send it.
 	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(page)}}
-	page = b.submit(policyAt, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
+	page = b.submit(policyPath, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
 	lacks(t, page, "Start from an example", "This text ends in", "What you change")
 	if _, answer := h.tenant.Owner.Get("/api/v2/policy"); strings.Contains(string(answer), `\r`) {
 		t.Errorf("the line breaks of the browser are kept: %s", answer)
 	}
 	lacks(t, b.get("/console/settings", http.StatusOK), `action="/console/settings"`)
-	h.browserOf(t, "ADMIN").get(policyAt, http.StatusOK, `<li id="L2">`)
+	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, `<li id="L2">`)
 	b.get("/console/audit", http.StatusOK, "Policies changed")
 }
 
@@ -65,7 +65,7 @@ func TestEditorKeepsTheText(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, "\n\n// </textarea><script>\n"+noSettings)
 	b := h.browserOf(t, "OWNER")
-	page := b.get(policyAt, http.StatusOK, "&lt;/textarea&gt;&lt;script&gt;")
+	page := b.get(policyPath, http.StatusOK, "&lt;/textarea&gt;&lt;script&gt;")
 	if text := editedText(page); !strings.HasPrefix(text, "\n\n// </textarea>") {
 		t.Errorf("the editor has %q", text)
 	}
@@ -77,23 +77,23 @@ func TestFaultsOfPolicies(t *testing.T) {
 	b := h.browserOf(t, "OWNER")
 	text := noSettings + "permit(principal, action, resource);\n@id(\"x\") forbid(principal, action == Action::\"in<voice\", resource);\n"
 	form := url.Values{"text": {text}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {"0"}}
-	page := b.post(policyAt, form, http.StatusUnprocessableEntity,
+	page := b.post(policyPath, form, http.StatusUnprocessableEntity,
 		"Line 3, column 1:", "Only “forbid” is possible.", `<code dir="ltr">permit(principal, action, resource);</code>`,
 		"Line 4, column ", "Unknown action.", "in&lt;voice", `<li id="T3" class="wrong">`, `<li id="T4" class="wrong">`, `value="7"`, "What you change", "<ins>permit(")
 	lacks(t, page, `<li id="T1" class="wrong">`)
-	b.translate(page, policyAt, "de", "Was Sie ändern", "in&lt;voice", `value="7"`)
+	b.translate(page, policyPath, "de", "Was Sie ändern", "in&lt;voice", `value="7"`)
 	form.Set("text", strings.Repeat("/", cedar.MaxBytes+1))
-	b.post(policyAt, form, http.StatusUnprocessableEntity, "Too large.")
+	b.post(policyPath, form, http.StatusUnprocessableEntity, "Too large.")
 	form.Set("text", strings.Repeat("/", 1<<20))
-	b.post(policyAt, form, http.StatusRequestEntityTooLarge)
+	b.post(policyPath, form, http.StatusRequestEntityTooLarge)
 	form.Set("text", "")
 	for _, minutes := range []string{"0", "61", "soon", "99999999999999999999"} {
 		form.Set("confirmMinutes", minutes)
-		b.post(policyAt, form, http.StatusUnprocessableEntity, "Enter 1 to 60 minutes, or nothing.", `value="`+minutes+`"`)
+		b.post(policyPath, form, http.StatusUnprocessableEntity, "Enter 1 to 60 minutes, or nothing.", `value="`+minutes+`"`)
 	}
 	form.Set("confirmMinutes", "")
 	form.Set("text", strings.Repeat("\r\n", cedar.MaxBytes-1)+" ") // the most that browsers send for a text
-	b.post(policyAt, form, http.StatusSeeOther)
+	b.post(policyPath, form, http.StatusSeeOther)
 }
 
 // A text that observes shows what it would have refused, and what refuses at the same time.
@@ -101,29 +101,29 @@ func TestObservingPolicies(t *testing.T) {
 	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	b := h.browserOf(t, "OWNER")
-	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
-	b.submit(policyAt, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
+	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
+	b.submit(policyPath, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
 	if status, _ := h.tenant.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"name":"Acme 2"}`)); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	b.get("/console/invitations/new", http.StatusForbidden)
-	b.get(policyAt, http.StatusOK, `no-settings</code></th><td>1</td>`)
-	b.get(policyAt+"/versions", http.StatusOK, "Only observes")
+	b.get(policyPath, http.StatusOK, `no-settings</code></th><td>1</td>`)
+	b.get(policyPath+"/versions", http.StatusOK, "Only observes")
 	form.Set("mode", "dream")
 	form.Set("version", "2")
-	b.post(policyAt, form, http.StatusUnprocessableEntity, "Choose what the policies do")
+	b.post(policyPath, form, http.StatusUnprocessableEntity, "Choose what the policies do")
 }
 
 // If somebody else has saved first, a person sees both texts and may save over the other.
 func TestPolicyConflict(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
-	form := url.Values{"text": {noInviting}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	form := url.Values{"text": {noInviting}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
 	putPolicy(t, h, noSettings)
-	page := b.post(policyAt, form, http.StatusPreconditionFailed, "Somebody else has changed the policies", "<del>@id(&#34;no-settings&#34;)</del>", "<ins>@id(&#34;no-inviting&#34;)</ins>", `<li id="L1"><code>@id(&#34;no-settings&#34;)`)
-	b.translate(page, policyAt, "de", "Jemand anderes hat die Regeln geändert", "<ins>@id(&#34;no-inviting&#34;)</ins>")
+	page := b.post(policyPath, form, http.StatusPreconditionFailed, "Somebody else has changed the policies", "<del>@id(&#34;no-settings&#34;)</del>", "<ins>@id(&#34;no-inviting&#34;)</ins>", `<li id="L1"><code>@id(&#34;no-settings&#34;)`)
+	b.translate(page, policyPath, "de", "Jemand anderes hat die Regeln geändert", "<ins>@id(&#34;no-inviting&#34;)</ins>")
 	form.Set("version", b.version(page))
-	b.submit(policyAt, form, "The policies are saved", "Version 2", "no-inviting")
+	b.submit(policyPath, form, "The policies are saved", "Version 2", "no-inviting")
 }
 
 // What a text would change is shown before it is saved, with the text still in the editor.
@@ -134,40 +134,40 @@ func TestPlanningPolicies(t *testing.T) {
 	if res, _ := h.browserOf(t, "ADMIN").send("GET", "/api/v2/invitations", nil); res.StatusCode != http.StatusForbidden {
 		t.Fatalf("an ADMIN may list invitations: %d", res.StatusCode)
 	}
-	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
-	page := b.post(policyAt+"/plan", form, http.StatusOK, "What this text would change", "Nothing is saved yet", "user.invite", "settings.manage",
+	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
+	page := b.post(policyPath+"/plan", form, http.StatusOK, "What this text would change", "Nothing is saved yet", "user.invite", "settings.manage",
 		">admin@acme.example<", `<strong>Allowed</strong>`, "Kept and decided again: 1. Different: 1.", `value="7"`)
 	if editedText(page) != noSettings {
 		t.Errorf("the editor has %q", editedText(page))
 	}
-	b.translate(page, policyAt+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
+	b.translate(page, policyPath+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
 	form.Set("text", noInviting)
-	b.post(policyAt+"/plan", form, http.StatusOK, "Nothing changes for any role", "Different: 0.")
+	b.post(policyPath+"/plan", form, http.StatusOK, "Nothing changes for any role", "Different: 0.")
 	form.Set("text", "permit(principal, action, resource);")
-	b.post(policyAt+"/plan", form, http.StatusUnprocessableEntity, "Line 1, column 1:", "Only “forbid” is possible.")
-	lacks(t, b.get(policyAt, http.StatusOK, "Version 1", "no-inviting"), "What this text would change")
-	h.browserOf(t, "ADMIN").post(policyAt+"/plan", form, http.StatusForbidden)
+	b.post(policyPath+"/plan", form, http.StatusUnprocessableEntity, "Line 1, column 1:", "Only “forbid” is possible.")
+	lacks(t, b.get(policyPath, http.StatusOK, "Version 1", "no-inviting"), "What this text would change")
+	h.browserOf(t, "ADMIN").post(policyPath+"/plan", form, http.StatusForbidden)
 }
 
 func TestConfirmingPolicies(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
-	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
-	page := b.submit(policyAt, form, "This text ends in")
+	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
+	page := b.submit(policyPath, form, "This text ends in")
 	stale := url.Values{"version": {"0"}}
-	b.post(policyAt+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
-	h.browserOf(t, "ADMIN").get(policyAt, http.StatusOK, "This text ends in")
-	lacks(t, b.submit(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
-	b.post(policyAt+"/confirm", url.Values{}, http.StatusNotFound)
+	b.post(policyPath+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
+	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, "This text ends in")
+	lacks(t, b.submit(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
+	b.post(policyPath+"/confirm", url.Values{}, http.StatusNotFound)
 
 	form = url.Values{"text": {"@id(\"all\") forbid(principal, action, resource);"}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {"1"}}
-	page = b.submit(policyAt, form, "This text ends in") // an owner still reads and changes policies
+	page = b.submit(policyPath, form, "This text ends in") // an owner still reads and changes policies
 	b.get("/console/people", http.StatusForbidden)
-	b.post(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This text ends in")
+	b.post(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This text ends in")
 	h.Advance(6 * time.Minute)
 	b.get("/console/people", http.StatusOK)
-	lacks(t, b.get(policyAt, http.StatusOK, "Version 1", "no-settings"), "This text ends in")
-	b.get(policyAt+"/versions", http.StatusOK, "Ended unconfirmed", "In force")
+	lacks(t, b.get(policyPath, http.StatusOK, "Version 1", "no-settings"), "This text ends in")
+	b.get(policyPath+"/versions", http.StatusOK, "Ended unconfirmed", "In force")
 }
 
 func TestVersionsOfPolicies(t *testing.T) {
@@ -175,19 +175,19 @@ func TestVersionsOfPolicies(t *testing.T) {
 	for _, text := range []string{noSettings, noSettings + noInviting, ""} {
 		putPolicy(t, h, text)
 	}
-	b, second := h.browserOf(t, "OWNER"), policyAt+"/versions/2"
-	b.get(policyAt+"/versions", http.StatusOK, `href="/console/policy/versions/3">Version 3<`, "owner@acme.example", "In force", "Earlier")
+	b, second := h.browserOf(t, "OWNER"), policyPath+"/versions/2"
+	b.get(policyPath+"/versions", http.StatusOK, `href="/console/policy/versions/3">Version 3<`, "owner@acme.example", "In force", "Earlier")
 	page := b.get(second, http.StatusOK, "What it changed in version 1", "<ins>@id(&#34;no-inviting&#34;)</ins>", "What would change if it were restored")
 	lacks(t, page, "<del>")
-	b.get(policyAt+"/versions/3", http.StatusOK, "<del>@id(&#34;no-inviting&#34;)</del>")
-	b.get(policyAt+"?from=2", http.StatusOK, `@id(&#34;no-inviting&#34;)`+"\n")
+	b.get(policyPath+"/versions/3", http.StatusOK, "<del>@id(&#34;no-inviting&#34;)</del>")
+	b.get(policyPath+"?from=2", http.StatusOK, `@id(&#34;no-inviting&#34;)`+"\n")
 	page = b.get(second+"/restore", http.StatusOK, "Restore this version?", "<ins>@id(&#34;no-settings&#34;)</ins>")
 	form := url.Values{"version": {b.version(page)}}
 	putPolicy(t, h, noInviting)
 	page = b.post(second+"/restore", form, http.StatusPreconditionFailed, "Somebody else has changed this", "<ins>@id(&#34;no-settings&#34;)</ins>")
 	lacks(t, page, "<ins>@id(&#34;no-inviting&#34;)</ins>")
 	b.submit(second+"/restore", url.Values{"version": {b.version(page)}}, "The earlier policies are restored", "Version 5", "no-inviting", "no-settings")
-	b.post(policyAt+"/versions/99/restore", url.Values{}, http.StatusNotFound)
+	b.post(policyPath+"/versions/99/restore", url.Values{}, http.StatusNotFound)
 }
 
 // A page of the list leads to the next.
@@ -197,11 +197,11 @@ func TestManyVersions(t *testing.T) {
 		putPolicy(t, h, strings.Repeat("\n", i)+noSettings)
 	}
 	b := h.browserOf(t, "OWNER")
-	page := b.get(policyAt+"/versions", http.StatusOK, ">Version 51<", ">Version 2<")
+	page := b.get(policyPath+"/versions", http.StatusOK, ">Version 51<", ">Version 2<")
 	lacks(t, page, ">Version 1<")
 	_, next, _ := strings.Cut(page, `href="?cursor=`)
 	cursor, _, _ := strings.Cut(next, `"`)
-	b.get(policyAt+"/versions?cursor="+cursor, http.StatusOK, ">Version 1<")
+	b.get(policyPath+"/versions?cursor="+cursor, http.StatusOK, ">Version 1<")
 }
 
 // Every example can be saved as it is, whatever the model.
@@ -209,17 +209,17 @@ func TestExamplesOfPolicies(t *testing.T) {
 	h := newFixture(t)
 	applyModel(t, h, "actions: {}")
 	b := h.browserOf(t, "OWNER")
-	links := exampleLink.FindAllStringSubmatch(b.get(policyAt, http.StatusOK), -1)
+	links := exampleLink.FindAllStringSubmatch(b.get(policyPath, http.StatusOK), -1)
 	if len(links) < 3 {
 		t.Errorf("the examples are %q", links)
 	}
 	for _, link := range links {
-		text := editedText(b.get(policyAt+"?example="+link[1], http.StatusOK))
+		text := editedText(b.get(policyPath+"?example="+link[1], http.StatusOK))
 		if err := h.Node.App.Policies.Check(t.Context(), text); err != nil || !strings.Contains(text, "forbid(") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	lacks(t, b.get(policyAt+"?example=none", http.StatusOK), "forbid(principal")
+	lacks(t, b.get(policyPath+"?example=none", http.StatusOK), "forbid(principal")
 }
 
 var exampleLink = regexp.MustCompile(`href="/console/policy\?example=([a-z]+)#edit"`)

@@ -262,9 +262,9 @@ func sampledPolicyVersions() (all []policyVersion) {
 }
 
 func sampledPolicy() ui.View {
-	now := sampledPolicyVersions()[0]
+	current := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: basePage, Now: now, Typed: now.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 
@@ -326,8 +326,8 @@ func sampledHooks() (all []endpoint) {
 	return all
 }
 
-// sampledDeliveries are of an endpoint that is slow or fails now and then, and with failing
-// has answered the newest 30 with errors.
+// sampledDeliveries are of an endpoint that is slow or fails now and then. A failing one has
+// answered the newest 30 with errors.
 func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 	next := noon.Add(7 * time.Minute)
 	for n := range 110 {
@@ -362,7 +362,8 @@ func sampledHookPage(n int) ui.View {
 }
 
 func sampledDelivery() deliveryPage {
-	p := deliveryPage{pageData: basePage, Hook: sampledHooks()[1], Delivery: deliveryOf(sampledDeliveries(true)[5]), Body: `{"type":"user.role","timestamp":"2026-11-21T12:00:00Z","data":{"id":"evt_5","seq":815}}`}
+	const failing = true
+	p := deliveryPage{pageData: basePage, Hook: sampledHooks()[1], Delivery: deliveryOf(sampledDeliveries(failing)[5]), Body: `{"type":"user.role","timestamp":"2026-11-21T12:00:00Z","data":{"id":"evt_5","seq":815}}`}
 	p.Readable = readable([]byte(p.Body))
 	for i := range p.Delivery.Tries {
 		p.Delivery.Tries[i].Headers = []header{{"Webhook-Id", "evt_5"}, {"Webhook-Timestamp", "1795262400"}, {"Webhook-Signature", "v1," + strings.Repeat("mIHAl+aH6di", 4) + " v1a," + strings.Repeat("qalILRNE/Qd", 8)}}

@@ -601,17 +601,17 @@ func TestSortedLists(t *testing.T) {
 func TestSessionsOfOneTenant(t *testing.T) {
 	h := newFixture(t)
 	ann := h.people["OWNER"] // of Acme, where her session stays
-	made, err := h.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Third", ann.Email)
+	created, err := h.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Third", ann.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, body := ann.Post("/api/v2/auth/accept-invitation", map[string]any{"token": made.Token.Reveal()}); status != http.StatusOK {
+	if status, body := ann.Post("/api/v2/auth/accept-invitation", map[string]any{"token": created.Token.Reveal()}); status != http.StatusOK {
 		t.Fatal(status, string(body))
 	}
 	acme := ann.Token()
 	ann.Login()
 	third := open(t, h.Server, ann)
-	res, _ := third.ask("POST", "/login/tenant", url.Values{"tenantId": {made.Tenant.ID}})
+	res, _ := third.ask("POST", "/login/tenant", url.Values{"tenantId": {created.Tenant.ID}})
 	for _, c := range res.Cookies() {
 		third.token = c.Value
 	}
@@ -633,18 +633,18 @@ func TestChosenPeople(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
 	admin := acme.Join("admin@acme.example", "ADMIN")
-	by := open(t, s, admin)
+	b := open(t, s, admin)
 	form := url.Values{"act": {"suspend"}, "id": {acme.Owner.ID}}
 	for n := range 2 {
 		form.Add("id", acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER").ID)
 	}
-	by.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `value="role:ADMIN"`)
-	by.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
-	by.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
+	b.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `value="role:ADMIN"`)
+	b.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
+	b.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
 	// Undo lifts the suspensions of this action, and none from before.
 	before := form["id"][1]
 	form["id"] = append(form["id"], acme.Join("p2@acme.example", "USER").ID)
-	page := by.post("/console/people/chosen/do", form, http.StatusOK, "Nothing to change: it was so already.", "p2@acme.example", "Undo")
+	page := b.post("/console/people/chosen/do", form, http.StatusOK, "Nothing to change: it was so already.", "p2@acme.example", "Undo")
 	if strings.Contains(page, `name="lang"`) {
 		t.Error("a language is offered, which would send the form again")
 	}
@@ -653,13 +653,13 @@ func TestChosenPeople(t *testing.T) {
 	lacks(t, undo, before)
 	form.Set("act", "resume")
 	form["id"] = form["id"][1:]
-	by.post("/console/people/chosen/do", form, http.StatusOK, "The suspension is lifted.")
+	b.post("/console/people/chosen/do", form, http.StatusOK, "The suspension is lifted.")
 	form.Set("act", "role:VIEWER")
-	by.post("/console/people/chosen", form, http.StatusOK, "Change these roles?", "The new role is ")
-	by.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
+	b.post("/console/people/chosen", form, http.StatusOK, "Change these roles?", "The new role is ")
+	b.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
 	form.Set("act", "nothing")
-	by.post("/console/people/chosen", form, http.StatusNotFound)
-	lacks(t, by.submit("/console/people/chosen", url.Values{"act": {"remove"}, "list": {"q=p1"}}, "Nothing was chosen", `value="p1"`, "p1@acme.example"), "p0@acme.example")
+	b.post("/console/people/chosen", form, http.StatusNotFound)
+	lacks(t, b.submit("/console/people/chosen", url.Values{"act": {"remove"}, "list": {"q=p1"}}, "Nothing was chosen", `value="p1"`, "p1@acme.example"), "p0@acme.example")
 }
 
 func TestChosenInvitations(t *testing.T) {

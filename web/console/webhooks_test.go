@@ -62,26 +62,26 @@ func (b *browser) waitFor(path, text string) string {
 }
 
 // A webhook is made and gets events. Its pages show each attempt with the body and the
-// headers that were sent, whose signature verifies.
+// headers that were deliveryPath, whose signature verifies.
 func TestWebhookPages(t *testing.T) {
-	h, to := newFixture(t), newReceiver(t)
+	h, endpoint := newFixture(t), newReceiver(t)
 	b := h.browserOf(t, "ADMIN")
 	b.get("/console/webhooks", http.StatusOK, "There are no webhooks yet")
 	lacks(t, b.get("/console/webhooks/new", http.StatusOK, `value="user.*"`, `value="invitation.accept"`), `value="key.create"`, `value="webhook.test"`, ">message.send<")
-	form := url.Values{"url": {to.URL}, "about": {"<CRM>"}, "events": {"user.*", "invitation.accept"}}
+	form := url.Values{"url": {endpoint.URL}, "about": {"<CRM>"}, "events": {"user.*", "invitation.accept"}}
 	page := b.post("/console/webhooks/new", form, http.StatusOK, "it is shown only here", "whpk_")
 	lacks(t, page, `name="lang"`)
 	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.findOn(hookSecret, page))
-	at := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
-	lacks(t, b.get(at, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
+	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
+	lacks(t, b.get(path, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
 
-	b.post(at+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
+	b.post(path+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
 	makeInvitation(t, h)
-	page = b.waitFor(at, "1 delivered")
+	page = b.waitFor(path, "1 delivered")
 	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Enabled<", "<code>user.*</code>")
-	sent := at + "/deliveries/" + b.findOn(deliveryLink, page)
-	b.get(sent+"x", http.StatusNotFound)
-	page = b.get(sent, http.StatusOK, "Person invited", ">Delivered<", "Exactly as it is sent", "Send again")
+	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page)
+	b.get(deliveryPath+"x", http.StatusNotFound)
+	page = b.get(deliveryPath, http.StatusOK, "Person invited", ">Delivered<", "Exactly as it is sent", "Send again")
 	shown := http.Header{}
 	for _, m := range wireHeader.FindAllStringSubmatch(page, -1) {
 		shown.Set(m[1], strings.ReplaceAll(m[2], "&#43;", "+"))
@@ -91,56 +91,56 @@ func TestWebhookPages(t *testing.T) {
 	if err == nil {
 		err = verifier.Verify([]byte(body), shown)
 	}
-	if err != nil || body != string(*to.body.Load()) || shown.Get("Webhook-Signature") != to.header.Load().Get("Webhook-Signature") {
+	if err != nil || body != string(*endpoint.body.Load()) || shown.Get("Webhook-Signature") != endpoint.header.Load().Get("Webhook-Signature") {
 		t.Errorf("the page shows %v with\n%s, %v", shown, body, err)
 	}
-	h.browserOf(t, "OWNER").get("/console/audit?target="+strings.TrimPrefix(at, "/console/webhooks/"), http.StatusOK, "Webhook created", `href="`+at+`"`)
+	h.browserOf(t, "OWNER").get("/console/audit?target="+strings.TrimPrefix(path, "/console/webhooks/"), http.StatusOK, "Webhook created", `href="`+path+`"`)
 	other := open(t, h.Server, h.other)
-	other.get(at, http.StatusNotFound)
-	other.get(sent, http.StatusNotFound)
-	other.post(sent+"/retry", url.Values{}, http.StatusNotFound)
+	other.get(path, http.StatusNotFound)
+	other.get(deliveryPath, http.StatusNotFound)
+	other.post(deliveryPath+"/retry", url.Values{}, http.StatusNotFound)
 }
 
 // A failing endpoint is shown as failing. A delivery and past events are sent again, the
 // secret is replaced once, and the webhook is edited, disabled, enabled and deleted.
 func TestChangingAWebhook(t *testing.T) {
-	h, to := newFixture(t), newReceiver(t)
+	h, endpoint := newFixture(t), newReceiver(t)
 	b := h.browserOf(t, "OWNER")
-	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"user.*"}, "email": {"1"}}, http.StatusOK)
-	at := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
-	to.status.Store(http.StatusInternalServerError)
+	page := b.post("/console/webhooks/new", url.Values{"url": {endpoint.URL}, "events": {"user.*"}, "email": {"1"}}, http.StatusOK)
+	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
+	endpoint.status.Store(http.StatusInternalServerError)
 	makeInvitation(t, h)
-	page = b.waitFor(at+"?state=pending", "1 refused")
-	sent := at + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
-	b.get(at+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
+	page = b.waitFor(path+"?state=pending", "1 refused")
+	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
+	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
-	b.get(at+"?state=failed", http.StatusOK, "No delivery is in this state")
-	b.get(at+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
-	b.get(sent, http.StatusOK, "&lt;no&gt;", ">Waiting<")
-	to.status.Store(http.StatusNoContent)
-	b.submit(sent+"/retry", url.Values{}, "It is sent again now")
-	b.waitFor(sent, ">Delivered<")
+	b.get(path+"?state=failed", http.StatusOK, "No delivery is in this state")
+	b.get(path+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
+	b.get(deliveryPath, http.StatusOK, "&lt;no&gt;", ">Waiting<")
+	endpoint.status.Store(http.StatusNoContent)
+	b.submit(deliveryPath+"/retry", url.Values{}, "It is sent again now")
+	b.waitFor(deliveryPath, ">Delivered<")
 
-	b.submit(at+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
-	b.submit(at+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
-	b.post(at+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
-	b.post(at+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
+	b.submit(path+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
+	b.submit(path+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
+	b.post(path+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
+	b.post(path+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
 
-	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
-	b.post(at+"/rotate", form, http.StatusOK, "The secret is replaced", "messages are signed with the earlier secret, too")
-	b.post(at+"/rotate", form, http.StatusPreconditionFailed)
+	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(path, http.StatusOK))}, "graceHours": {"24"}}
+	b.post(path+"/rotate", form, http.StatusOK, "The secret is replaced", "messages are signed with the earlier secret, too")
+	b.post(path+"/rotate", form, http.StatusPreconditionFailed)
 
-	page = b.get(at, http.StatusOK, `name="email" value="1" checked`)
-	form = url.Values{"url": {to.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}
-	lacks(t, b.submit(at+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
-	b.post(at+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
-	b.get(at+"/disable", http.StatusOK, "gets nothing from now on")
-	lacks(t, b.submit(at+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
-	b.post(at+"/replay", url.Values{}, http.StatusConflict, "Enable it first")
-	b.submit(at+"/enable", url.Values{}, "The webhook is enabled")
-	b.get(at+"/dance", http.StatusNotFound)
-	b.get(at+"/delete", http.StatusOK, "list of deliveries is deleted")
-	b.submit(at+"/delete", url.Values{}, "The webhook is deleted", "There are no webhooks yet")
+	page = b.get(path, http.StatusOK, `name="email" value="1" checked`)
+	form = url.Values{"url": {endpoint.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}
+	lacks(t, b.submit(path+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
+	b.post(path+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
+	b.get(path+"/disable", http.StatusOK, "gets nothing from now on")
+	lacks(t, b.submit(path+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
+	b.post(path+"/replay", url.Values{}, http.StatusConflict, "Enable it first")
+	b.submit(path+"/enable", url.Values{}, "The webhook is enabled")
+	b.get(path+"/dance", http.StatusNotFound)
+	b.get(path+"/delete", http.StatusOK, "list of deliveries is deleted")
+	b.submit(path+"/delete", url.Values{}, "The webhook is deleted", "There are no webhooks yet")
 }
 
 func TestWebhookFormRefuses(t *testing.T) {

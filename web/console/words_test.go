@@ -277,11 +277,11 @@ func testDays(signIns ...int) (all []overview.Day) {
 // Other targets are counted once each, without the entry's own. The id of an invitation that
 // was never made is not shown as a target.
 func TestTargetsOfEntries(t *testing.T) {
-	on := func(id string) entry {
+	refusedOn := func(id string) entry {
 		return entry{Event: doorward.Event{Target: doorward.Object{Type: "invitation", ID: id}, Outcome: doorward.Refused}, Target: id}
 	}
-	one := on("inv_1")
-	one.Others = []entry{on("inv_1"), on("inv_2"), on("inv_2")}
+	one := refusedOn("inv_1")
+	one.Others = []entry{refusedOn("inv_1"), refusedOn("inv_2"), refusedOn("inv_2")}
 	if got := one.OtherTargets(); got != 1 {
 		t.Errorf("%d other targets, want 1", got)
 	}

@@ -101,8 +101,8 @@ func TestActivityOnPages(t *testing.T) {
 	}
 	b.send("/account/security/sessions/end", "id", sessions[1]).is(t, 303, "/account/security?done=session")
 	b.send("/account/security/sessions/end-others").is(t, 303, "/account/security?done=sessions")
-	if left := idsOn(b.get("/account/security"), sessionOnPage); len(left) != 1 || left[0] != sessions[0] {
-		t.Errorf("sessions are %q", left)
+	if remaining := idsOn(b.get("/account/security"), sessionOnPage); len(remaining) != 1 || remaining[0] != sessions[0] {
+		t.Errorf("sessions are %q", remaining)
 	}
 	if status, body := acme.Owner.Post("/api/v2/users/"+user.ID+"/mfa/reset", nil); status != 202 {
 		t.Fatal(string(body))

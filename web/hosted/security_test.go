@@ -24,7 +24,7 @@ var (
 type phone struct {
 	id   string
 	seed []byte
-	last int64
+	last int64 // step of the code that it returned last
 }
 
 // scan returns the authenticator app that a page sets up.

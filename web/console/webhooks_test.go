@@ -62,7 +62,7 @@ func (b *browser) waitFor(path, text string) string {
 }
 
 // A webhook is made and gets events. Its pages show each attempt with the body and the
-// headers that were deliveryPath, whose signature verifies.
+// headers that were sent, whose signature verifies.
 func TestWebhookPages(t *testing.T) {
 	h, endpoint := newFixture(t), newReceiver(t)
 	b := h.browserOf(t, "ADMIN")

@@ -37,7 +37,7 @@ type RestoreOptions struct {
 type Restored struct {
 	Backup transfer.Info
 	Ended  installation.Ended
-	// ReplacedFile has the database that was replaced; empty if there was none.
+	// ReplacedFile names the file that has the replaced database; empty if there was none.
 	ReplacedFile string
 	// Undone counts the actions in the replaced database since the backup, by name; nil
 	// when it could not be read.

@@ -38,16 +38,16 @@ type origins map[string]string
 // place returns where the setting was set: the flag, the variable, or the line of the
 // file.
 func (o origins) place(name string) string {
-	if from, ok := o[name]; ok {
-		return from
+	if origin, ok := o[name]; ok {
+		return origin
 	}
 	return "--" + name
 }
 
 // entry is a value and where it was found.
 type entry struct {
-	value, from string
-	isPath      bool // value names the file that holds it
+	value, origin string
+	isPath        bool // value names the file that holds it
 }
 
 // read returns the value itself. The file of a setting that is overridden, or that the
@@ -58,11 +58,11 @@ func (e entry) read() (string, error) {
 	}
 	text, err := secretfile.Read(e.value)
 	if err != nil {
-		return "", badConfig("%s: %s", e.from, describeUnreadable(e.value, err))
+		return "", badConfig("%s: %s", e.origin, describeUnreadable(e.value, err))
 	}
 	value := strings.TrimSpace(string(text))
 	if value == "" {
-		return "", badConfig("%s: the file %s is empty.", e.from, e.value)
+		return "", badConfig("%s: the file %s is empty.", e.origin, e.value)
 	}
 	return value, nil
 }
@@ -74,21 +74,21 @@ func resolve(cmd *cobra.Command) (origins, error) {
 	if err := checkEnvironment(os.Environ()); err != nil {
 		return nil, err
 	}
-	from, flags := origins{}, cmd.Flags()
+	found, flags := origins{}, cmd.Flags()
 	config := flags.Lookup("config")
-	if err := from.set(flags, config, nil); err != nil {
-		return from, err
+	if err := found.set(flags, config, nil); err != nil {
+		return found, err
 	}
 	file, err := readConfigFile(config.Value.String())
 	if err != nil {
-		return from, err
+		return found, err
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if err == nil && slices.Contains(settingNames(), f.Name) {
-			err = from.set(flags, f, file)
+			err = found.set(flags, f, file)
 		}
 	})
-	return from, err
+	return found, err
 }
 
 // set gives one flag its value, unless it was typed.
@@ -106,13 +106,13 @@ func (o origins) set(flags *pflag.FlagSet, f *pflag.Flag, file map[string]entry)
 	if !ok {
 		return nil
 	}
-	o[f.Name] = found.from
+	o[f.Name] = found.origin
 	value, err := found.read()
 	if err != nil {
 		return err
 	}
 	if err := flags.Set(f.Name, value); err != nil {
-		return badConfig("%s %q: %s", found.from, value, expectedFormat(f))
+		return badConfig("%s %q: %s", found.origin, value, expectedFormat(f))
 	}
 	return nil
 }
@@ -128,11 +128,11 @@ func fromEnvironment(name string) (entry, bool, error) {
 	path, inFile := os.LookupEnv(variable(name) + "_FILE")
 	switch {
 	case !inFile || !slices.Contains(secrets, name):
-		return entry{value: value, from: variable(name)}, set, nil
+		return entry{value: value, origin: variable(name)}, set, nil
 	case set:
 		return entry{}, false, badConfig("%s and %[1]s_FILE are both set. Keep one of them.", variable(name))
 	}
-	return entry{value: path, from: variable(name) + "_FILE", isPath: true}, true, nil
+	return entry{value: path, origin: variable(name) + "_FILE", isPath: true}, true, nil
 }
 
 // describeUnreadable returns why a file can't be read, and what to do.
@@ -215,7 +215,7 @@ func exposedSecret(path string) string {
 			continue
 		}
 		if err := secretfile.Check(path); err != nil {
-			return fmt.Sprintf("%s: %s, or put the secret into a separate file and name that in %s-file", e.from, describeUnreadable(path, err), name)
+			return fmt.Sprintf("%s: %s, or put the secret into a separate file and name that in %s-file", e.origin, describeUnreadable(path, err), name)
 		}
 	}
 	return ""
@@ -241,7 +241,7 @@ func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 			name, isPath = strings.CutSuffix(written, "-file")
 		}
 		if earlier, twice := settings[name]; twice {
-			return nil, badConfig("%s: %s is already set, in %s. Keep one of them.", place, name, earlier.from)
+			return nil, badConfig("%s: %s is already set, in %s. Keep one of them.", place, name, earlier.origin)
 		}
 		value, ok := scalar(pair[1])
 		if !ok {

@@ -90,7 +90,7 @@ func applyFile(cmd *cobra.Command, cfg node.Config, name string) error {
 }
 
 func (s *settings) devConfig(cmd *cobra.Command) (cfg node.Config, err error) {
-	if s.from, err = resolve(cmd); err != nil {
+	if s.origins, err = resolve(cmd); err != nil {
 		return cfg, err
 	}
 	for _, name := range chosenByDev {

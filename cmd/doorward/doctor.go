@@ -96,7 +96,7 @@ func checkProxies(s *settings, cfg node.Config) []finding {
 	return []finding{{
 		check: "proxies", code: exitFailed,
 		wrong:  fmt.Sprintf("%s matches every address: any client can claim any address, which evades the limits and falsifies the audit trail", network),
-		remedy: "Set " + s.from.place("trusted-proxies") + " to the addresses of the proxies only.",
+		remedy: "Set " + s.origins.place("trusted-proxies") + " to the addresses of the proxies only.",
 	}}
 }
 
@@ -121,9 +121,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
-		f.remedy = "Check " + s.from.place("database") + ", that its server runs, and that it lets this machine in."
+		f.remedy = "Check " + s.origins.place("database") + ", that its server runs, and that it lets this machine in."
 		if strings.HasPrefix(cfg.Database, "sqlite:") {
-			f.remedy = "Check " + s.from.place("database") + ", that this user may read and write the file and its folder, and that the disk isn't full. If it is damaged, restore the last backup: docs/operations.md."
+			f.remedy = "Check " + s.origins.place("database") + ", that this user may read and write the file and its folder, and that the disk isn't full. If it is damaged, restore the last backup: docs/operations.md."
 		}
 		return append([]finding{f}, findLowSpace(ctx, db)...)
 	}
@@ -228,10 +228,10 @@ func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
 		if smtp.SenderRefused(err) {
-			f.remedy = "Set " + s.from.place("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
+			f.remedy = "Set " + s.origins.place("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
 			return f
 		}
-		f.remedy = "Check " + s.from.place("smtp") + ". Mails stay queued until they can be sent."
+		f.remedy = "Check " + s.origins.place("smtp") + ". Mails stay queued until they can be sent."
 	}
 	return f
 }

@@ -29,7 +29,7 @@ value that may contain one but can't be parsed. It doesn't check the values: "do
 config check" does.`,
 		Example: "  doorward config print --effective --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if s.from, err = resolve(cmd); err != nil {
+			if s.origins, err = resolve(cmd); err != nil {
 				return err
 			}
 			return s.print(cmd.OutOrStdout(), cmd.Flags(), effective)
@@ -60,7 +60,7 @@ func (s *settings) origin(f *pflag.Flag) string {
 	if !f.Changed {
 		return "default"
 	}
-	return s.from.place(f.Name)
+	return s.origins.place(f.Name)
 }
 
 // asYAML returns the value as YAML on one line.

@@ -84,7 +84,7 @@ func (r *reloader) typedCommand(next *settings) *cobra.Command {
 	next.register(cmd.Flags())
 	r.typed.VisitAll(func(f *pflag.Flag) {
 		target := cmd.Flags().Lookup(f.Name)
-		if _, found := r.started.from[f.Name]; !f.Changed || found || target == nil {
+		if _, found := r.started.origins[f.Name]; !f.Changed || found || target == nil {
 			return
 		}
 		target.Changed = true

@@ -34,9 +34,9 @@ import (
 // settings are the values of the flags that settings come from; node.Settings lists
 // them.
 type settings struct {
-	cfg  node.Config
-	raw  node.RawConfig
-	from origins
+	cfg     node.Config
+	raw     node.RawConfig
+	origins origins
 	// hasNodeSettings: a --config or a Strict setting was given, so the settings are those
 	// of a node, not only what a command needs to reach the database.
 	hasNodeSettings bool
@@ -117,7 +117,7 @@ var addresses = sync.OnceValue(func() []string {
 
 // read gives the settings their values and makes a configuration of them.
 func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
-	if s.from, err = resolve(cmd); err != nil {
+	if s.origins, err = resolve(cmd); err != nil {
 		return cfg, err
 	}
 	for _, d := range s.list() {
@@ -214,11 +214,11 @@ func runChecks(cfg *node.Config, steps ...func(*node.Config) error) error {
 // refuse returns an error about a setting, named by the place it came from. It
 // does not quote the value: refuseValue does, for settings that cannot hold a secret.
 func (s *settings) refuse(name, format string, args ...any) error {
-	return badConfig("%s: %s", s.from.place(name), fmt.Sprintf(format, args...))
+	return badConfig("%s: %s", s.origins.place(name), fmt.Sprintf(format, args...))
 }
 
 func (s *settings) refuseValue(name, value, format string, args ...any) error {
-	return badConfig("%s %q: %s", s.from.place(name), value, fmt.Sprintf(format, args...))
+	return badConfig("%s %q: %s", s.origins.place(name), value, fmt.Sprintf(format, args...))
 }
 
 func (s *settings) openLog(cfg *node.Config) error {
@@ -272,7 +272,7 @@ func (s *settings) checkAddresses(*node.Config) error {
 		}
 	}
 	if s.cfg.AdminListen == s.cfg.Listen && !strings.HasSuffix(s.cfg.Listen, ":0") {
-		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.from.place("admin-listen"), s.from.place("listen"))
+		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.origins.place("admin-listen"), s.origins.place("listen"))
 	}
 	return nil
 }
@@ -418,7 +418,7 @@ func (s *settings) checkCookie(cfg *node.Config) error {
 func (s *settings) checkSessions(cfg *node.Config) error {
 	if limits := cfg.Sessions; limits.Absolute >= time.Second && limits.Idle > limits.Absolute {
 		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
-			s.from.place("session-idle"), formatDuration(limits.Idle), formatDuration(limits.Absolute), s.from.place("session-absolute"))
+			s.origins.place("session-idle"), formatDuration(limits.Idle), formatDuration(limits.Absolute), s.origins.place("session-absolute"))
 	}
 	return nil
 }
@@ -436,7 +436,7 @@ func formatDuration(d time.Duration) string {
 
 func (s *settings) checkPasswords(cfg *node.Config) error {
 	if err := cfg.Hash.Check(); err != nil {
-		return badConfig("%s, %s: %s.", s.from.place("password-memory-kib"), s.from.place("password-time"), plain(err))
+		return badConfig("%s, %s: %s.", s.origins.place("password-memory-kib"), s.origins.place("password-time"), plain(err))
 	}
 	if hash := cfg.Hash; hash.MemoryKiB < argon.Default.MemoryKiB && uint64(hash.MemoryKiB)*uint64(hash.Time) < uint64(argon.Default.MemoryKiB)*uint64(argon.Default.Time) {
 		cfg.Log.Warn("password hashes are weaker than OWASP's minimum (m=19456, t=2)", "memoryKiB", hash.MemoryKiB, "time", hash.Time)
@@ -463,7 +463,7 @@ func (s *settings) readPasswordList(cfg *node.Config) error {
 // quoting them.
 func (s *settings) openMail(cfg *node.Config) (err error) {
 	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, cfg.Log); err != nil {
-		named := strings.NewReplacer("mail destination", s.from.place("smtp"), "mail sender", s.from.place("mail-from"))
+		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"))
 		return badConfig("%s.", named.Replace(err.Error()))
 	}
 	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)

@@ -19,7 +19,7 @@ func (s *settings) openTLS(cfg *node.Config) error {
 	case !isWanted:
 		return nil
 	case s.raw.ACMEDir != "" && (s.raw.TLSCert != "" || s.raw.TLSKey != ""):
-		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.from.place("acme-dir"), s.from.place("tls-cert"))
+		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.origins.place("acme-dir"), s.origins.place("tls-cert"))
 	case cfg.BaseURL != nil && cfg.BaseURL.Scheme != "https":
 		return s.refuseValue("base-url", s.raw.BaseURL, "with a TLS certificate it begins with https://.")
 	case s.raw.ACMEDir != "":
@@ -71,5 +71,5 @@ func (s *settings) loadTLS(source tlscert.Source) error {
 	case errors.As(err, &file):
 		return s.refuse("tls-cert", "%s", describeUnreadable(file.Path, err))
 	}
-	return badConfig("%s, %s: these are not a PEM certificate and its key: %s.", s.from.place("tls-cert"), s.from.place("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
+	return badConfig("%s, %s: these are not a PEM certificate and its key: %s.", s.origins.place("tls-cert"), s.origins.place("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
 }

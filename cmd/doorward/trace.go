@@ -18,7 +18,7 @@ func (s *settings) readTrace(cfg *node.Config) error {
 	case s.raw.TraceHeader != "" && !ok:
 		return s.refuse("trace-header", "write NAME: VALUE, as in Authorization: Bearer and the token.")
 	case s.raw.TraceOTLP == "" && s.raw.TraceHeader != "":
-		return badConfig("%s is set, and %s is not, so it would be sent nowhere. Set both.", s.from.place("trace-header"), s.from.place("trace-otlp"))
+		return badConfig("%s is set, and %s is not, so it would be sent nowhere. Set both.", s.origins.place("trace-header"), s.origins.place("trace-otlp"))
 	case s.raw.TraceOTLP == "":
 		return nil
 	}

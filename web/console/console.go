@@ -71,8 +71,8 @@ type console struct{ app *app.App }
 func Routes(a *app.App) []front.Route {
 	h := &console{a}
 	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
-	longText := func(path, at string, g front.Guard, take, again page) front.Route {
-		return front.On("POST "+path, g, set.TakeText(at, maxPolicyForm, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
+	longText := func(path, pagePath string, g front.Guard, take, again page) front.Route {
+		return front.On("POST "+path, g, set.TakeText(pagePath, maxPolicyForm, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 	}
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
@@ -162,10 +162,10 @@ func get(path string, g front.Guard, show page, filters ...string) front.Route {
 	return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: filterParameters(filters)})
 }
 
-// post returns the route of a form on the page with the path at; again shows the form again,
-// with its faults.
-func post(path, at string, g front.Guard, take, again page) front.Route {
-	return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
+// post returns the route of a form on the page at pagePath; again shows the form again, with
+// its faults.
+func post(path, pagePath string, g front.Guard, take, again page) front.Route {
+	return front.On("POST "+path, g, set.Take(pagePath, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 }
 
 // withoutSlash redirects an address with a trailing slash.
@@ -308,7 +308,8 @@ func redirectDone(c *ui.Call, path, done string, counts *ended) ui.View {
 	return c.To(path + "?" + q.Encode())
 }
 
-// noticeQuery returns the query by which the next page shows what was done.
+// noticeQuery returns the query by which the next page shows what was done. Its message has
+// the key "done." and the value of done.
 func noticeQuery(done string, counts *ended) url.Values {
 	q := url.Values{"done": {done}}
 	if counts != nil {
@@ -339,7 +340,8 @@ func (s pageData) Version() string { return s.Tenant.Version() }
 // Version returns the version of the member, for forms.
 func (p person) Version() string { return p.User.Version() }
 
-// version returns the version of the object that the form was made for.
+// version returns the version of the object that the form was made for, as the field Versions
+// of an edit; nil if the form has none.
 func version(c *ui.Call) []string {
 	if v := c.Value("version"); v != "" {
 		return []string{v}

@@ -66,9 +66,9 @@ func (d delivery) Last() *attempt {
 func deliveryOf(d doorward.WebhookDelivery) delivery {
 	one := delivery{WebhookDelivery: d}
 	for n, a := range slices.Backward(d.Attempts) {
-		made := attemptOf(a)
-		made.N = n + 1
-		one.Tries = append(one.Tries, made)
+		shown := attemptOf(a)
+		shown.N = n + 1
+		one.Tries = append(one.Tries, shown)
 	}
 	return one
 }

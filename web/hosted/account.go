@@ -62,14 +62,14 @@ func (h *hosted) onlyTenant(ctx context.Context, memberships []doorward.User) (d
 	return h.app.Tenants.Get(ctx, memberships[0].TenantID)
 }
 
-// sessions lists the caller's sessions for the page at the path.
-func (h *hosted) sessions(ctx context.Context, c *ui.Call, memberships []doorward.User, at string) (ownSessions, error) {
+// sessions lists the caller's sessions for the page at pagePath.
+func (h *hosted) sessions(ctx context.Context, c *ui.Call, memberships []doorward.User, pagePath string) (ownSessions, error) {
 	sessions, err := h.app.Sessions.Own(ctx, c.Caller)
 	if err != nil {
 		return ownSessions{}, err
 	}
 	others, err := h.app.Sessions.OtherBrowsers(ctx, c.Caller)
-	return ownSessions{sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0, at}, err
+	return ownSessions{sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0, pagePath}, err
 }
 
 // sessionRows returns the rows of the sessions, the current one first.

@@ -24,7 +24,8 @@ type recentEvent struct {
 	Key string
 }
 
-func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.OwnFactors) (security, error) {
+// loadSecurity returns the content of the page, without CanAddPasskey.
+func (h *hosted) loadSecurity(ctx context.Context, c *ui.Call, own factor.OwnFactors) (security, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
 	if err != nil {
 		return security{}, err

@@ -18,7 +18,7 @@ func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	s, err := h.withActivity(ctx, c, own)
+	s, err := h.loadSecurity(ctx, c, own)
 	s.CanAddPasskey = h.app.Factors.PasskeysAllowed()
 	return ui.View{Page: "security", Wide: true, Body: s}, err
 }

@@ -189,8 +189,8 @@ func (n *Node) drain(servers []server) {
 		}
 		_ = s.listener.Close() // Serve returns; its connections stay
 		<-s.done               // so that all of them are counted
-		if left := waitUntilNone(drainTimeout, s.listener.limiter.conns.countPending); left > 0 {
-			n.cfg.Log.Warn("requests cut off without an answer", "address", s.listener.Addr(), "connections", left)
+		if unanswered := waitUntilNone(drainTimeout, s.listener.limiter.conns.countPending); unanswered > 0 {
+			n.cfg.Log.Warn("requests cut off without an answer", "address", s.listener.Addr(), "connections", unanswered)
 		}
 		_ = s.http.Close() // of idle connections
 	}

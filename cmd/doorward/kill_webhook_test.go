@@ -46,7 +46,7 @@ func killWithWebhooks(t *testing.T, dsn string) {
 		s.inviteUntilKilled(fmt.Sprint("round", n))
 		s.start(key...)
 	}
-	held := s.killWhileHeld(endpoint)
+	unanswered := s.killWhileHeld(endpoint)
 	s.start(append(key, "--clock-offset", "3m")...) // expires the claims of the killed servers
 	s.waitUntil("all are delivered", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	events := s.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
@@ -54,14 +54,14 @@ func killWithWebhooks(t *testing.T, dsn string) {
 		t.Errorf("there are %d invitations and %d events with a delivery", n, len(events))
 	}
 	repeated := endpoint.checkAgainst(t, events)
-	for id := range held {
+	for id := range unanswered {
 		if endpoint.timesReceived(id) < 2 {
 			t.Errorf("%s was not answered when the server died, and was not sent again", id)
 		}
 	}
 	s.shutDown()
 	s.checkConsistent()
-	t.Logf("%d kills: %d events, all delivered, %d of them more than once; %d were waiting for their answer at a kill", rounds+1, len(events), repeated, len(held))
+	t.Logf("%d kills: %d events, all delivered, %d of them more than once; %d were waiting for their answer at a kill", rounds+1, len(events), repeated, len(unanswered))
 }
 
 // TestWebhooksOfThreeNodes: three nodes share the deliveries, and two take over what a third
@@ -93,12 +93,12 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 			t.Errorf("node %d has delivered nothing", i)
 		}
 	}
-	held := s.killWhileHeld(endpoint)
+	unanswered := s.killWhileHeld(endpoint)
 	began := time.Now()
 	s.waitWithin(3*waitTimeout, "the others have taken over", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	events := s.ids(`SELECT event_id FROM webhook_deliveries`)
 	repeated := endpoint.checkAgainst(t, events)
-	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d were sent again", len(events), len(held), time.Since(began).Round(time.Second), repeated)
+	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d were sent again", len(events), len(unanswered), time.Since(began).Round(time.Second), repeated)
 }
 
 // hookReceiver is an endpoint that counts the messages by id.

@@ -333,16 +333,16 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "roleend", Body: body}, err
 }
 
-// replacements returns the roles that the caller may give in the place of the held one, the
-// lowest first. OWNER is left out if API keys have the held one, since keys can't be OWNER.
-func replacements(c *ui.Call, held doorward.Role, hasKeys bool) (all []replacement) {
+// replacements returns the roles that the caller may give in place of the deleted one, the
+// lowest first. OWNER is left out if API keys have the deleted one, since keys can't be OWNER.
+func replacements(c *ui.Call, deleted doorward.Role, hasKeys bool) (all []replacement) {
 	rules := c.Caller.Rules
 	for _, r := range rules.Roles() {
-		on := doorward.Object{TenantID: c.Caller.TenantID, Held: held, Granted: r}
-		if r == held || hasKeys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
+		on := doorward.Object{TenantID: c.Caller.TenantID, Held: deleted, Granted: r}
+		if r == deleted || hasKeys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
 			continue
 		}
-		all = append(all, replacement{r, additionalActions(rules, r, held), additionalActions(rules, held, r)})
+		all = append(all, replacement{r, additionalActions(rules, r, deleted), additionalActions(rules, deleted, r)})
 	}
 	return all
 }

@@ -40,14 +40,14 @@ type secondStep struct {
 }
 
 func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
-	asked, err := h.app.Login.Asked(ctx, challengeToken(c), factor.ForLogin)
+	challenge, err := h.app.Login.Asked(ctx, challengeToken(c), factor.ForLogin)
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
 	c.KeepOnly("return", "with")
 	s := secondStep{
-		Email: asked.Email, RememberDays: asked.RememberDays, Options: string(asked.PublicKey),
-		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
+		Email: challenge.Email, RememberDays: challenge.RememberDays, Options: string(challenge.PublicKey),
+		App: slices.Contains(challenge.Methods, doorward.ByCode), Codes: slices.Contains(challenge.Methods, doorward.ByRecovery),
 	}
 	s.Recovery = s.Codes && (!s.App && s.Options == "" || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
 	v := ui.View{Page: "second", FormReturns: true, Body: s}
@@ -118,11 +118,11 @@ type enrolling struct {
 }
 
 func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	asked, err := h.app.Login.Asked(ctx, challengeToken(c), factor.ForEnrolment)
+	challenge, err := h.app.Login.Asked(ctx, challengeToken(c), factor.ForEnrolment)
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
-	return ui.View{Page: "enrol", FormReturns: true, Body: enrolling{asked.Email, hasPasskey(asked.Methods)}}, nil
+	return ui.View{Page: "enrol", FormReturns: true, Body: enrolling{challenge.Email, hasPasskey(challenge.Methods)}}, nil
 }
 
 const confirmEnrolment = "/login/enrol/confirm"

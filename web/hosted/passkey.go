@@ -67,7 +67,7 @@ const (
 	finishFirstPasskey = "/login/enrol/passkey/finish"
 )
 
-func showNewPasskey(b factor.NewChallenge, action, instead string) ui.View {
+func passkeyView(b factor.NewChallenge, action, instead string) ui.View {
 	return ui.View{Page: "passkey", FormReturns: true, Scripts: passkeyScripts, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
 }
 
@@ -76,7 +76,7 @@ func (h *hosted) beginPasskey(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	return showNewPasskey(begun, finishPasskey, securityPage), nil
+	return passkeyView(begun, finishPasskey, securityPage), nil
 }
 
 // pendingPasskey shows the page once more after a wrong answer, or the page of one's security
@@ -90,7 +90,7 @@ func (h *hosted) pendingPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, err
 	}
 	c.KeepOnly("return", "name")
-	return showNewPasskey(begun, finishPasskey, securityPage), nil
+	return passkeyView(begun, finishPasskey, securityPage), nil
 }
 
 func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -104,7 +104,7 @@ func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error)
 	if len(done.RecoveryCodes) == 0 {
 		return c.To(securityPage + "?done=passkey"), nil
 	}
-	return h.showCodes(c, done.RecoveryCodes), nil
+	return h.codesView(c, done.RecoveryCodes), nil
 }
 
 // beginFirstPasskey sets a passkey up as the first factor, between the password and the
@@ -114,7 +114,7 @@ func (h *hosted) beginFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, er
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
-	return showNewPasskey(begun, finishFirstPasskey, "/login/enrol"), nil
+	return passkeyView(begun, finishFirstPasskey, "/login/enrol"), nil
 }
 
 // firstPasskeyAgain shows the page once more, with the same challenge.

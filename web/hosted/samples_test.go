@@ -119,7 +119,7 @@ func samples() []uitest.Sample {
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
-		{Name: "passkey", View: showNewPasskey(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
+		{Name: "passkey", View: passkeyView(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
 		{Name: "login-passkey", View: ui.View{Page: "login", Body: signingIn{true, true}}},
 		{Name: "second-passkey", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
 		{Name: "second-both", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},

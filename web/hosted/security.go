@@ -57,7 +57,7 @@ func (h *hosted) confirmTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if len(done.RecoveryCodes) == 0 {
 		return c.To(securityPage + "?done=factor"), nil
 	}
-	return h.showCodes(c, done.RecoveryCodes), nil
+	return h.codesView(c, done.RecoveryCodes), nil
 }
 
 // recovery is the content of the page that shows recovery codes once.
@@ -69,7 +69,7 @@ type recovery struct {
 // Text is the content of the file to download.
 func (r recovery) Text() string { return strings.Join(r.Codes, "\n") }
 
-func (h *hosted) showCodes(c *ui.Call, codes []string) ui.View {
+func (h *hosted) codesView(c *ui.Call, codes []string) ui.View {
 	return ui.View{Page: "codes", Body: recovery{codes, c.Site().BasePath() + securityPage}}
 }
 
@@ -78,7 +78,7 @@ func (h *hosted) makeRecoveryCodes(ctx context.Context, c *ui.Call) (ui.View, er
 	if err != nil {
 		return ui.View{}, err
 	}
-	return h.showCodes(c, codes), nil
+	return h.codesView(c, codes), nil
 }
 
 // recoveryCodes matches the text that recoveryFile accepts: one to ten recovery codes.

@@ -40,7 +40,7 @@ func (a *App) sweepMasterKey(ctx context.Context) error {
 	if err := a.Lease.Update(ctx, MasterKeySetting, a.MasterKey.FileID()); err != nil || !replaced {
 		return err
 	}
-	live, err := lease.Published(ctx, a.db, MasterKeySetting)
+	live, err := lease.PublishedValues(ctx, a.db, MasterKeySetting)
 	if err == nil {
 		_, err = a.MasterKey.Forget(ctx, live)
 	}

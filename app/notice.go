@@ -65,7 +65,7 @@ func (l *noticeLog) writeLine(n lease.Notice, leftOut int) {
 
 func attributes(n lease.Notice, leftOut int) (all []slog.Attr) {
 	if d := n.Setting; d.Node != "" {
-		all = append(all, slog.String("setting", d.Setting.Name), slog.String("here", d.Setting.Value), slog.String("there", d.Theirs))
+		all = append(all, slog.String("setting", d.Setting.Name), slog.String("here", d.Setting.Value), slog.String("there", d.OtherValue))
 	}
 	switch n.Kind {
 	case lease.ClockOff, lease.ClockWrong, lease.ClockRight:

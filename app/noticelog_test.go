@@ -50,7 +50,7 @@ func TestNoticesOfClockAndSettings(t *testing.T) {
 		l.write(lease.Notice{Kind: lease.ClockWrong, Drift: -90 * time.Minute})
 		l.write(lease.Notice{Kind: lease.ClockRight, Drift: time.Millisecond})
 	}
-	d := lease.Difference{Setting: lease.Setting{Name: "tenant-hold", Value: "0s"}, Theirs: "336h0m0s", Node: "nod_2"}
+	d := lease.Difference{Setting: lease.Setting{Name: "tenant-hold", Value: "0s"}, OtherValue: "336h0m0s", Node: "nod_2"}
 	l.write(lease.Notice{Kind: lease.SettingDiffers, Node: d.Node, Setting: d})
 	for text, times := range map[string]int{
 		`level=ERROR msg="clock wrong" ahead=-1h30m0s effect="not ready`: 3, `level=INFO msg="clock right" ahead=1ms`: 3,

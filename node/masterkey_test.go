@@ -177,7 +177,7 @@ func killHalfWay(t *testing.T, rotation *exec.Cmd, db *store.DB, next seal.Key) 
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
-		all, err := db.Read().SealedWithOtherKeys(t.Context(), seal.HeaderOf(next.ID()), store.Sealed{}, 1<<20)
+		all, err := db.Read().SealedWithOtherKeys(t.Context(), seal.HeaderOf(next.ID()), store.SealedValue{}, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

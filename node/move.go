@@ -20,7 +20,7 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // from may be a backup whose checksum is right. Errors: ErrAlive while a server runs on
 // from, unless forced; *masterkey.FileError when there is a key file that doesn't fit; and
 // those of transfer.CheckIfBackup and transfer.Move.
-func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.Moved, tampered int, fit masterkey.Fit, err error) {
+func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.MovedTable, tampered int, fit masterkey.Fit, err error) {
 	if path, err := transfer.SQLitePath(from); err == nil {
 		if err := transfer.CheckIfBackup(ctx, path); err != nil {
 			return nil, 0, fit, err

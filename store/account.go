@@ -69,8 +69,8 @@ const (
 VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
-// InsertEmailChange adds a change that is to be confirmed. Earlier ones that are not confirmed
-// can only be undone from now on.
+// InsertEmailChange adds a change that is to be confirmed. Earlier changes of the user that
+// aren't confirmed can't be confirmed any more, only undone.
 func (tx *Tx) InsertEmailChange(ctx context.Context, c EmailChange) error {
 	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
 		return err

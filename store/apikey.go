@@ -56,12 +56,12 @@ LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.owner_id 
 )
 
 // wordsOf returns a scanner of a list of values separated by spaces, as joined writes it.
-func wordsOf[T any](to *[]T, parse func(string) (T, error)) wordsColumn[T] {
-	return wordsColumn[T]{to, parse}
+func wordsOf[T any](dest *[]T, parse func(string) (T, error)) wordsColumn[T] {
+	return wordsColumn[T]{dest, parse}
 }
 
 type wordsColumn[T any] struct {
-	to    *[]T
+	dest  *[]T
 	parse func(string) (T, error)
 }
 
@@ -79,7 +79,7 @@ func (w wordsColumn[T]) Scan(v any) error {
 		}
 		all = append(all, value)
 	}
-	*w.to = all
+	*w.dest = all
 	return nil
 }
 
@@ -105,27 +105,27 @@ func joined[T any](all []T, text func(T) string) string {
 func actionText(a doorward.Action) string { return string(a) }
 
 // previousEnd scans the end of the previous secret; NULL: there is none.
-type previousEnd struct{ to **doorward.PreviousSecret }
+type previousEnd struct{ dest **doorward.PreviousSecret }
 
 // Scan implements sql.Scanner.
 func (p previousEnd) Scan(v any) error {
 	if v == nil {
-		*p.to = nil
+		*p.dest = nil
 		return nil
 	}
-	*p.to = new(doorward.PreviousSecret)
-	return (*storedTime)(&(*p.to).EndsAt).Scan(v)
+	*p.dest = new(doorward.PreviousSecret)
+	return (*storedTime)(&(*p.dest).EndsAt).Scan(v)
 }
 
 // previousUse scans the last use of the secret that previousEnd has scanned.
-type previousUse struct{ to **doorward.PreviousSecret }
+type previousUse struct{ dest **doorward.PreviousSecret }
 
 // Scan implements sql.Scanner.
 func (p previousUse) Scan(v any) error {
-	if *p.to == nil {
+	if *p.dest == nil {
 		return nil
 	}
-	return nullableTime{&(*p.to).LastUsedAt}.Scan(v)
+	return nullableTime{&(*p.dest).LastUsedAt}.Scan(v)
 }
 
 const sqlAPIKey = selectAPIKey + `WHERE k.id = $2`
@@ -174,7 +174,7 @@ var apiKeyPages = newPages(listing[doorward.APIKey]{
 // Errors: validation_failed, for an unknown order.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
 	args := []any{micros(now), tenantID, f.Owner, string(f.Status)}
-	return apiKeyPages.read(ctx, r, w, append(args, searched(f.Text)...)...)
+	return apiKeyPages.read(ctx, r, w, append(args, searchArgs(f.Text)...)...)
 }
 
 const sqlCountLiveAPIKeys = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2`
@@ -385,9 +385,10 @@ func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now t
 	return list(ctx, r, apiKeyFields, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
 }
 
-// NoticeAPIKey records that the owner is now notified that the key ends within the duration,
-// and reports whether this notice was due. Due notices for longer durations count as sent, too.
-func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration) (bool, error) {
+// MarkAPIKeyNoticeSent records that the owner is now notified that the key ends within the
+// duration, and reports whether this notice was due. Due notices for longer durations count as
+// sent, too.
+func (tx *Tx) MarkAPIKeyNoticeSent(ctx context.Context, id string, within time.Duration) (bool, error) {
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }
 

@@ -7,9 +7,9 @@ import (
 
 // Attempt is a password attempt in flight, with the buckets in which a failure will count.
 type Attempt struct {
-	ID    string
-	Own   string // of the account or the known browser; may be empty
-	Wider string // of the client's network, or of all known browsers of the account; may be empty
+	ID          string
+	OwnBucket   string // of the account or the known browser; may be empty
+	WiderBucket string // of the client's network, or of all known browsers of the account; may be empty
 }
 
 // A write, to lock the row. It resets a counter whose window has expired.
@@ -30,7 +30,7 @@ const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES 
 
 // InsertAttempt records that the attempt is in flight, until ends at the latest.
 func (tx *Tx) InsertAttempt(ctx context.Context, a Attempt, ends time.Time) error {
-	return tx.run(ctx, sqlInsertAttempt, a.ID, a.Own, a.Wider, micros(ends))
+	return tx.run(ctx, sqlInsertAttempt, a.ID, a.OwnBucket, a.WiderBucket, micros(ends))
 }
 
 const sqlAttemptsInFlight = `SELECT count(*) FROM attempts WHERE (own = $1 OR wider = $1) AND ends_at > $2`

@@ -50,7 +50,7 @@ func (r Reader) Challenge(ctx context.Context, hash []byte, purpose string, maxT
 
 const sqlTryChallenge = `UPDATE challenges SET tries = tries + 1 WHERE hash = $1 AND tries < $2 AND ends_at > $3`
 
-// TryChallenge counts a try before its answer is verified, and reports whether one was left.
+// TryChallenge counts a try before its answer is verified, and reports whether a try was left.
 func (tx *Tx) TryChallenge(ctx context.Context, hash []byte, maxTries int) (bool, error) {
 	return tx.affected(ctx, sqlTryChallenge, hash, maxTries, micros(tx.Now))
 }

@@ -39,9 +39,9 @@ const (
 	// maxRoundTrip is the longest that a measurement may take. The error of a measurement
 	// is at most half of the time that it took.
 	maxRoundTrip = time.Second
-	// agreement is the deviation, besides a measurement's own uncertainty, that needs
+	// negligibleJump is the deviation, beyond a measurement's own uncertainty, that needs
 	// no correction.
-	agreement = time.Millisecond
+	negligibleJump = time.Millisecond
 )
 
 // anchor is the database's time at an instant of the monotonic clock.
@@ -96,14 +96,14 @@ func (c *Clock) Err() error {
 	if !c.Wrong() {
 		return nil
 	}
-	e := doorward.Unavailable(fmt.Errorf("store: this machine's clock is %s the database's", Ahead(c.Drift())))
+	e := doorward.Unavailable(fmt.Errorf("store: this machine's clock is %s the database's", DescribeDrift(c.Drift())))
 	e.Detail = "The clocks of this node and of the database are too far apart to tell what has expired."
 	return e
 }
 
-// Ahead describes a drift, before "the database's": "1h30m0s ahead of", "2s
+// DescribeDrift describes a drift, before "the database's": "1h30m0s ahead of", "2s
 // behind".
-func Ahead(drift time.Duration) string {
+func DescribeDrift(drift time.Duration) string {
 	how := "ahead of"
 	if drift < 0 {
 		how = "behind"
@@ -131,7 +131,7 @@ func (c *Clock) apply(r measurement) {
 	drift, old := c.driftOf(r), c.anchor.Load()
 	wrong := drift.Abs() > ClockTolerance
 	jump := r.database.Sub(old.at.Add(r.local.Sub(old.local))) // from the time by the old anchor
-	if !wrong && jump.Abs() > r.uncertainty+agreement {
+	if !wrong && jump.Abs() > r.uncertainty+negligibleJump {
 		c.anchor.Store(&anchor{r.database, r.local})
 	}
 	if !wrong && (c.wrong.Load() || jump < -ClockTolerance) {

@@ -51,9 +51,9 @@ func (tx *Tx) CountObserved(ctx context.Context, counts []ObservedCount) error {
 
 const sqlObserved = `SELECT policy_id, refused FROM policy_observations WHERE tenant_id = $1 AND version = $2`
 
-// Observed returns how often each policy of a version would have refused, by id. Policies
+// ObservedCounts returns how often each policy of a version would have refused, by id. Policies
 // that would never have refused are left out.
-func (r Reader) Observed(ctx context.Context, tenantID string, version int64) (map[string]int64, error) {
+func (r Reader) ObservedCounts(ctx context.Context, tenantID string, version int64) (map[string]int64, error) {
 	fields := func(c *ObservedCount) []any { return []any{&c.PolicyID, &c.Refused} }
 	all, err := list(ctx, r, fields, sqlObserved, tenantID, version)
 	counts := make(map[string]int64, len(all))
@@ -113,7 +113,7 @@ func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
 }
 
 // decisionJSON scans the JSON of a decision. Numbers keep all their digits.
-type decisionJSON struct{ to *KeptDecision }
+type decisionJSON struct{ dest *KeptDecision }
 
 // Scan implements sql.Scanner.
 func (d decisionJSON) Scan(v any) error {
@@ -126,7 +126,7 @@ func (d decisionJSON) Scan(v any) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	return decoder.Decode(d.to)
+	return decoder.Decode(d.dest)
 }
 
 func decisionFields(d *KeptDecision) []any {

@@ -41,7 +41,7 @@ func (tx *Tx) includeUpTo(ctx context.Context, tenantID string, t chainTimes, la
 	return all, err
 }
 
-// sqlAround is the binary search. $2 is an instant, and $3 the direction in which the disorder
+// sqlBinarySearch is the binary search. $2 is an instant, and $3 the direction in which the disorder
 // is added to it: -1 for the first event of a period, 1 for the last. The event lo is before
 // this bound, the event hi is not; the first hi is one more than the last event. Each step
 // halves the range between them, and where an event is missing the search ends early with the
@@ -49,7 +49,7 @@ func (tx *Tx) includeUpTo(ctx context.Context, tenantID string, t chainTimes, la
 //
 // Events that a version without chainTimes wrote last may be more out of order than disorder
 // says. While there are some, a search with $3 = 1 returns the greatest number as hi.
-const sqlAround = `WITH RECURSIVE b (lo, hi, bound) AS (
+const sqlBinarySearch = `WITH RECURSIVE b (lo, hi, bound) AS (
   SELECT anchor, timed + 1, $2 + $3 * disorder FROM audit_chains WHERE tenant_id = $1 AND (timed = last OR $3 < 0)
   UNION ALL
   SELECT CASE WHEN e.at < bound THEN e.seq ELSE lo END, CASE WHEN e.at < bound THEN hi ELSE e.seq END, bound
@@ -66,10 +66,10 @@ func openRangeFields(b *openRange) []any { return []any{&b.lo, &b.hi} }
 // disorder. An event after hi is not earlier than to: the event hi is later by the disorder or
 // more.
 func (r Reader) numbersOf(ctx context.Context, tenantID string, from, to int64) (openRange, error) {
-	first, err := one(ctx, r, openRangeFields, sqlAround, tenantID, from, -1)
+	first, err := one(ctx, r, openRangeFields, sqlBinarySearch, tenantID, from, -1)
 	if err != nil {
 		return openRange{}, err
 	}
-	last, err := one(ctx, r, openRangeFields, sqlAround, tenantID, to, 1)
+	last, err := one(ctx, r, openRangeFields, sqlBinarySearch, tenantID, to, 1)
 	return openRange{lo: first.lo, hi: last.hi}, err
 }

@@ -186,9 +186,9 @@ func (tx *Tx) LockErasure(ctx context.Context, userID string) (bool, error) {
 	return tx.affected(ctx, sqlLockErasure, userID)
 }
 
-// DeleteLate deletes what nodes have written from memory after the account was erased:
+// DeleteLateRows deletes what nodes have written from memory after the account was erased:
 // kept decisions, and counts of refusals.
-func (tx *Tx) DeleteLate(ctx context.Context, userID string) error {
+func (tx *Tx) DeleteLateRows(ctx context.Context, userID string) error {
 	for _, query := range []string{sqlDeleteDecisionsOf, sqlDeleteInboxBy} {
 		if err := tx.run(ctx, query, userID); err != nil {
 			return err
@@ -244,13 +244,13 @@ func erasureRecordFields(e *ErasureRecord) []any {
 
 // lenientChanges scans changes that somebody may have tampered with: none, if they can't be
 // read. The chain shows that.
-type lenientChanges struct{ to *[]doorward.Change }
+type lenientChanges struct{ dest *[]doorward.Change }
 
 // Scan implements sql.Scanner.
 func (l lenientChanges) Scan(v any) error {
 	var read []doorward.Change
 	if (jsonColumn[[]doorward.Change]{&read}).Scan(v) == nil {
-		*l.to = read
+		*l.dest = read
 	}
 	return nil
 }

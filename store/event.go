@@ -48,7 +48,7 @@ func eventFields(e *doorward.Event) []any {
 }
 
 // jsonColumn scans JSON text; a blanked value leaves the target unchanged.
-type jsonColumn[T any] struct{ to *T }
+type jsonColumn[T any] struct{ dest *T }
 
 // Scan implements sql.Scanner.
 func (j jsonColumn[T]) Scan(v any) error {
@@ -56,7 +56,7 @@ func (j jsonColumn[T]) Scan(v any) error {
 	if err := (nullableText{&text}).Scan(v); err != nil || text == "" {
 		return err
 	}
-	return json.Unmarshal([]byte(text), j.to)
+	return json.Unmarshal([]byte(text), j.dest)
 }
 
 // EventFilter selects events; zero fields select all. The times are pointers
@@ -144,7 +144,7 @@ func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 		}
 	}
 	return newPages(listing[doorward.Event]{
-		head: selectEvent, count: "FROM events ", where: where + "\n", also: within, args: 10,
+		head: selectEvent, count: "FROM events ", where: where + "\n", extra: within, args: 10,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
 		orders:       []order[doorward.Event]{sorted},
 		defaultOrder: "-at",
@@ -171,8 +171,8 @@ func (f EventFilter) by() string {
 }
 
 // EventPage returns events of the tenant, usually the newest first. Positions are numbers
-// in its chain, so pages stay stable while events are added. Errors: validation_failed, of
-// the order.
+// in its chain, so pages stay stable while events are added. Errors: validation_failed,
+// for an unknown order.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	// Beyond all times, and far from overflows.
 	from, to, numbers := int64(-1<<62), int64(1<<62), openRange{math.MinInt64, math.MaxInt64}

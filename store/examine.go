@@ -41,11 +41,11 @@ func (db *DB) TryWrite(ctx context.Context) error {
 	return fault(err)
 }
 
-// Full reports whether an error means a full disk.
-func (db *DB) Full(err error) bool { return db.engine.full(err) || errors.Is(err, syscall.ENOSPC) }
+// IsDiskFull reports whether an error means a full disk.
+func (db *DB) IsDiskFull(err error) bool { return db.engine.full(err) || errors.Is(err, syscall.ENOSPC) }
 
-// Locked reports whether an error means that another program is writing.
-func (db *DB) Locked(err error) bool { return db.engine.locked(err) }
+// IsLocked reports whether an error means that another program is writing.
+func (db *DB) IsLocked(err error) bool { return db.engine.locked(err) }
 
 // PageCheck is the result of CheckPages.
 type PageCheck struct {

@@ -25,7 +25,7 @@ var SchemaNeeded = schemaNeeded
 
 // SealedColumns are the columns that Reseal knows, as table.column.
 func SealedColumns() (all []string) {
-	for _, c := range sealedIn {
+	for _, c := range sealedColumns {
 		all = append(all, c.table+"."+c.column)
 	}
 	return all
@@ -44,7 +44,7 @@ func EventStatements(engine string, f EventFilter) (first, after, total string, 
 }
 
 // Around is the statement by which a search by time finds numbers, with arguments.
-func Around() (query string, args []any) { return sqlAround, []any{"tnt_1", int64(10_000), -1} }
+func Around() (query string, args []any) { return sqlBinarySearch, []any{"tnt_1", int64(10_000), -1} }
 
 // NumbersOf is the range of numbers, both exclusive, that a search by time reads.
 func NumbersOf(ctx context.Context, r Reader, tenantID string, from, to time.Time) (lo, hi int64, err error) {
@@ -55,8 +55,8 @@ func NumbersOf(ctx context.Context, r Reader, tenantID string, from, to time.Tim
 // SortedStatements are the statements of the first and of a later page of people and of
 // invitations in each order, with the arguments that select all rows of the tenant.
 func SortedStatements(tenantID string) (all []Sorted) {
-	people := append([]any{tenantID, "", "", ""}, searched("")...)
-	invitations := append([]any{tenantID, "", int64(0), "", ""}, searched("")...)
+	people := append([]any{tenantID, "", "", ""}, searchArgs("")...)
+	invitations := append([]any{tenantID, "", int64(0), "", ""}, searchArgs("")...)
 	for _, o := range userPages.orders {
 		all = append(all, sorted("people", userPages.statements[o.name], o.name, o.key != nil, people)...)
 	}

@@ -76,9 +76,9 @@ const sqlUsePasskey = `UPDATE factors SET credential = $3, synced = $4, last_use
 WHERE id = $1 AND credential = $2 AND disabled_at IS NULL`
 
 // UsePasskey stores a passkey after its use, with its new counter. It reports false if the
-// passkey was used or disabled since before was read: of concurrent uses, one succeeds.
-func (tx *Tx) UsePasskey(ctx context.Context, before, after Factor) (bool, error) {
-	return tx.affected(ctx, sqlUsePasskey, before.ID, before.Credential, after.Credential, after.Synced, micros(tx.Now))
+// passkey was used or disabled after old was read: of concurrent uses, one succeeds.
+func (tx *Tx) UsePasskey(ctx context.Context, old, updated Factor) (bool, error) {
+	return tx.affected(ctx, sqlUsePasskey, old.ID, old.Credential, updated.Credential, updated.Synced, micros(tx.Now))
 }
 
 const sqlDisableFactor = `UPDATE factors SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL`
@@ -160,14 +160,14 @@ func (r Reader) FactorTotals(ctx context.Context) (FactorTotals, error) {
 }
 
 // FactorCount counts the members of a tenant, and those of them who have no factor.
-type FactorCount struct{ People, Without int }
+type FactorCount struct{ People, WithoutFactor int }
 
 const sqlCountMembersFactors = `SELECT count(*), COALESCE(sum(CASE WHEN u.factors = 0 THEN 1 ELSE 0 END), 0)
 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1`
 
 // CountMembersFactors counts the members of a tenant by whether they have a factor.
 func (r Reader) CountMembersFactors(ctx context.Context, tenantID string) (FactorCount, error) {
-	fields := func(c *FactorCount) []any { return []any{&c.People, &c.Without} }
+	fields := func(c *FactorCount) []any { return []any{&c.People, &c.WithoutFactor} }
 	return one(ctx, r, fields, sqlCountMembersFactors, tenantID)
 }
 

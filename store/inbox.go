@@ -48,13 +48,13 @@ func inboxFields(r *InboxRow) []any {
 }
 
 // inboxEvent scans the event of a row. If that fails, only this row has a Fault.
-type inboxEvent struct{ of *InboxRow }
+type inboxEvent struct{ row *InboxRow }
 
 // Scan implements sql.Scanner.
 func (e inboxEvent) Scan(v any) error {
 	var event doorward.Event
-	if e.of.Fault = (jsonColumn[doorward.Event]{&event}).Scan(v); e.of.Fault == nil {
-		e.of.Event = event
+	if e.row.Fault = (jsonColumn[doorward.Event]{&event}).Scan(v); e.row.Fault == nil {
+		e.row.Event = event
 	}
 	return nil
 }
@@ -172,8 +172,8 @@ func (r Reader) CountInbox(ctx context.Context, limit int) (int, error) {
 
 const sqlInboxSources = `SELECT source FROM inbox WHERE action = $1 AND minute = $2 AND reason = $3 AND subject = $4 LIMIT $5`
 
-// InboxSources returns up to limit sources of rows whose key has like's action, minute,
-// reason and subject.
-func (r Reader) InboxSources(ctx context.Context, like InboxRow, limit int) ([]string, error) {
-	return list(ctx, r, textField, sqlInboxSources, like.Action, micros(like.Minute), like.Reason, like.Subject, limit)
+// InboxSources returns up to limit sources of rows with the action, minute, reason
+// and subject of key.
+func (r Reader) InboxSources(ctx context.Context, key InboxRow, limit int) ([]string, error) {
+	return list(ctx, r, textField, sqlInboxSources, key.Action, micros(key.Minute), key.Reason, key.Subject, limit)
 }

@@ -108,7 +108,7 @@ var invitationPages = newPages(listing[doorward.Invitation]{
 // first. Errors: validation_failed, for an unknown order.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
 	args := []any{tenantID, string(f.State), micros(now), string(f.Delivery), string(f.Role)}
-	return invitationPages.read(ctx, r, w, append(args, searched(f.Text)...)...)
+	return invitationPages.read(ctx, r, w, append(args, searchArgs(f.Text)...)...)
 }
 
 const sqlRevokeInvitation = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1

@@ -15,7 +15,7 @@ type listing[T any] struct {
 	head         string     // SELECT … FROM, to which where belongs
 	count        string     // FROM of the same rows, without what only columns need
 	where        string     // WHERE with the parameters $1 to $args
-	also         statements // more conditions, for each statement; the total has those of up
+	extra        statements // more conditions, for each statement; the total has those of up
 	args         int
 	fields       fields[T]
 	id           string // column that decides between equal rows
@@ -52,8 +52,9 @@ func (o order[T]) columns(id, suffix string) string {
 	return strings.Join(all, suffix+", ") + suffix
 }
 
-// position is what the columns are compared with: the parameters from $first on.
-func (o order[T]) position(first int) string {
+// placeholders returns the SQL that the columns are compared with: the parameters from $first
+// on.
+func (o order[T]) placeholders(first int) string {
 	text := fmt.Sprint("$", first)
 	if o.prefix != "" {
 		text = o.prefixValue + ", " + text
@@ -64,15 +65,15 @@ func (o order[T]) position(first int) string {
 	return text
 }
 
-// at is where the row stands in the order.
-func (o order[T]) at(row T, id string) doorward.Position {
+// positionOf returns where the row stands in the order.
+func (o order[T]) positionOf(row T, id string) doorward.Position {
 	if o.key != nil {
 		return doorward.Position{Key: o.key(row), ID: id}
 	}
 	return doorward.Position{At: o.number(row), ID: id}
 }
 
-// values returns the values of position's parameters.
+// values returns the values of the placeholders.
 func (o order[T]) values(p doorward.Position) []any {
 	all := []any{p.At, p.ID}
 	if o.key != nil {
@@ -84,8 +85,8 @@ func (o order[T]) values(p doorward.Position) []any {
 	return all
 }
 
-// parameters is how many parameters a position has.
-func (o order[T]) parameters() int { return len(o.values(doorward.Position{})) }
+// placeholderCount is how many placeholders a position needs.
+func (o order[T]) placeholderCount() int { return len(o.values(doorward.Position{})) }
 
 // pages is a listing with its statements.
 type pages[T any] struct {
@@ -105,19 +106,19 @@ var everyList []string
 
 func newPages[T any](l listing[T]) pages[T] {
 	p := pages[T]{listing: l, statements: map[string]statements{}}
-	p.total = fmt.Sprintf(countUpTo, l.count, l.where+l.also.up, doorward.MaxTotal+1)
+	p.total = fmt.Sprintf(countUpTo, l.count, l.where+l.extra.up, doorward.MaxTotal+1)
 	everyList = append(everyList, p.total)
 	for _, o := range l.orders {
 		// Both are formats: beyond for the query and > or <, ordered for the direction and the
 		// number of the limit's parameter.
-		beyond := fmt.Sprintf("%%s  AND (%s) %%s (%s) ", o.columns(l.id, ""), o.position(l.args+1))
+		beyond := fmt.Sprintf("%%s  AND (%s) %%s (%s) ", o.columns(l.id, ""), o.placeholders(l.args+1))
 		ordered := fmt.Sprintf("ORDER BY %s LIMIT $%%d", o.columns(l.id, "%[1]s"))
-		from, limit := l.head+l.where, l.args+1+o.parameters()
+		from, limit := l.head+l.where, l.args+1+o.placeholderCount()
 		s := statements{
-			up:     from + l.also.up + fmt.Sprintf(ordered, "", l.args+1),
-			down:   from + l.also.down + fmt.Sprintf(ordered, " DESC", l.args+1),
-			after:  fmt.Sprintf(beyond, from+l.also.after, ">") + fmt.Sprintf(ordered, "", limit),
-			before: fmt.Sprintf(beyond, from+l.also.before, "<") + fmt.Sprintf(ordered, " DESC", limit),
+			up:     from + l.extra.up + fmt.Sprintf(ordered, "", l.args+1),
+			down:   from + l.extra.down + fmt.Sprintf(ordered, " DESC", l.args+1),
+			after:  fmt.Sprintf(beyond, from+l.extra.after, ">") + fmt.Sprintf(ordered, "", limit),
+			before: fmt.Sprintf(beyond, from+l.extra.before, "<") + fmt.Sprintf(ordered, " DESC", limit),
 		}
 		p.statements[o.name] = s
 		everyList = append(everyList, s.up, s.down, s.after, s.before)
@@ -147,7 +148,7 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 	if err != nil {
 		return doorward.Page[T]{}, err
 	}
-	found := page(rows, w, func(row T) doorward.Position { return o.at(row, p.idOf(row)) })
+	found := page(rows, w, func(row T) doorward.Position { return o.positionOf(row, p.idOf(row)) })
 	switch {
 	case !w.Count:
 	case found.Prev == nil && found.Next == nil && boundary(w) == doorward.Position{}: // this is all
@@ -212,8 +213,8 @@ func contains(column string, first int) string {
 	return all.String()
 }
 
-// searched returns the parameters of contains.
-func searched(text string) []any {
+// searchArgs returns the parameters of contains.
+func searchArgs(text string) []any {
 	words := fold.Words(text)
 	if len(words) > maxWords {
 		words = append(words[:maxWords-1:maxWords-1], strings.Join(words[maxWords-1:], " "))

@@ -159,23 +159,23 @@ func (tx *Tx) ClaimMail(ctx context.Context, m Mail, until time.Time) (bool, err
 
 const sqlMailSent = `UPDATE mails SET state = 'sent', sent_at = $1, last_error = '' WHERE id = $2`
 
-// MailSent records that the mail server has accepted the mail.
-func (tx *Tx) MailSent(ctx context.Context, id string) error {
+// MarkMailSent records that the mail server has accepted the mail.
+func (tx *Tx) MarkMailSent(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlMailSent, micros(tx.Now), id)
 }
 
 const sqlMailRetry = `UPDATE mails SET next_at = $1, last_error = $2 WHERE id = $3 AND state = 'queued'`
 
-// MailRetry records a failed try and when the next one is due. The cause may have
+// ScheduleMailRetry records a failed try and when the next one is due. The cause may have
 // any bytes.
-func (tx *Tx) MailRetry(ctx context.Context, id string, next time.Time, cause string) error {
+func (tx *Tx) ScheduleMailRetry(ctx context.Context, id string, next time.Time, cause string) error {
 	return tx.run(ctx, sqlMailRetry, micros(next), storable(cause), id)
 }
 
 const sqlMailFailed = `UPDATE mails SET state = 'failed', last_error = $1 WHERE id = $2 AND state = 'queued'`
 
-// MailFailed marks the mail as failed permanently. The cause may have any bytes.
-func (tx *Tx) MailFailed(ctx context.Context, id, cause string) error {
+// MarkMailFailed marks the mail as failed permanently. The cause may have any bytes.
+func (tx *Tx) MarkMailFailed(ctx context.Context, id, cause string) error {
 	return tx.run(ctx, sqlMailFailed, storable(cause), id)
 }
 

@@ -77,8 +77,8 @@ func (tx *Tx) ForgetMasterKeys(ctx context.Context, id string) (bool, error) {
 	return true, tx.run(ctx, sqlForgetMasterKeys)
 }
 
-// Sealed is a value that is sealed with a master key, and its place.
-type Sealed struct {
+// SealedValue is a value that is sealed with a master key, and its place.
+type SealedValue struct {
 	Table, ID, Column string
 	Value             []byte
 }
@@ -107,9 +107,9 @@ WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 // are sealed again. The first 9 bytes of a value name its key.
 type sealedColumn struct{ table, column, find, reseal string }
 
-// sealedIn lists every column called …_sealed; TestSealedColumns compares it with the
+// sealedColumns lists every column called …_sealed; TestSealedColumns compares it with the
 // migrations.
-var sealedIn = []sealedColumn{
+var sealedColumns = []sealedColumn{
 	{"signing_keys", "private_sealed", sqlSealedSigningKeys, sqlResealSigningKey},
 	{"factors", "seed_sealed", sqlSealedSeeds, sqlResealSeed},
 	{"webhooks", "secret_sealed", sqlSealedHookSecrets, sqlResealHookSecret},
@@ -117,14 +117,14 @@ var sealedIn = []sealedColumn{
 	{"webhooks", "private_sealed", sqlSealedHookKeys, sqlResealHookKey},
 }
 
-func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
+func (c sealedColumn) isOf(s SealedValue) bool { return c.table == s.Table && c.column == s.Column }
 
 // SealedWithOtherKeys returns up to limit values whose header (their first 9 bytes, which name
 // the key) differs from header. It continues after the value after; zero: from the beginning.
-func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
-	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
-	for _, c := range sealedIn[first:] {
-		fields := func(s *Sealed) []any {
+func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after SealedValue, limit int) (all []SealedValue, err error) {
+	first := max(0, slices.IndexFunc(sealedColumns, func(c sealedColumn) bool { return c.isOf(after) }))
+	for _, c := range sealedColumns[first:] {
+		fields := func(s *SealedValue) []any {
 			s.Table, s.Column = c.table, c.column
 			return []any{&s.ID, &s.Value}
 		}
@@ -141,10 +141,10 @@ func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Se
 }
 
 // Reseal replaces the value, unless it has changed since it was read.
-func (tx *Tx) Reseal(ctx context.Context, s Sealed, value []byte) error {
-	i := slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(s) })
+func (tx *Tx) Reseal(ctx context.Context, s SealedValue, value []byte) error {
+	i := slices.IndexFunc(sealedColumns, func(c sealedColumn) bool { return c.isOf(s) })
 	if i < 0 {
 		return fault(fmt.Errorf("store: %s.%s is not in the list of sealed columns", s.Table, s.Column))
 	}
-	return tx.run(ctx, sealedIn[i].reseal, value, s.ID, s.Value)
+	return tx.run(ctx, sealedColumns[i].reseal, value, s.ID, s.Value)
 }

@@ -26,7 +26,7 @@ WHERE t.type = 'table' AND substr(c.name, -7) = '_sealed'`
 	}
 	listed := slices.Sorted(slices.Values(store.SealedColumns()))
 	if diff := cmp.Diff(inSchema(), listed); diff != "" {
-		t.Errorf("the schema's sealed columns (-) are not those of sealedIn (+): add the missing ones\n%s", diff)
+		t.Errorf("the schema's sealed columns (-) are not those of sealedColumns (+): add the missing ones\n%s", diff)
 	}
 	storetest.Exec(t, write, `CREATE TABLE forgotten (id TEXT, seed_sealed BYTEA)`)
 	if !slices.Contains(inSchema(), "forgotten.seed_sealed") {

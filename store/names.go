@@ -65,7 +65,7 @@ func withPrefix(ids []string, prefix string) (some []string) {
 }
 
 // listByIDs runs a statement that takes a tenant and namesAtOnce ids, as often as needed.
-func listByIDs[T any](ctx context.Context, r Reader, to fields[T], query, tenantID string, ids []string) (all []T, err error) {
+func listByIDs[T any](ctx context.Context, r Reader, dest fields[T], query, tenantID string, ids []string) (all []T, err error) {
 	for ; len(ids) > 0; ids = ids[min(namesAtOnce, len(ids)):] {
 		args := make([]any, namesAtOnce+1)
 		args[0] = tenantID
@@ -75,7 +75,7 @@ func listByIDs[T any](ctx context.Context, r Reader, to fields[T], query, tenant
 				args[i+1] = ids[i]
 			}
 		}
-		found, err := list(ctx, r, to, query, args...)
+		found, err := list(ctx, r, dest, query, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,8 @@ func (r Reader) CountPendingInvitations(ctx context.Context, tenantID string, no
 const sqlCountInvitationsBy = `SELECT count(*) FROM invitations
 WHERE tenant_id = $1 AND invited_by = $2 AND state = 'PENDING' AND expires_at > $3`
 
-// CountInvitationsBy counts what RevokeInvitationsBy would revoke at now.
+// CountInvitationsBy counts the invitations that the user sent in the tenant and that can be
+// accepted at now.
 func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountInvitationsBy, tenantID, userID, micros(now))
 	return int64(n), err
@@ -49,7 +50,7 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 
 const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + expired
 
-// CountMemberSessions counts what DeleteMemberSessions would count at now.
+// CountMemberSessions counts the user's sessions in the tenant that have not expired at now.
 func (r Reader) CountMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, life.args(now, tenantID, userID)...)
 	return int64(n), err
@@ -57,7 +58,7 @@ func (r Reader) CountMemberSessions(ctx context.Context, life SessionLifetime, t
 
 const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + expired
 
-// CountTenantSessions counts what DeleteTenantSessions would count at now.
+// CountTenantSessions counts the sessions in the tenant that have not expired at now.
 func (r Reader) CountTenantSessions(ctx context.Context, life SessionLifetime, tenantID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, life.args(now, tenantID)...)
 	return int64(n), err

@@ -26,7 +26,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		return nil, fmt.Errorf("store: %w", err) // pgx masks the password
 	}
 	tunePostgres(cfg)
-	servers := cluster.Of(cfg)
+	servers := cluster.FromConfig(cfg)
 	if servers != nil {
 		servers.Guard(cfg)
 		servers.Probe(ctx)
@@ -35,8 +35,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	read, write := onPool(pool, servers), onPool(pool, servers)
-	write.SetMaxOpenConns(writers(cfg.MaxConns))
+	read, write := openFromPool(pool, servers), openFromPool(pool, servers)
+	write.SetMaxOpenConns(maxWriters(cfg.MaxConns))
 	return &DB{
 		rules: newRulesCache(),
 		engine: engine{
@@ -67,9 +67,10 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	}, nil
 }
 
-// onPool is stdlib.OpenDBFromPool; with several servers its connections wait for the lease.
+// openFromPool is stdlib.OpenDBFromPool, but with several servers its connections wait for the
+// lease.
 // The pool keeps idle connections, database/sql none.
-func onPool(pool *pgxpool.Pool, servers *cluster.Servers) *sql.DB {
+func openFromPool(pool *pgxpool.Pool, servers *cluster.Servers) *sql.DB {
 	if servers == nil {
 		return stdlib.OpenDBFromPool(pool)
 	}
@@ -100,10 +101,10 @@ func tunePostgres(cfg *pgxpool.Config) {
 	cfg.PingTimeout = 500 * time.Millisecond
 }
 
-// writers is how many connections of a pool may write. While a synchronous standby
+// maxWriters is how many connections of a pool may write. While a synchronous standby
 // is unreachable every commit waits; without a reserve writers would soon hold all
 // connections, and checks would be answered 503.
-func writers(maxConns int32) int { return int(maxConns - maxConns/4) }
+func maxWriters(maxConns int32) int { return int(maxConns - maxConns/4) }
 
 // postgresPool counts a wait whenever a caller found no idle connection, or waited
 // to become one of the writers.
@@ -179,7 +180,7 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Se
 		_, err := own.Exec(ctx, `LISTEN doorward_change`)
 		return err
 	})
-	for err == nil && servers.Current(own.PgConn()) {
+	for err == nil && servers.IsCurrent(own.PgConn()) {
 		err = waitForNotification(ctx, own, wake)
 	}
 	return fault(err)

@@ -22,7 +22,7 @@ type Reader struct {
 
 // reader returns the queries, run on a pool or in a transaction.
 func (db *DB) reader(q rows.Querier) Reader {
-	return Reader{Conn: rows.On(q), rules: db.rules, isSQLite: db.engine.path != ""}
+	return Reader{Conn: rows.NewConn(q), rules: db.rules, isSQLite: db.engine.path != ""}
 }
 
 // fields lists the fields of T that the columns of a row are scanned into.
@@ -31,8 +31,8 @@ type fields[T any] = rows.Fields[T]
 func textField(s *string) []any { return []any{s} }
 
 // one returns the single row of query with its rules (see withRules), or ErrNone.
-func one[T any](ctx context.Context, r Reader, to fields[T], query string, args ...any) (T, error) {
-	v, err := rows.One(ctx, r.Conn, to, query, args...)
+func one[T any](ctx context.Context, r Reader, dest fields[T], query string, args ...any) (T, error) {
+	v, err := rows.One(ctx, r.Conn, dest, query, args...)
 	if err == nil {
 		err = withRules(ctx, r, &v)
 	}
@@ -40,8 +40,8 @@ func one[T any](ctx context.Context, r Reader, to fields[T], query string, args 
 }
 
 // list returns all rows of query with their rules.
-func list[T any](ctx context.Context, r Reader, to fields[T], query string, args ...any) ([]T, error) {
-	all, err := rows.List(ctx, r.Conn, to, query, args...)
+func list[T any](ctx context.Context, r Reader, dest fields[T], query string, args ...any) ([]T, error) {
+	all, err := rows.List(ctx, r.Conn, dest, query, args...)
 	for i := range all {
 		if err == nil {
 			err = withRules(ctx, r, &all[i])
@@ -51,13 +51,13 @@ func list[T any](ctx context.Context, r Reader, to fields[T], query string, args
 }
 
 // each is rows.Each. It doesn't read the rules of the rows.
-func each[T any](ctx context.Context, r Reader, to fields[T], fn func(T) error, query string, args ...any) error {
-	return rows.Each(ctx, r.Conn, to, fn, query, args...)
+func each[T any](ctx context.Context, r Reader, dest fields[T], fn func(T) error, query string, args ...any) error {
+	return rows.Each(ctx, r.Conn, dest, fn, query, args...)
 }
 
 // page makes a page of up to w.Limit+1 rows: the extra row shows that the list
 // continues. For a window that goes back, all has the rows in reverse order.
-func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
+func page[T any](all []T, w doorward.Window, positionOf func(T) doorward.Position) doorward.Page[T] {
 	more := len(all) > w.Limit
 	if more {
 		all = all[:w.Limit]
@@ -69,7 +69,7 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 	if len(all) == 0 {
 		return p
 	}
-	first, last := at(all[0]), at(all[len(all)-1])
+	first, last := positionOf(all[0]), positionOf(all[len(all)-1])
 	if w.IsBackward() && more || w.After != (doorward.Position{}) {
 		p.Prev = &first
 	}
@@ -114,12 +114,12 @@ func (i *storedTime) Scan(v any) error {
 }
 
 // nullableTime scans an instant that may be absent.
-type nullableTime struct{ to **time.Time }
+type nullableTime struct{ dest **time.Time }
 
 // Scan implements sql.Scanner.
 func (m nullableTime) Scan(v any) error {
 	if v == nil {
-		*m.to = nil
+		*m.dest = nil
 		return nil
 	}
 	var i storedTime
@@ -127,20 +127,20 @@ func (m nullableTime) Scan(v any) error {
 		return err
 	}
 	t := time.Time(i)
-	*m.to = &t
+	*m.dest = &t
 	return nil
 }
 
 // optionalTime scans an instant that may be absent, as NULL or 0, as the zero Time.
-type optionalTime struct{ to *time.Time }
+type optionalTime struct{ dest *time.Time }
 
 // Scan implements sql.Scanner.
 func (o optionalTime) Scan(v any) error {
-	*o.to = time.Time{}
+	*o.dest = time.Time{}
 	if n, ok := v.(int64); v == nil || ok && n == 0 {
 		return nil
 	}
-	return (*storedTime)(o.to).Scan(v)
+	return (*storedTime)(o.dest).Scan(v)
 }
 
 // microsOrZero stores the zero Time as 0.
@@ -174,12 +174,12 @@ func storable(s string) string {
 }
 
 // nullableText scans a text that may be absent, as empty.
-type nullableText struct{ to *string }
+type nullableText struct{ dest *string }
 
 // Scan implements sql.Scanner.
 func (t nullableText) Scan(v any) error {
 	var s sql.NullString
 	err := s.Scan(v)
-	*t.to = s.String
+	*t.dest = s.String
 	return err
 }

@@ -84,13 +84,13 @@ const rulesColumns = `t.rules_revision, ` + modelRevision
 const modelRevision = `COALESCE((SELECT revision FROM models WHERE version = (SELECT MAX(version) FROM models)), 0)`
 
 // rulesFields scans rulesColumns. The rules themselves are read after the rows.
-func rulesFields(to **doorward.Rules) []any {
-	return []any{revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Tenant }}, revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Model }}}
+func rulesFields(rules **doorward.Rules) []any {
+	return []any{revision{rules, func(v *doorward.RulesVersion) *int64 { return &v.Tenant }}, revision{rules, func(v *doorward.RulesVersion) *int64 { return &v.Model }}}
 }
 
 // revision scans one revision into a version of rules that are yet to be read.
 type revision struct {
-	to    **doorward.Rules
+	dest  **doorward.Rules
 	field func(*doorward.RulesVersion) *int64
 }
 
@@ -101,11 +101,11 @@ func (s revision) Scan(v any) error {
 		return err
 	}
 	var version doorward.RulesVersion
-	if *s.to != nil {
-		version = (*s.to).Version
+	if *s.dest != nil {
+		version = (*s.dest).Version
 	}
 	*s.field(&version) = n.Int64
-	*s.to = doorward.UnloadedRules(version)
+	*s.dest = doorward.UnloadedRules(version)
 	return nil
 }
 
@@ -126,13 +126,13 @@ func withRules(ctx context.Context, r Reader, row any) error {
 	return nil
 }
 
-// readRules completes *to, which has only the version of the rules. It reads the rules of that
+// readRules completes *rules, which has only the version of the rules. It reads the rules of that
 // version, or of a later one.
-func (r Reader) readRules(ctx context.Context, tenantID string, to **doorward.Rules) (err error) {
-	if *to == nil {
+func (r Reader) readRules(ctx context.Context, tenantID string, rules **doorward.Rules) (err error) {
+	if *rules == nil {
 		return nil // the tenant has the rules of the built-in model alone
 	}
-	*to, err = r.rulesAt(ctx, tenantID, (*to).Version)
+	*rules, err = r.rulesAt(ctx, tenantID, (*rules).Version)
 	return err
 }
 
@@ -148,13 +148,14 @@ func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVe
 		if err != nil {
 			return nil, err
 		}
-		// What was read belongs to the version only if that has not changed since.
-		now, err := r.RulesVersion(ctx, tenantID)
+		// The rules may have changed during the read: source is that of v only if v is still
+		// the version.
+		current, err := r.RulesVersion(ctx, tenantID)
 		if err != nil {
 			return nil, err
 		}
-		if now != v {
-			v = now
+		if current != v {
+			v = current
 			continue
 		}
 		compiled, err := r.rules.compile(source)

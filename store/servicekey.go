@@ -78,23 +78,23 @@ func (tx *Tx) DisableAllServiceKeys(ctx context.Context) ([]doorward.ServiceKey,
 const sqlRevokeInvitationsOfService = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
 WHERE service_key_id = $2 AND service_key_id <> '' AND state = 'PENDING' AND expires_at > $1 RETURNING tenant_id`
 
-// RevokedIn counts the invitations that were revoked in a tenant.
-type RevokedIn struct {
+// RevokedInvitations counts the invitations that were revoked in a tenant.
+type RevokedInvitations struct {
 	TenantID    string
 	Invitations int64
 }
 
 // RevokeInvitationsOfService revokes the pending invitations that the service key sent,
 // and returns how many in each tenant, in the order of their ids.
-func (tx *Tx) RevokeInvitationsOfService(ctx context.Context, id string) ([]RevokedIn, error) {
+func (tx *Tx) RevokeInvitationsOfService(ctx context.Context, id string) ([]RevokedInvitations, error) {
 	tenants, err := list(ctx, tx.Reader, textField, sqlRevokeInvitationsOfService, micros(tx.Now), id)
 	counts := map[string]int64{}
 	for _, tenantID := range tenants {
 		counts[tenantID]++
 	}
-	var all []RevokedIn
+	var all []RevokedInvitations
 	for _, tenantID := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, RevokedIn{tenantID, counts[tenantID]})
+		all = append(all, RevokedInvitations{tenantID, counts[tenantID]})
 	}
 	return all, err
 }

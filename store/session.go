@@ -364,10 +364,10 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
   SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
 RETURNING tenant_id`
 
-// DeleteOldestSessions ends all sessions of the user except the one being opened and the
-// newest others, keep in all. It returns how many it has ended, by tenant. The one being
-// opened needn't be the newest: it may continue an older login, and the node's clock may lag.
-// The count is right only under LockAccount.
+// DeleteOldestSessions leaves the user keep sessions, the one being opened and the newest
+// others, and ends the rest. It returns how many it has ended, by tenant. The one being opened
+// needn't be the newest: it may continue an older login, and the node's clock may lag. The
+// count is right only under LockAccount.
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }

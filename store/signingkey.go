@@ -41,13 +41,13 @@ func (tx *Tx) InsertSigningKey(ctx context.Context, k SigningKey) error {
 func (tx *Tx) StartSigningKey(ctx context.Context, id string, at time.Time) (bool, error) {
 	earlier, err := tx.affected(ctx, sqlStartSigningKey, micros(at), id)
 	if earlier {
-		tx.SigningKeysChanged()
+		tx.AnnounceSigningKeys()
 	}
 	return earlier, err
 }
 
-// SigningKeysChanged makes every node read the keys again.
-func (tx *Tx) SigningKeysChanged() { tx.announce(ChangeSigning, "") }
+// AnnounceSigningKeys makes every node read the keys again.
+func (tx *Tx) AnnounceSigningKeys() { tx.announce(ChangeSigning, "") }
 
 // DeleteSigningKey removes the key.
 func (tx *Tx) DeleteSigningKey(ctx context.Context, id string) error {

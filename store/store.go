@@ -369,7 +369,8 @@ type writeTx struct {
 }
 
 // begin begins a transaction. While another process has the lock on a SQLite file it
-// tries again, for up to lockTimeout: SQLite's own wait can't be cancelled with the request.
+// tries again, for up to lockTimeout: SQLite's own wait can't be cancelled with the request, so
+// each try waits only for the busy_timeout of openSQLite.
 func (db *DB) begin(ctx context.Context) (writeTx, error) {
 	write, servers := db.write, db.engine.servers
 	if servers != nil && cluster.IsRenewal(ctx) {
@@ -380,6 +381,7 @@ func (db *DB) begin(ctx context.Context) (writeTx, error) {
 	for began := time.Now(); ; {
 		t, err := write.BeginTx(ctx, nil)
 		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > lockTimeout {
+			// known is 0 before the first connection, which BeginTx has made.
 			return writeTx{t, cmp.Or(known, servers.Timeline())}, err
 		}
 	}

@@ -39,24 +39,24 @@ FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
 // nullableDuration scans a length of time that may be absent, as 0.
-type nullableDuration struct{ to *time.Duration }
+type nullableDuration struct{ dest *time.Duration }
 
 // Scan implements sql.Scanner.
 func (s nullableDuration) Scan(v any) error {
 	var n sql.NullInt64
 	err := n.Scan(v)
-	*s.to = time.Duration(n.Int64) * time.Microsecond
+	*s.dest = time.Duration(n.Int64) * time.Microsecond
 	return err
 }
 
 // nullableInt scans a number that may be absent, as 0.
-type nullableInt struct{ to *int }
+type nullableInt struct{ dest *int }
 
 // Scan implements sql.Scanner.
 func (n nullableInt) Scan(v any) error {
 	var x sql.NullInt64
 	err := x.Scan(v)
-	*n.to = int(x.Int64)
+	*n.dest = int(x.Int64)
 	return err
 }
 
@@ -75,27 +75,27 @@ func (w *words) Scan(v any) error {
 }
 
 // roleWords scans roles separated by spaces.
-type roleWords struct{ to *[]doorward.Role }
+type roleWords struct{ dest *[]doorward.Role }
 
 // Scan implements sql.Scanner.
 func (r roleWords) Scan(v any) error {
 	var names words
 	err := names.Scan(v)
-	*r.to = nil
+	*r.dest = nil
 	for _, name := range names {
-		*r.to = append(*r.to, doorward.Role(name))
+		*r.dest = append(*r.dest, doorward.Role(name))
 	}
 	return err
 }
 
 // minutes scans a length of time in minutes.
-type minutes struct{ to *time.Duration }
+type minutes struct{ dest *time.Duration }
 
 // Scan implements sql.Scanner.
 func (m minutes) Scan(v any) error {
 	var n int
 	err := nullableInt{&n}.Scan(v)
-	*m.to = time.Duration(n) * time.Minute
+	*m.dest = time.Duration(n) * time.Minute
 	return err
 }
 
@@ -129,14 +129,14 @@ var tenantPages = newPages(listing[doorward.Tenant]{
 	defaultOrder: "createdAt",
 })
 
-// TenantPage returns tenants, usually the oldest first: all, or those with the ids in only.
-// Errors: validation_failed, for an unknown order.
-func (r Reader) TenantPage(ctx context.Context, only []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
-	ids := ""
-	for _, id := range only {
-		ids += " " + id + " "
+// TenantPage returns tenants, usually the oldest first: those with the ids, or all if
+// there are none. Errors: validation_failed, for an unknown order.
+func (r Reader) TenantPage(ctx context.Context, ids []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+	text := ""
+	for _, id := range ids {
+		text += " " + id + " "
 	}
-	return tenantPages.read(ctx, r, w, ids)
+	return tenantPages.read(ctx, r, w, text)
 }
 
 const sqlInsertTenant = `INSERT INTO tenants (id, name, status, created_at, name_key) VALUES ($1, $2, $3, $4, $5)`

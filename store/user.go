@@ -59,10 +59,9 @@ func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
 
 const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`
 
-// SetPassword replaces the password hash from with to, and reports whether the account still
-// had from.
-func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error) {
-	return tx.affected(ctx, sqlSetPassword, to, id, from)
+// SetPassword replaces the password hash, and reports whether the account still had oldHash.
+func (tx *Tx) SetPassword(ctx context.Context, id, oldHash, newHash string) (bool, error) {
+	return tx.affected(ctx, sqlSetPassword, newHash, id, oldHash)
 }
 
 func userFields(u *doorward.User) []any {
@@ -177,7 +176,7 @@ func rank(role doorward.Role) int64 { return int64(slices.Index(doorward.Roles, 
 // UserPage returns members of the tenant, usually the oldest membership first. Errors:
 // validation_failed, for an unknown order.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	return userPages.read(ctx, r, w, append([]any{tenantID, string(f.Role), string(f.Status), f.Factor}, searched(f.Text)...)...)
+	return userPages.read(ctx, r, w, append([]any{tenantID, string(f.Role), string(f.Status), f.Factor}, searchArgs(f.Text)...)...)
 }
 
 const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at, name_key, email_key)
@@ -210,17 +209,17 @@ func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error)
 const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`
 
 // SetUserStatus sets the status of a member, and reports whether that changed it.
-func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doorward.UserStatus) (bool, error) {
+func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, status doorward.UserStatus) (bool, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.affected(ctx, sqlSetUserStatus, to, tenantID, userID)
+	return tx.affected(ctx, sqlSetUserStatus, status, tenantID, userID)
 }
 
 const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
 
 // SetUserRole sets the role of a member, and reports whether that changed it.
-func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorward.Role) (bool, error) {
+func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, role doorward.Role) (bool, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.affected(ctx, sqlSetUserRole, to, tenantID, userID)
+	return tx.affected(ctx, sqlSetUserRole, role, tenantID, userID)
 }
 
 const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2, name_key = $3 WHERE tenant_id = $4 AND user_id = $5`

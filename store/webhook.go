@@ -150,8 +150,8 @@ func (tx *Tx) DeleteWebhooksOf(ctx context.Context, tenantID string, limit int) 
 const sqlDisableWebhook = `UPDATE webhooks SET enabled = FALSE, disabled_reason = $2 WHERE id = $1 AND enabled`
 
 // DisableWebhook disables the webhook for a reason, and reports whether it was enabled.
-func (tx *Tx) DisableWebhook(ctx context.Context, id string, why doorward.DisabledReason) (bool, error) {
-	return tx.affected(ctx, sqlDisableWebhook, id, string(why))
+func (tx *Tx) DisableWebhook(ctx context.Context, id string, reason doorward.DisabledReason) (bool, error) {
+	return tx.affected(ctx, sqlDisableWebhook, id, string(reason))
 }
 
 const sqlDisableAllWebhooks = `UPDATE webhooks SET enabled = FALSE, disabled_reason = 'restored' WHERE enabled RETURNING id, tenant_id`
@@ -180,8 +180,8 @@ const (
 WHERE id = $1 AND (failing_since IS NULL OR health <> 'bad')`
 )
 
-// WebhookSucceeded records a success of the endpoint, and whether it was quick.
-func (tx *Tx) WebhookSucceeded(ctx context.Context, id string, quick bool) error {
+// RecordWebhookSuccess records a success of the endpoint, and whether it was quick.
+func (tx *Tx) RecordWebhookSuccess(ctx context.Context, id string, quick bool) error {
 	health := doorward.WebhookBad
 	if quick {
 		health = doorward.WebhookGood
@@ -189,8 +189,8 @@ func (tx *Tx) WebhookSucceeded(ctx context.Context, id string, quick bool) error
 	return tx.run(ctx, sqlWebhookSucceeded, id, micros(tx.Now), string(health))
 }
 
-// WebhookFailed records a failure of the endpoint.
-func (tx *Tx) WebhookFailed(ctx context.Context, id string) error {
+// RecordWebhookFailure records a failure of the endpoint.
+func (tx *Tx) RecordWebhookFailure(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlWebhookFailed, id, micros(tx.Now))
 }
 

@@ -50,7 +50,7 @@ func (s *server) sealSigningKeysElsewhere(t *testing.T) {
 				return err
 			}
 		}
-		tx.SigningKeysChanged()
+		tx.AnnounceSigningKeys()
 		return err
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ func TestRefusedValuesHoldNothingBack(t *testing.T) {
 	if err := h.decisions.Flush(h.Context()); err != nil {
 		t.Fatal(err)
 	}
-	observed, err := h.db.Read().Observed(h.Context(), tenantID, 1)
+	observed, err := h.db.Read().ObservedCounts(h.Context(), tenantID, 1)
 	if err != nil || !maps.Equal(observed, map[string]int64{"a": 2, "c": 2, "e": 2}) || h.decisions.Dropped() != 4 {
 		t.Errorf("observed %v, %d dropped, %v", observed, h.decisions.Dropped(), err)
 	}

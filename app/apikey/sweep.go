@@ -73,7 +73,7 @@ var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System
 
 func (k *Keys) notifyBefore(ctx context.Context, key doorward.APIKey, within time.Duration) error {
 	_, err := k.writer.Do(ctx, system, doorward.APIKeyExpiring, object(key), func(tx *access.Tx) error {
-		due, err := tx.NoticeAPIKey(ctx, key.ID, within)
+		due, err := tx.MarkAPIKeyNoticeSent(ctx, key.ID, within)
 		if err != nil || !due {
 			tx.SkipEvent()
 			return err

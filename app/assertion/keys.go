@@ -240,7 +240,7 @@ func (a *Assertions) applyPlan(ctx context.Context, tx *store.Tx) error {
 			return err
 		}
 	}
-	tx.SigningKeysChanged()
+	tx.AnnounceSigningKeys()
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 		if err := admit(tx, &a); err != nil || a.ownBucket+a.widerBucket() == "" {
 			return err
 		}
-		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.ownBucket, Wider: a.widerBucket()}, tx.Now.Add(attemptLife))
+		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, OwnBucket: a.ownBucket, WiderBucket: a.widerBucket()}, tx.Now.Add(attemptLife))
 	})
 	switch {
 	case err == nil:

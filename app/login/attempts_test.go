@@ -189,7 +189,7 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 		_, ann := f.Tenant()
 		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) (err error) {
 			for i := range apptest.ProductionLimits.PerAccount {
-				a := store.Attempt{ID: fmt.Sprint(i), Own: "account:" + ann.User.Email, Wider: "ip:192.0.2.1"}
+				a := store.Attempt{ID: fmt.Sprint(i), OwnBucket: "account:" + ann.User.Email, WiderBucket: "ip:192.0.2.1"}
 				err = errors.Join(err, tx.InsertAttempt(f.Context(), a, tx.Now.Add(time.Minute)))
 			}
 			return err

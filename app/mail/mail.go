@@ -203,11 +203,11 @@ func (m *Mail) send(ctx context.Context, row store.Mail, rendered *renderedMail,
 	return m.upkeep(ctx, func(tx *store.Tx) error {
 		switch state {
 		case outbox.Retry:
-			return tx.MailRetry(ctx, row.ID, tx.Now.Add(pause), err.Error())
+			return tx.ScheduleMailRetry(ctx, row.ID, tx.Now.Add(pause), err.Error())
 		case outbox.Dead:
-			return tx.MailFailed(ctx, row.ID, err.Error())
+			return tx.MarkMailFailed(ctx, row.ID, err.Error())
 		}
-		return tx.MailSent(ctx, row.ID)
+		return tx.MarkMailSent(ctx, row.ID)
 	})
 }
 
@@ -265,14 +265,14 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 		return nil, err
 	}
 	if state := inv.StateAt(tx.Now); state != doorward.InvitationPending {
-		return nil, tx.MailFailed(ctx, row.ID, "not sent: the invitation is "+string(state))
+		return nil, tx.MarkMailFailed(ctx, row.ID, "not sent: the invitation is "+string(state))
 	}
 	resent, err := isResent(ctx, tx, inv, row)
 	if err != nil {
 		return nil, err
 	}
 	if resent {
-		return nil, tx.MailFailed(ctx, row.ID, "not sent: a newer mail replaces it")
+		return nil, tx.MarkMailFailed(ctx, row.ID, "not sent: a newer mail replaces it")
 	}
 	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {

@@ -95,8 +95,8 @@ func checkCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
 // resealAll goes through all values once: since replace has committed, nothing more is
 // sealed with the old key.
 func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (total int, err error) {
-	var batch []store.Sealed
-	for last := (store.Sealed{}); ; last = batch[len(batch)-1] {
+	var batch []store.SealedValue
+	for last := (store.SealedValue{}); ; last = batch[len(batch)-1] {
 		batch, err = k.resealBatch(ctx, ring, next, last)
 		total += len(batch)
 		if err != nil || len(batch) == 0 {
@@ -106,7 +106,7 @@ func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (t
 }
 
 // resealBatch seals the next values after the given one again, and returns them.
-func (k *Keys) resealBatch(ctx context.Context, ring *seal.Ring, next seal.Key, after store.Sealed) (all []store.Sealed, err error) {
+func (k *Keys) resealBatch(ctx context.Context, ring *seal.Ring, next seal.Key, after store.SealedValue) (all []store.SealedValue, err error) {
 	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 		if all, err = tx.SealedWithOtherKeys(ctx, seal.HeaderOf(next.ID()), after, batchSize); err != nil {
 			return err
@@ -147,7 +147,7 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 			s.Previous = row.ID
 		}
 	}
-	sealed, err := read.SealedWithOtherKeys(ctx, []byte{0}, store.Sealed{}, 1) // of any key: no value has this header
+	sealed, err := read.SealedWithOtherKeys(ctx, []byte{0}, store.SealedValue{}, 1) // of any key: no value has this header
 	if s.Sealed = len(sealed) > 0; err != nil || !s.Sealed {
 		return s, err
 	}
@@ -155,7 +155,7 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 	if err != nil {
 		return s, err
 	}
-	left, err := read.SealedWithOtherKeys(ctx, seal.HeaderOf(id), store.Sealed{}, 1000)
+	left, err := read.SealedWithOtherKeys(ctx, seal.HeaderOf(id), store.SealedValue{}, 1000)
 	s.Remaining = len(left)
 	return s, err
 }

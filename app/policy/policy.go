@@ -94,7 +94,7 @@ func (p *Policies) observed(ctx context.Context, v store.PolicyVersion) (InForce
 	if err := p.writer.Decisions().Flush(ctx); err != nil {
 		return inForce, err
 	}
-	counts, err := p.db.Read().Observed(ctx, v.TenantID, v.Version)
+	counts, err := p.db.Read().ObservedCounts(ctx, v.TenantID, v.Version)
 	if err != nil {
 		return inForce, err
 	}

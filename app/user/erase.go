@@ -302,7 +302,7 @@ func sweep(ctx context.Context, tx *store.Tx, erased store.Erasure) (more bool, 
 	if err != nil || !exists {
 		return false, err
 	}
-	if err := tx.DeleteLate(ctx, erased.UserID); err != nil {
+	if err := tx.DeleteLateRows(ctx, erased.UserID); err != nil {
 		return false, err
 	}
 	more, err = tx.BlankEvents(ctx, erased.UserID, blankAtOnce)

@@ -88,7 +88,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, third)) // and doesn't confirm it
 	f.NoError(f.Node(0).Access.Decisions().Flush(ctx))
 	_, err = f.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "account:" + second, Wider: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
+		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "account:" + second, WiderBucket: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
 			return err
 		}
 		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})

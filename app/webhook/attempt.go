@@ -217,6 +217,6 @@ func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doo
 		if failure(attempt) != nil {
 			return nil
 		}
-		return tx.WebhookSucceeded(ctx, id, attempt.Ms < quickWithin.Milliseconds())
+		return tx.RecordWebhookSuccess(ctx, id, attempt.Ms < quickWithin.Milliseconds())
 	})
 }

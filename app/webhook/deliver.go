@@ -305,9 +305,9 @@ func (w *Webhooks) record(ctx context.Context, c *claimed, attempt doorward.Deli
 			return err
 		}
 		if failure(attempt) != nil {
-			return tx.WebhookFailed(ctx, d.WebhookID)
+			return tx.RecordWebhookFailure(ctx, d.WebhookID)
 		}
-		return tx.WebhookSucceeded(ctx, d.WebhookID, attempt.Ms < quickWithin.Milliseconds())
+		return tx.RecordWebhookSuccess(ctx, d.WebhookID, attempt.Ms < quickWithin.Milliseconds())
 	})
 	if err == nil && attempt.Status == http.StatusGone {
 		err = w.disable(ctx, c.webhook, doorward.DisabledGone, nil)

@@ -145,7 +145,7 @@ func errTyped(command string) error {
 // warnUnverified warns of a backup whose checksum is wrong or missing.
 func warnUnverified(warn io.Writer, file string, info transfer.Info) {
 	switch {
-	case info.Wrong:
+	case info.ChecksumWrong:
 		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or missing, so it was changed after it was written. SQLite can read it; nothing more is known.\n", file)
 	case !info.Verified:
 		fmt.Fprintf(warn, "doorward: %s has no checksum, because an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)

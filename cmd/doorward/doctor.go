@@ -206,7 +206,7 @@ func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
 	case drift.Abs() > store.ClockWarning:
-		f.wrong, f.code = fmt.Sprintf("this machine's clock is %s the database's", store.Ahead(drift)), exitFailed
+		f.wrong, f.code = fmt.Sprintf("this machine's clock is %s the database's", store.DescribeDrift(drift)), exitFailed
 		if drift.Abs() > store.ClockTolerance {
 			f.wrong += ": a server here is not ready, and answers with 503 what depends on the time"
 		}

@@ -59,7 +59,7 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 func groupEqual(all []lease.Difference) (groups [][]lease.Difference) {
 	for _, d := range all {
 		i := slices.IndexFunc(groups, func(g []lease.Difference) bool {
-			return g[0].Setting == d.Setting && g[0].Theirs == d.Theirs
+			return g[0].Setting == d.Setting && g[0].OtherValue == d.OtherValue
 		})
 		if i < 0 {
 			groups = append(groups, nil)
@@ -75,7 +75,7 @@ func describeDifference(group []lease.Difference) string {
 	if n := len(group); n > 1 {
 		where = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
 	}
-	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.Theirs, where)
+	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.OtherValue, where)
 }
 
 // shownClosed is how many closed tenants are listed.

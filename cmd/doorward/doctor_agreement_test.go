@@ -13,10 +13,10 @@ func TestEqualDifferencesAreGrouped(t *testing.T) {
 	length := lease.Setting{Name: "revocation-lease", Value: "1s"}
 	var got []string
 	for _, same := range groupEqual([]lease.Difference{
-		{Setting: hold, Theirs: "336h0m0s", Node: "nod_1"},
-		{Setting: length, Theirs: "2s", Node: "nod_1"},
-		{Setting: hold, Theirs: "336h0m0s", Node: "nod_2"},
-		{Setting: hold, Theirs: "1h0m0s", Node: "nod_3"},
+		{Setting: hold, OtherValue: "336h0m0s", Node: "nod_1"},
+		{Setting: length, OtherValue: "2s", Node: "nod_1"},
+		{Setting: hold, OtherValue: "336h0m0s", Node: "nod_2"},
+		{Setting: hold, OtherValue: "1h0m0s", Node: "nod_3"},
 	}) {
 		got = append(got, describeDifference(same))
 	}

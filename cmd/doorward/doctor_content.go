@@ -36,9 +36,9 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	}
 	f.wrong, f.code = cause(err), exitFailed
 	switch {
-	case db.Full(err):
+	case db.IsDiskFull(err):
 		f.remedy = "The disk of the database is full. Free some space: until then nobody can sign in. No restart is needed afterwards."
-	case db.Locked(err):
+	case db.IsLocked(err):
 		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
 	default:
 		f.remedy = "Make sure that the user of the server may write to the database and its folder, and that it is not a standby or on a read-only file system."

@@ -101,7 +101,7 @@ func describe(err error) string {
 func describeDiffering(e *lease.DiffersError) string {
 	lines := []string{"other nodes on this database have different settings:"}
 	for _, d := range e.Differences {
-		lines = append(lines, fmt.Sprintf("--%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))
+		lines = append(lines, fmt.Sprintf("--%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.OtherValue, d.Node))
 	}
 	lines = append(lines, "A node that differs in these would end or refuse sessions that others hold valid, or destroy",
 		"what they have promised to keep. Give all nodes the same values; to change them while",

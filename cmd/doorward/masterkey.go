@@ -74,7 +74,7 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	if old.ID() == next.ID() {
 		return usageError("%s and %s hold the same key.", oldFile, newFile)
 	}
-	inFiles, err := lease.Published(ctx, n.DB, app.MasterKeySetting)
+	inFiles, err := lease.PublishedValues(ctx, n.DB, app.MasterKeySetting)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func moveError(err error) error {
 	return err
 }
 
-func printMoved(out io.Writer, moved []transfer.Moved, tampered int) error {
+func printMoved(out io.Writer, moved []transfer.MovedTable, tampered int) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TABLE\tROWS\tCONTENT")
 	for _, m := range moved {

@@ -65,10 +65,10 @@ func readHistory(ctx context.Context, r store.Reader, seq int64, limit int) (his
 	return h, err
 }
 
-// after returns the changes that follow a position, and whether they follow it without a
+// changesAfter returns the changes that follow a position, and whether they follow it without a
 // gap: some may be deleted already, or the database may have another history than when
 // the position was read. A position whose instant is 0 is compared only by number.
-func (h history) after(position loggedChange, limit int) (newer []store.Change, complete bool) {
+func (h history) changesAfter(position loggedChange, limit int) (newer []store.Change, complete bool) {
 	all := h.changes
 	if len(all) > 0 && all[0].Seq == position.Seq {
 		if position.at != 0 && position != all[0] {
@@ -111,7 +111,7 @@ func (l *Lease) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		newer, complete := h.after(l.position, batchSize)
+		newer, complete := h.changesAfter(l.position, batchSize)
 		if !complete {
 			l.startAt(h.last)
 			return nil

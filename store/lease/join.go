@@ -43,7 +43,7 @@ const (
 	joinTimeout = 2 * time.Second
 )
 
-// Join registers this process, before Run. If a setting differs that must agree, or this
+// Join registers this process, before Run. If a setting that must agree differs, or this
 // machine's clock has another offset than the installation's, it waits, for some seconds,
 // until each other node has sent a heartbeat, or has sent none for three leases. Errors:
 // *DiffersError, unavailable.

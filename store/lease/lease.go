@@ -80,8 +80,8 @@ type Lease struct {
 
 	shares shares
 
-	settings    []Setting // see Publish, as is force
-	force       bool
+	settings    []Setting // see Publish
+	force       bool      // see Publish
 	differences atomic.Pointer[[]Difference] // those of the last read
 	notices     notices
 }
@@ -232,7 +232,7 @@ func (l *Lease) poll(ctx context.Context) {
 	sent := time.Now() // before any query: rule 3
 	l.noteLease()
 	err := l.register(bounded, sent)
-	l.diskFull.Store(err != nil && l.db.Full(err))
+	l.diskFull.Store(err != nil && l.db.IsDiskFull(err))
 	if err == nil {
 		err = l.catchUp(bounded)
 	}

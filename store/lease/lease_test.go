@@ -678,7 +678,7 @@ func TestDifferences(t *testing.T) {
 		other := lease.New(db, lease.MinLease)
 		other.Publish([]lease.Setting{{Name: "hold", Value: "0s"}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "old", Value: "1"}}, false)
 		ok(t, other.Join(t.Context()))
-		expect(lease.Difference{Setting: own[0], Theirs: "0s", Node: other.ID()})
+		expect(lease.Difference{Setting: own[0], OtherValue: "0s", Node: other.ID()})
 		other.Leave(t.Context())
 		expect()
 	})

@@ -84,7 +84,7 @@ func announceDeleted(tx *store.Tx, deleted int64, err error) error {
 // peer records when the heartbeat of another node was last seen to change.
 type peer struct {
 	heartbeat int64
-	at        time.Time
+	changedAt time.Time
 	lease     time.Duration // the longer of its own and this node's
 }
 
@@ -110,7 +110,7 @@ func (l *Lease) removeDeadNodes(ctx context.Context) error {
 			p = peer{n.heartbeat, now, max(l.length, n.length())}
 		}
 		seen[n.id] = p
-		if n.id == l.id || now.Sub(p.at) < deadAfter*p.lease {
+		if n.id == l.id || now.Sub(p.changedAt) < deadAfter*p.lease {
 			continue
 		}
 		if _, err := l.db.Write(ctx, func(tx *store.Tx) error { return deleteDeadNode(ctx, tx, n) }); err != nil {
@@ -145,11 +145,11 @@ func Alive(ctx context.Context, db *store.DB) (bool, error) {
 			return false, fault(ctx.Err())
 		case <-tick.C:
 		}
-		now, err := readNodes(ctx, db.Read())
+		current, err := readNodes(ctx, db.Read())
 		if err != nil {
 			return false, err
 		}
-		if slices.ContainsFunc(now, func(n node) bool { return showsLife(first, n) }) {
+		if slices.ContainsFunc(current, func(n node) bool { return showsLife(first, n) }) {
 			return true, nil
 		}
 	}
@@ -158,6 +158,6 @@ func Alive(ctx context.Context, db *store.DB) (bool, error) {
 
 // showsLife reports whether a node has sent a heartbeat since the nodes in before were read,
 // or is not among them.
-func showsLife(before []node, now node) bool {
-	return !slices.ContainsFunc(before, func(n node) bool { return n.id == now.id && n.heartbeat == now.heartbeat })
+func showsLife(before []node, current node) bool {
+	return !slices.ContainsFunc(before, func(n node) bool { return n.id == current.id && n.heartbeat == current.heartbeat })
 }

@@ -47,14 +47,14 @@ func (l *Lease) OnNotice(report func(Notice)) { l.notices.report = report }
 
 // notices is the state that the next notice is compared with.
 type notices struct {
-	report   func(Notice)
-	failures int       // consecutive failed polls
-	failing  time.Time // since when
-	err      error     // of the last failed poll
-	wasValid bool      // whether the lease was, when last checked
-	expired  time.Time // when the lease was found to be over
-	clock    NoticeKind
-	differ   []Difference
+	report       func(Notice)
+	failures     int       // consecutive failed polls
+	failingSince time.Time // when the first of them began
+	err          error     // of the last failed poll
+	wasValid     bool      // whether the lease was valid at the last check
+	expiredAt    time.Time // when the lease was found to be over
+	clock        NoticeKind
+	differences  []Difference
 }
 
 // lostAfter is how many polls in a row fail before the database counts as lost. A
@@ -70,12 +70,12 @@ func (l *Lease) notePoll(ctx context.Context, began time.Time, err error) {
 		return
 	case err == nil:
 		if n.failures >= lostAfter {
-			n.report(Notice{Kind: DatabaseBack, Lasted: time.Since(n.failing)})
+			n.report(Notice{Kind: DatabaseBack, Lasted: time.Since(n.failingSince)})
 		}
 		n.failures, n.err = 0, nil
 	default:
 		if n.failures == 0 {
-			n.failing = began
+			n.failingSince = began
 		}
 		if n.failures, n.err = n.failures+1, err; n.failures == lostAfter {
 			n.report(Notice{Kind: DatabaseLost, Err: err})
@@ -90,10 +90,10 @@ func (l *Lease) noteLease() {
 	n, valid := &l.notices, l.Valid()
 	switch {
 	case n.wasValid && !valid:
-		n.expired = time.Now()
+		n.expiredAt = time.Now()
 		n.report(Notice{Kind: LeaseLost, Err: n.err})
-	case !n.wasValid && valid && !n.expired.IsZero():
-		n.report(Notice{Kind: LeaseRegained, Lasted: time.Since(n.expired)})
+	case !n.wasValid && valid && !n.expiredAt.IsZero():
+		n.report(Notice{Kind: LeaseRegained, Lasted: time.Since(n.expiredAt)})
 	}
 	n.wasValid = valid
 }
@@ -113,7 +113,7 @@ func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 		if _, known := seen[id]; known || id == l.id {
 			continue
 		}
-		kind, silent := NodeLeft, now.Sub(before.at)
+		kind, silent := NodeLeft, now.Sub(before.changedAt)
 		if silent > before.lease*5/2 {
 			kind = NodeGone
 		}
@@ -138,16 +138,16 @@ func (l *Lease) noteClock() {
 }
 
 // noteSettings compares the differences with those at the last call.
-func (l *Lease) noteSettings(differ []Difference) {
+func (l *Lease) noteSettings(differences []Difference) {
 	for _, d := range differ {
-		if !slices.Contains(l.notices.differ, d) {
+		if !slices.Contains(l.notices.differences, d) {
 			l.notices.report(Notice{Kind: SettingDiffers, Node: d.Node, Setting: d})
 		}
 	}
-	for _, d := range l.notices.differ {
-		if !slices.Contains(differ, d) {
+	for _, d := range l.notices.differences {
+		if !slices.Contains(differences, d) {
 			l.notices.report(Notice{Kind: SettingAgrees, Node: d.Node, Setting: d})
 		}
 	}
-	l.notices.differ = differ
+	l.notices.differences = differences
 }

@@ -19,9 +19,9 @@ type Setting struct {
 
 // Difference is a setting for which another living node has another value.
 type Difference struct {
-	Setting Setting // as this node has it
-	Theirs  string
-	Node    string // id of a node with that value
+	Setting    Setting // as this node has it
+	OtherValue string
+	Node       string // id of a node with OtherValue
 }
 
 // DiffersError is the reason why a node doesn't start.
@@ -31,7 +31,7 @@ type DiffersError struct{ Differences []Difference }
 func (e *DiffersError) Error() string {
 	var all []string
 	for _, d := range e.Differences {
-		all = append(all, fmt.Sprintf("%s is %s here and %s on the running node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))
+		all = append(all, fmt.Sprintf("%s is %s here and %s on the running node %s", d.Setting.Name, d.Setting.Value, d.OtherValue, d.Node))
 	}
 	return strings.Join(all, "; ")
 }
@@ -64,9 +64,9 @@ func (l *Lease) Update(ctx context.Context, name, value string) error {
 	return err
 }
 
-// Published returns the values that the registered nodes have published of a setting.
+// PublishedValues returns the values that the registered nodes have published of a setting.
 // The row of a killed node stays for three leases. The error is unavailable.
-func Published(ctx context.Context, db *store.DB, name string) (values []string, err error) {
+func PublishedValues(ctx context.Context, db *store.DB, name string) (values []string, err error) {
 	nodes, err := readNodes(ctx, db.Read())
 	for _, n := range nodes {
 		for line := range strings.Lines(n.settings) {

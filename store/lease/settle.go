@@ -45,7 +45,7 @@ func (l *Lease) SettleAll(ctx context.Context) (Settled, error) {
 	if err != nil {
 		return Settled{}, err
 	}
-	if applied, remaining := l.progress(ctx, newest, ""); remaining == 0 {
+	if applied, longest := l.progress(ctx, newest, ""); longest == 0 { // every node has applied it
 		return Settled{applied, time.Since(began)}, nil
 	}
 	l.wakePoll()

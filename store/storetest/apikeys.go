@@ -257,10 +257,10 @@ func noticesOfAPIKeys(f *fixture) {
 	f.clock.move(6 * day)
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{{k.ID}, nil})
 	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.NoticeAPIKey(ctx, k.ID, 7*day))
-		f.wantNoChange(tx.NoticeAPIKey(ctx, disabled.ID, day))
-		f.wantChange(tx.NoticeAPIKey(ctx, k.ID, day))
-		f.wantNoChange(tx.NoticeAPIKey(ctx, k.ID, day))
+		f.wantNoChange(tx.MarkAPIKeyNoticeSent(ctx, k.ID, 7*day))
+		f.wantNoChange(tx.MarkAPIKeyNoticeSent(ctx, disabled.ID, day))
+		f.wantChange(tx.MarkAPIKeyNoticeSent(ctx, k.ID, day))
+		f.wantNoChange(tx.MarkAPIKeyNoticeSent(ctx, k.ID, day))
 	})
 	k.ExpiresAt = f.clock.read().Add(8 * day)
 	f.write(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) })
@@ -268,7 +268,7 @@ func noticesOfAPIKeys(f *fixture) {
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{nil, {k.ID}})
 	f.clock.move(5 * day) // one late notice stands for all that are due
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{{k.ID}, {k.ID}})
-	f.write(func(tx *store.Tx) { f.wantChange(tx.NoticeAPIKey(ctx, k.ID, day)) })
+	f.write(func(tx *store.Tx) { f.wantChange(tx.MarkAPIKeyNoticeSent(ctx, k.ID, day)) })
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{nil, nil})
 	f.clock.move(day)
 	equal(f, due(day), []string(nil))

@@ -58,7 +58,7 @@ func factors(f *fixture) {
 	acme := f.tenant("Acme")
 	f.join(acme, ann, doorward.RoleUser)
 	f.join(acme, bob, doorward.RoleUser)
-	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, Without: 1})
+	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, WithoutFactor: 1})
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, "tnt_none")), store.FactorCount{})
 	for role, want := range map[doorward.Role]int{doorward.RoleUser: 1, "USE": 0} { // a part of USER is no role
 		some := f.value(f.Read().MembersWithoutFactor(ctx, acme.ID, []doorward.Role{role}, 9)).([]doorward.User)

@@ -79,11 +79,11 @@ func invitationsOfServices(f *fixture) {
 	by("key_1", acme, "two@acme.example")
 	by("key_1", zeta, "one@acme.example")
 	other, none := by("key_2", zeta, "two@acme.example"), f.invitation(acme, "none@acme.example")
-	want := []store.RevokedIn{{TenantID: acme.ID, Invitations: 2}, {TenantID: zeta.ID, Invitations: 1}}
-	slices.SortFunc(want, func(a, b store.RevokedIn) int { return strings.Compare(a.TenantID, b.TenantID) })
+	want := []store.RevokedInvitations{{TenantID: acme.ID, Invitations: 2}, {TenantID: zeta.ID, Invitations: 1}}
+	slices.SortFunc(want, func(a, b store.RevokedInvitations) int { return strings.Compare(a.TenantID, b.TenantID) })
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RevokeInvitationsOfService(ctx, "key_1")), want) })
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.RevokeInvitationsOfService(ctx, "key_1")), []store.RevokedIn(nil))
+		equal(f, f.value(tx.RevokeInvitationsOfService(ctx, "key_1")), []store.RevokedInvitations(nil))
 	})
 	for _, i := range []doorward.Invitation{other, none} {
 		equal(f, f.value(f.Read().Invitation(ctx, i.ID)), i)

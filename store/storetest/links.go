@@ -35,14 +35,14 @@ func invitations(f *fixture) {
 	var mail store.Mail
 	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
 	mail = f.due()[0]
-	f.write(func(tx *store.Tx) { noError(f, tx.MailSent(ctx, mail.ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailSent(ctx, mail.ID)) })
 	byAnn.Delivery = doorward.DeliverySent
 	equal(f, f.value(f.Read().Invitation(ctx, byAnn.ID)), byAnn)
 	f.clock.move(time.Second)
 	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
 	byAnn.Delivery = doorward.DeliveryQueued
 	equal(f, f.value(f.Read().Invitation(ctx, byAnn.ID)), byAnn)
-	f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, f.due()[0].ID, "no such mailbox")) })
+	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, f.due()[0].ID, "no such mailbox")) })
 	byAnn.Delivery = doorward.DeliveryFailed
 	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("second"))), byAnn)
 	equal(f, f.value(f.Read().Invitation(ctx, byOperator.ID)), byOperator)
@@ -319,7 +319,7 @@ func mails(f *fixture) {
 
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldMails(ctx, f.clock.read(), 10)), int64(0)) // not while it is queued
-		noError(f, tx.MailSent(ctx, second.ID))
+		noError(f, tx.MarkMailSent(ctx, second.ID))
 		equal(f, f.value(tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond), 10)), int64(0))
 	})
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliverySent)), 1)
@@ -333,7 +333,7 @@ func mails(f *fixture) {
 		}
 	})
 	for _, m := range f.due() {
-		f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, "no such mailbox")) })
+		f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, m.ID, "no such mailbox")) })
 	}
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldMails(ctx, f.clock.read(), 10)), int64(2)) })
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliveryFailed)), 1)
@@ -350,7 +350,7 @@ func blankedMails(f *fixture) {
 	})
 	for _, m := range f.due() {
 		if m.SubjectID == inv.ID {
-			f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, "no mailbox "+inv.Email)) })
+			f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, m.ID, "no mailbox "+inv.Email)) })
 		}
 	}
 	f.write(func(tx *store.Tx) {
@@ -386,16 +386,16 @@ func triesOfAMail(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.ClaimMail(ctx, fresh, until.Add(time.Minute)))
 		f.wantChange(tx.ClaimMail(ctx, again, until.Add(time.Minute)))
-		noError(f, tx.MailRetry(ctx, again.ID, until.Add(time.Hour), "421 try later"))
+		noError(f, tx.ScheduleMailRetry(ctx, again.ID, until.Add(time.Hour), "421 try later"))
 	})
 	f.clock.move(time.Hour)
 	again.Tries, again.NextAt, again.LastError = 2, until.Add(time.Hour), "421 try later"
 	equal(f, f.due(), []store.Mail{again})
 
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.MailSent(ctx, again.ID))
-		noError(f, tx.MailFailed(ctx, again.ID, "too late"))
-		noError(f, tx.MailRetry(ctx, again.ID, noon, "too late"))
+		noError(f, tx.MarkMailSent(ctx, again.ID))
+		noError(f, tx.MarkMailFailed(ctx, again.ID, "too late"))
+		noError(f, tx.ScheduleMailRetry(ctx, again.ID, noon, "too late"))
 		f.wantNoChange(tx.ClaimMail(ctx, again, until.Add(day)))
 	})
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliverySent)), 1)

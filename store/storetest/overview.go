@@ -61,7 +61,7 @@ func countsOfInvitations(f *fixture, acme, zeta doorward.Tenant, ann doorward.Us
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, acme.ID, ann.ID, f.clock.read())), int64(2))
 	queued, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 9)
 	noError(f, err)
-	f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, queued[0].ID, "550 nobody here")) })
+	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, queued[0].ID, "550 nobody here")) })
 	now := f.clock.move(time.Minute)
 	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, now)), store.PendingInvitations{Pending: 3, Failed: 1})
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, acme.ID, ann.ID, now)), int64(1))
@@ -84,10 +84,10 @@ func invitationsByDelivery(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		for n := range 4 {
 			if n == 2 {
-				noError(f, tx.MailSent(ctx, queued[n].ID))
+				noError(f, tx.MarkMailSent(ctx, queued[n].ID))
 				continue
 			}
-			noError(f, tx.MailFailed(ctx, queued[n].ID, "550 nobody here"))
+			noError(f, tx.MarkMailFailed(ctx, queued[n].ID, "550 nobody here"))
 		}
 		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
 	})

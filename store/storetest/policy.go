@@ -99,8 +99,8 @@ func observedPolicies(f *fixture) {
 	count(acme.ID, "b", 1)
 	count(other.ID, "a", 9) // has no such version
 	count("tnt_none", "a", 9)
-	counts, err := f.Read().Observed(ctx, acme.ID, 3)
+	counts, err := f.Read().ObservedCounts(ctx, acme.ID, 3)
 	equal(f, f.value(counts, err), map[string]int64{"a": 5, "b": 1})
-	counts, err = f.Read().Observed(ctx, other.ID, 3)
+	counts, err = f.Read().ObservedCounts(ctx, other.ID, 3)
 	equal(f, f.value(len(counts), err), 0)
 }

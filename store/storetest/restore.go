@@ -97,7 +97,7 @@ func vitals(f *fixture) {
 	equal(f, f.value(f.Read().Vitals(ctx)), store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none, LastBackup: none})
 	due, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 1)
 	noError(f, err)
-	f.write(func(tx *store.Tx) { noError(f, tx.MailSent(ctx, due[0].ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailSent(ctx, due[0].ID)) })
 	f.write(func(tx *store.Tx) { noError(f, tx.NoteBackup(ctx, "/var/backups/1.db")) })
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) { noError(f, tx.NoteBackup(ctx, "")) })

@@ -67,7 +67,7 @@ func signingKeys(f *fixture) {
 	changed := []store.Change{{Kind: store.ChangeSigning}}
 	equal(f, f.changesOf(func(tx *store.Tx) { f.wantNoChange(tx.StartSigningKey(ctx, late.ID, late.StartsAt)) }), []store.Change(nil)) // no earlier
 	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.StartSigningKey(ctx, late.ID, noon.Add(time.Minute))) }), changed)
-	equal(f, f.changesOf(func(tx *store.Tx) { tx.SigningKeysChanged() }), changed)
+	equal(f, f.changesOf(func(tx *store.Tx) { tx.AnnounceSigningKeys() }), changed)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.StartSigningKey(ctx, "none", noon))
 		noError(f, tx.DeleteSigningKey(ctx, early.ID))
@@ -79,24 +79,24 @@ func signingKeys(f *fixture) {
 
 func sealedAgain(f *fixture) {
 	ctx := f.Context()
-	var all []store.Sealed
+	var all []store.SealedValue
 	f.write(func(tx *store.Tx) {
 		for i := range 5 {
 			k := store.SigningKey{ID: fmt.Sprint("k", i), Public: []byte{1}, Sealed: append([]byte("old key 1"), byte(i)), StartsAt: noon, CreatedAt: noon}
 			noError(f, tx.InsertSigningKey(ctx, k))
-			all = append(all, store.Sealed{Table: "signing_keys", ID: k.ID, Column: "private_sealed", Value: k.Sealed})
+			all = append(all, store.SealedValue{Table: "signing_keys", ID: k.ID, Column: "private_sealed", Value: k.Sealed})
 		}
 	})
 	other := []byte("new key 2")
-	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, []byte("old key 1"), store.Sealed{}, 10)), []store.Sealed(nil))
-	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.Sealed{}, 3)), all[:3])
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, []byte("old key 1"), store.SealedValue{}, 10)), []store.SealedValue(nil))
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.SealedValue{}, 3)), all[:3])
 	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, all[2], 3)), all[3:])
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.Reseal(ctx, all[0], append(other, 0)))
 		noError(f, tx.Reseal(ctx, all[0], []byte("changed since"))) // no longer the value that was read
-		wantFault(f, "Reseal", tx.Reseal(ctx, store.Sealed{Table: "users", Column: "email"}, nil))
+		wantFault(f, "Reseal", tx.Reseal(ctx, store.SealedValue{Table: "users", Column: "email"}, nil))
 	})
-	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.Sealed{}, 10)), all[1:])
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.SealedValue{}, 10)), all[1:])
 	keys, err := f.Read().SigningKeys(ctx)
 	noError(f, err)
 	equal(f, keys[0].Sealed, append(other, 0))

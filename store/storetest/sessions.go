@@ -357,9 +357,9 @@ func attemptsInFlight(f *fixture) {
 	equal(f, inFlight("ann"), 0)
 	ends := f.clock.read().Add(time.Minute)
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "ann", Wider: "office"}, ends))
-		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "2", Own: "bob", Wider: "office"}, ends.Add(time.Microsecond)))
-		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "3", Own: "ann"}, ends))
+		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "ann", WiderBucket: "office"}, ends))
+		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "2", OwnBucket: "bob", WiderBucket: "office"}, ends.Add(time.Microsecond)))
+		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "3", OwnBucket: "ann"}, ends))
 	})
 	equal(f, []int{inFlight("ann"), inFlight("bob"), inFlight("office"), inFlight("home")}, []int{2, 1, 2, 0})
 	f.write(func(tx *store.Tx) {

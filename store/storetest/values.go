@@ -89,9 +89,9 @@ func untrustedText(f *fixture) {
 	} {
 		f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
 		m := f.due()[0]
-		f.write(func(tx *store.Tx) { noError(f, tx.MailRetry(ctx, m.ID, f.clock.read(), sent)) })
+		f.write(func(tx *store.Tx) { noError(f, tx.ScheduleMailRetry(ctx, m.ID, f.clock.read(), sent)) })
 		equal(f, f.due()[0].LastError, stored)
-		f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, sent)) })
+		f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, m.ID, sent)) })
 	}
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliveryFailed)), 3)
 }

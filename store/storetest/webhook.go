@@ -46,12 +46,12 @@ func webhooks(f *fixture) {
 	})
 	equal(f, f.value(f.Read().WebhookSecrets(ctx, first.ID)), store.WebhookSecrets{Secret: []byte("is"), Previous: []byte("was"), PreviousEnds: &ends, Private: []byte("private")})
 
-	f.write(func(tx *store.Tx) { noError(f, tx.WebhookFailed(ctx, first.ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.RecordWebhookFailure(ctx, first.ID)) })
 	since := f.clock.read()
 	f.clock.move(time.Hour)
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.WebhookFailed(ctx, first.ID))
-		noError(f, tx.WebhookSucceeded(ctx, second.ID, true))
+		noError(f, tx.RecordWebhookFailure(ctx, first.ID))
+		noError(f, tx.RecordWebhookSuccess(ctx, second.ID, true))
 	})
 	first.FailingSince, first.Health, first.PreviousEndsAt = &since, doorward.WebhookBad, &ends
 	now := f.clock.read()

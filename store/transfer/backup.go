@@ -46,14 +46,14 @@ func SQLitePath(dsn string) (string, error) {
 // copy shows one instant, is complete in one file, readable by its owner only, checked,
 // and ends with a checksum; writers don't wait for it. Errors: ErrItself, ErrBadBackup for
 // a damaged database, and ErrOwnTools on other engines.
-func Backup(ctx context.Context, db *store.DB, to string) error {
+func Backup(ctx context.Context, db *store.DB, file string) error {
 	if db.File() == "" {
 		return ErrOwnTools
 	}
-	if SameFile(db.File(), to) {
+	if SameFile(db.File(), file) {
 		return ErrItself
 	}
-	part, err := copyBeside(ctx, db, to)
+	part, err := copyBeside(ctx, db, file)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func Backup(ctx context.Context, db *store.DB, to string) error {
 	if err := part.Sync(); err != nil { // VACUUM INTO doesn't
 		return err
 	}
-	return publish(part.Name(), to)
+	return publish(part.Name(), file)
 }
 
 // BackupTo writes to w what Backup writes to a file. It writes the first byte when the copy
@@ -170,7 +170,7 @@ func check(ctx context.Context, file, name string, allowDamaged bool) (info Info
 	if err != nil && !(allowDamaged && errors.Is(err, ErrChecksum)) {
 		return info, err
 	}
-	info.Wrong = err != nil
+	info.ChecksumWrong = err != nil
 	info.Schema, err = checkContent(ctx, file, name)
 	return info, err
 }

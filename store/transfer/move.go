@@ -22,8 +22,8 @@ import (
 // ErrNotEmpty says that a database has rows other than those of the migrations.
 var ErrNotEmpty = errors.New("store: the database is not empty")
 
-// Moved is a table that was copied and verified.
-type Moved struct {
+// MovedTable is a table that was copied and verified.
+type MovedTable struct {
 	Table  string
 	Rows   int64
 	Digest Digest
@@ -34,7 +34,7 @@ type Moved struct {
 // have the schema of this binary. Later writes aren't copied, so no server should run on the
 // source (see lease.Alive). progress, called after each table and every progressEvery rows, may
 // be nil. Errors: ErrNotEmpty, store.ErrSchema, unavailable.
-func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []Moved, err error) {
+func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []MovedTable, err error) {
 	if err := errors.Join(from.CheckOwnSchema(ctx), to.CheckOwnSchema(ctx)); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ type table struct {
 	name    string
 	columns []string
 	kinds   []string // the declared types of the columns
-	refers  []string // the tables that its rows refer to
+	references []string // the tables that its rows refer to
 	count   int64    // of the rows inserted by migrations
 	digest  Digest   // of these rows
 }
@@ -99,7 +99,7 @@ func planOf(ctx context.Context) (plan, error) {
 		return nil, err
 	}
 	defer db.Close()
-	empty := rows.On(db)
+	empty := rows.NewConn(db)
 	names, err := texts(ctx, empty, `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND name <> 'goose_db_version'`)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func tableOf(ctx context.Context, c rows.Conn, name string) (t table, err error)
 	if t.kinds, err = texts(ctx, c, `SELECT type FROM pragma_table_info($1)`, name); err != nil {
 		return t, err
 	}
-	if t.refers, err = texts(ctx, c, `SELECT "table" FROM pragma_foreign_key_list($1)`, name); err != nil {
+	if t.references, err = texts(ctx, c, `SELECT "table" FROM pragma_foreign_key_list($1)`, name); err != nil {
 		return t, err
 	}
 	t.count, t.digest, err = t.measure(ctx, c)
@@ -151,7 +151,7 @@ func (p plan) sorted() (plan, error) {
 	for len(done) < len(p) {
 		before := len(done)
 		for _, t := range p {
-			if !placed(t.name) && !slices.ContainsFunc(t.refers, func(to string) bool { return !placed(to) }) {
+			if !placed(t.name) && !slices.ContainsFunc(t.references, func(to string) bool { return !placed(to) }) {
 				done = append(done, t)
 			}
 		}
@@ -162,7 +162,7 @@ func (p plan) sorted() (plan, error) {
 	return done, nil
 }
 
-func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (moved []Moved, err error) {
+func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (moved []MovedTable, err error) {
 	if err := p.clear(ctx, dst); err != nil {
 		return nil, err
 	}
@@ -195,9 +195,9 @@ func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 }
 
 // move copies one table and compares the rows.
-func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (Moved, error) {
-	m := Moved{Table: t.name}
-	w := &inserter{to: dst, table: t}
+func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (MovedTable, error) {
+	m := MovedTable{Table: t.name}
+	w := &inserter{dst: dst, table: t}
 	err := t.read(ctx, src, func(row []any) error {
 		m.Rows++
 		m.Digest.add(encode(row))
@@ -218,7 +218,7 @@ func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(strin
 
 const progressEvery = 10_000
 
-func (t table) compare(ctx context.Context, dst rows.Conn, m Moved) error {
+func (t table) compare(ctx context.Context, dst rows.Conn, m MovedTable) error {
 	count, digest, err := t.measure(ctx, dst)
 	if err == nil && (count != m.Rows || digest != m.Digest) {
 		err = fmt.Errorf("%d rows were read and %d were written, or their contents differ: nothing was moved", m.Rows, count)
@@ -243,12 +243,12 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 		return err
 	}
 	defer all.Close()
-	row, to := make([]any, len(t.columns)), make([]any, len(t.columns))
+	row, dest := make([]any, len(t.columns)), make([]any, len(t.columns))
 	for i := range row {
-		to[i] = &row[i]
+		dest[i] = &row[i]
 	}
 	for all.Next() {
-		if err := all.Scan(to...); err != nil {
+		if err := all.Scan(dest...); err != nil {
 			return rows.Fault(err)
 		}
 		if err := t.normalize(row); err != nil {
@@ -320,7 +320,7 @@ func quoted(name string) string { return `"` + name + `"` }
 
 // inserter writes many rows with one statement.
 type inserter struct {
-	to rows.Conn
+	dst rows.Conn
 	table
 	values []any
 	bytes  int // of the binary values among them
@@ -364,7 +364,7 @@ func (w *inserter) flush(ctx context.Context) error {
 		fmt.Fprintf(&query, "$%d", i+1)
 	}
 	query.WriteString(")")
-	_, err := rows.Exec(ctx, w.to, query.String(), w.values...)
+	_, err := rows.Exec(ctx, w.dst, query.String(), w.values...)
 	w.values, w.bytes = w.values[:0], 0
 	return err
 }

@@ -48,23 +48,23 @@ func Receive(ctx context.Context, from *os.File, to string, allowDamaged bool) (
 	return info, removeTrailer(to)
 }
 
-// Replace gives the SQLite database at path the content of another file, and keeps the old
-// content, if any, in the file aside. It is atomic even if the process is killed. Errors:
+// Replace gives the SQLite database at path the content of source, and keeps the old
+// content, if any, in oldFile. It is atomic even if the process is killed. Errors:
 // ErrInUse if any process has the database open.
 //
 // It writes into the existing file, as a transaction. If it renamed another file to its
 // name, a process opening it at that moment would continue with the old one.
-func Replace(ctx context.Context, path, with, aside string) error {
+func Replace(ctx context.Context, path, source, oldFile string) error {
 	_, err := os.Stat(path)
 	exists := err == nil
 	if path, err = sqlitefile.CreatePrivate(path); err != nil {
 		return err
 	}
 	return sqlitefile.Exclusive(ctx, path, func() error {
-		err := replaceAlone(ctx, path, with, aside, exists)
+		err := replaceAlone(ctx, path, source, oldFile, exists)
 		if sqlitefile.IsDamaged(err) { // no process can be using it
-			if err = moveAside(path, aside); err == nil {
-				err = replaceAlone(ctx, path, with, aside, false)
+			if err = moveAside(path, oldFile); err == nil {
+				err = replaceAlone(ctx, path, source, oldFile, false)
 			}
 		}
 		return err
@@ -73,7 +73,7 @@ func Replace(ctx context.Context, path, with, aside string) error {
 
 // replaceAlone uses one connection, and makes sure that no process has another. keep says
 // whether there is old content to keep.
-func replaceAlone(ctx context.Context, path, with, aside string, keep bool) (err error) {
+func replaceAlone(ctx context.Context, path, source, oldFile string, keep bool) (err error) {
 	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(500)&_pragma=synchronous(FULL)"))
 	if err != nil {
 		return err
@@ -84,11 +84,11 @@ func replaceAlone(ctx context.Context, path, with, aside string, keep bool) (err
 		return err
 	}
 	if keep {
-		if err := keepAside(ctx, path, aside); err != nil {
+		if err := keepAside(ctx, path, oldFile); err != nil {
 			return err
 		}
 	}
-	if err := copyInto(ctx, db, with); err != nil {
+	if err := copyInto(ctx, db, source); err != nil {
 		return err
 	}
 	_, err = db.ExecContext(ctx, `PRAGMA journal_mode=WAL`)
@@ -107,25 +107,25 @@ func checkAlone(ctx context.Context, db *sql.DB) error {
 }
 
 // keepAside copies the old content, to be inspected or restored.
-func keepAside(ctx context.Context, path, aside string) error {
-	f, err := os.OpenFile(aside, os.O_CREATE|os.O_EXCL, 0o600)
+func keepAside(ctx context.Context, path, oldFile string) error {
+	f, err := os.OpenFile(oldFile, os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Close(), vacuumInto(ctx, path, aside)); err != nil {
-		return errors.Join(err, os.Remove(aside))
+	if err := errors.Join(f.Close(), vacuumInto(ctx, path, oldFile)); err != nil {
+		return errors.Join(err, os.Remove(oldFile))
 	}
 	return nil
 }
 
 // moveAside renames an unreadable database, with its side files.
-func moveAside(path, aside string) error {
+func moveAside(path, oldFile string) error {
 	for _, side := range []string{"-wal", "-shm", "-journal"} {
-		if err := os.Rename(path+side, aside+side); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(path+side, oldFile+side); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	return publish(path, aside)
+	return publish(path, oldFile)
 }
 
 // copyInto copies all pages as one transaction.

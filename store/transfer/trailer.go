@@ -26,12 +26,12 @@ var ErrChecksum = fmt.Errorf("%w: the checksum", ErrBadBackup)
 
 // Info describes a checked backup.
 type Info struct {
-	Verified bool      // its checksum is right
-	Wrong    bool      // its checksum is wrong or lost; if neither, an old version made it
-	Taken    time.Time // zero unless Verified
-	Bytes    int64     // without the trailer
-	SHA256   string    // of these bytes and the trailer's first lines, in hexadecimal; empty unless Verified
-	Schema   int64     // the number of its newest migration
+	Verified      bool      // its checksum is right; if not ChecksumWrong either, an old version made it
+	ChecksumWrong bool      // its checksum is wrong or lost
+	Taken         time.Time // zero unless Verified
+	Bytes         int64     // without the trailer
+	SHA256        string    // of these bytes and the trailer's first lines, in hexadecimal; empty unless Verified
+	Schema        int64     // the number of its newest migration
 }
 
 const (

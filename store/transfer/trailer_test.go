@@ -105,7 +105,7 @@ func TestRestoredCopyHasNoTrailer(t *testing.T) {
 	ok(t, transfer.CheckIfBackup(t.Context(), copied))
 	ok(t, os.Remove(copied))
 	info, err = transfer.Check(t.Context(), bad, true)
-	if err != nil || info.Verified || !info.Wrong {
+	if err != nil || info.Verified || !info.ChecksumWrong {
 		t.Errorf("a damaged backup, on request: %+v, %v", info, err)
 	}
 	ok(t, transfer.Copy(bad, copied))

@@ -81,7 +81,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		if err != nil {
 			return ui.View{}, err
 		}
-		page.People, page.Without = count.People, count.Without
+		page.People, page.Without = count.People, count.WithoutFactor
 	}
 	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: page}, nil
 }

@@ -61,9 +61,9 @@ type timeline struct {
 	seenAt time.Time // by this process
 }
 
-// Of returns the servers of a DSN; nil if it names one, whose address the operator may point to
-// any server.
-func Of(cfg *pgxpool.Config) *Servers {
+// FromConfig returns the servers of a DSN; nil if it names one, whose address the operator may
+// point to any server.
+func FromConfig(cfg *pgxpool.Config) *Servers {
 	c := &Servers{}
 	c.newest.Store(&timeline{})
 	c.probedAt.Store(&time.Time{})
@@ -78,14 +78,14 @@ func Of(cfg *pgxpool.Config) *Servers {
 }
 
 // add adds an address of a server: sslmode=prefer has two of each, with and without TLS.
-func (c *Servers) add(like *pgx.ConnConfig, address *pgconn.FallbackConfig) {
+func (c *Servers) add(template *pgx.ConnConfig, address *pgconn.FallbackConfig) {
 	for _, s := range c.all {
 		if rank(address, s) == 0 {
 			s.Fallbacks = append(s.Fallbacks, address)
 			return
 		}
 	}
-	own := like.Copy()
+	own := template.Copy()
 	setAddresses(own, []*pgconn.FallbackConfig{address})
 	c.all = append(c.all, own)
 }
@@ -259,12 +259,12 @@ func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	if !c.isOpen(ctx) {
 		return true, errLeaseOver
 	}
-	return c.Current(conn.PgConn()), nil
+	return c.IsCurrent(conn.PgConn()), nil
 }
 
-// Current reports whether no newer timeline was seen since the connection was
+// IsCurrent reports whether no newer timeline was seen since the connection was
 // opened.
-func (c *Servers) Current(conn *pgconn.PgConn) bool {
+func (c *Servers) IsCurrent(conn *pgconn.PgConn) bool {
 	if c == nil {
 		return true
 	}

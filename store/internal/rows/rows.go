@@ -27,16 +27,16 @@ type Querier interface {
 // Conn is where statements run.
 type Conn struct{ q Querier }
 
-// On returns a Conn on a pool or a transaction.
-func On(q Querier) Conn { return Conn{q} }
+// NewConn returns a Conn on a pool or a transaction.
+func NewConn(q Querier) Conn { return Conn{q} }
 
 // Fields lists the fields of T that the columns of a row are scanned into.
 type Fields[T any] func(*T) []any
 
 // One returns the single row of query, or ErrNone. Errors: unavailable.
-func One[T any](ctx context.Context, c Conn, to Fields[T], query string, args ...any) (T, error) {
+func One[T any](ctx context.Context, c Conn, dest Fields[T], query string, args ...any) (T, error) {
 	var v T
-	err := c.q.QueryRowContext(ctx, query, args...).Scan(to(&v)...)
+	err := c.q.QueryRowContext(ctx, query, args...).Scan(dest(&v)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, ErrNone
 	}
@@ -44,9 +44,9 @@ func One[T any](ctx context.Context, c Conn, to Fields[T], query string, args ..
 }
 
 // List returns all rows of query. Errors: unavailable.
-func List[T any](ctx context.Context, c Conn, to Fields[T], query string, args ...any) ([]T, error) {
+func List[T any](ctx context.Context, c Conn, dest Fields[T], query string, args ...any) ([]T, error) {
 	var all []T
-	err := Each(ctx, c, to, func(v T) error { all = append(all, v); return nil }, query, args...)
+	err := Each(ctx, c, dest, func(v T) error { all = append(all, v); return nil }, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func List[T any](ctx context.Context, c Conn, to Fields[T], query string, args .
 // Each calls fn with every row of query, one at a time, until fn fails, and returns fn's
 // error unchanged. fn must run no other query in the same transaction: the connection is busy
 // with the rows.
-func Each[T any](ctx context.Context, c Conn, to Fields[T], fn func(T) error, query string, args ...any) error {
+func Each[T any](ctx context.Context, c Conn, dest Fields[T], fn func(T) error, query string, args ...any) error {
 	all, err := Query(ctx, c, query, args...)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func Each[T any](ctx context.Context, c Conn, to Fields[T], fn func(T) error, qu
 	defer all.Close()
 	for all.Next() {
 		var v T
-		if err := all.Scan(to(&v)...); err != nil {
+		if err := all.Scan(dest(&v)...); err != nil {
 			return Fault(err)
 		}
 		if err := fn(v); err != nil {

@@ -111,12 +111,12 @@ func (c *cachingConn) Close() error {
 // cachedRows release their statement when they are closed.
 type cachedRows struct {
 	driver.Rows
-	of        *cachingConn
+	conn      *cachingConn
 	query     string
 	statement driver.Stmt
 }
 
 // Close implements driver.Rows. database/sql calls it once.
 func (r *cachedRows) Close() error {
-	return errors.Join(r.Rows.Close(), r.of.release(r.query, r.statement))
+	return errors.Join(r.Rows.Close(), r.conn.release(r.query, r.statement))
 }

@@ -37,7 +37,7 @@ func (b *bench) capacity() error {
 		return err
 	}
 	dsn := pg.dsn("capacity")
-	if err := populate(dsn, 0, n, cheap); err != nil {
+	if err := populate(dsn, 0, n, cheapParams); err != nil {
 		return err
 	}
 	m, err := newMeter(pg, dsn)
@@ -157,9 +157,9 @@ func invite(ctx context.Context, dsn string, n int) error {
 	return err
 }
 
-// measure runs do between two readings and prints a row: the rate, and the WAL and
-// PostgreSQL's processor time per operation. do returns the number of operations.
-func (b *bench) measure(m *meter, name string, do func() (int, error)) error {
+// measure runs work between two readings and prints a row: the rate, and the WAL and
+// PostgreSQL's processor time per operation. work returns the number of operations.
+func (b *bench) measure(m *meter, name string, work func() (int, error)) error {
 	if err := m.checkpoint(); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (b *bench) measure(m *meter, name string, do func() (int, error)) error {
 	if err != nil {
 		return err
 	}
-	n, err := do()
+	n, err := work()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -229,11 +229,11 @@ func writeUses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
 	return n, nil
 }
 
-func readSessions(ctx context.Context, db *store.DB, n int, during time.Duration) (int, error) {
+func readSessions(ctx context.Context, db *store.DB, n int, duration time.Duration) (int, error) {
 	var count atomic.Int64
 	var readers sync.WaitGroup
 	results := make(chan error, clients)
-	end := time.Now().Add(during)
+	end := time.Now().Add(duration)
 	for c := range clients {
 		readers.Go(func() {
 			for i := c; time.Now().Before(end); i += 7919 {
@@ -314,13 +314,13 @@ func (b *bench) operations(m *meter, dsn string, n int) error {
 
 // loadAll runs clients against each node and returns the number of requests; no request is
 // sent twice.
-func loadAll(nodes []*process, clients int, during time.Duration, want int, request func(i int) []byte) (int, error) {
+func loadAll(nodes []*process, clients int, duration time.Duration, want int, request func(i int) []byte) (int, error) {
 	var next atomic.Int64
 	sums, errs := make([]result, len(nodes)), make([]error, len(nodes))
 	var all sync.WaitGroup
 	for i, p := range nodes {
 		all.Go(func() {
-			sums[i], errs[i] = load(p, clients, during, want, func(int, int) []byte { return request(int(next.Add(1))) })
+			sums[i], errs[i] = load(p, clients, duration, want, func(int, int) []byte { return request(int(next.Add(1))) })
 		})
 	}
 	all.Wait()

@@ -90,7 +90,7 @@ func (r result) percentile(p float64) time.Duration {
 
 // load runs clients at full speed for this time; next returns each request. Every answer must
 // have the status want.
-func load(p *process, clients int, during time.Duration, want int, next func(client, n int) []byte) (result, error) {
+func load(p *process, clients int, duration time.Duration, want int, next func(client, n int) []byte) (result, error) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	results, errs := make([]result, clients), make([]error, clients)
@@ -100,7 +100,7 @@ func load(p *process, clients int, during time.Duration, want int, next func(cli
 			results[i], errs[i] = runClient(p.address, &stop, want, func(n int) []byte { return next(i, n) })
 		})
 	}
-	time.Sleep(during)
+	time.Sleep(duration)
 	stop.Store(true)
 	wg.Wait()
 	sum := result{}

@@ -38,7 +38,7 @@ func (b *bench) revocations() error {
 }
 
 func (b *bench) revoke(name, dsn string, nodes, n int) error {
-	if err := populate(dsn, 0, n, cheap); err != nil {
+	if err := populate(dsn, 0, n, cheapParams); err != nil {
 		return err
 	}
 	var servers []*process

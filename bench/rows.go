@@ -18,7 +18,7 @@ const clients = 16
 // checks compares the check with a net/http server that answers the same bytes.
 func (b *bench) checks() error {
 	dsn := "sqlite:" + filepath.Join(b.dir, "check.db")
-	if err := populate(dsn, 0, 1000, cheap); err != nil {
+	if err := populate(dsn, 0, 1000, cheapParams); err != nil {
 		return err
 	}
 	server, err := b.doorward(dsn)
@@ -32,7 +32,7 @@ func (b *bench) checks() error {
 	}
 	defer bare.stop()
 	requests := checkRequests(1000, 1000)
-	ours, theirs, err := b.inTurns(server, bare, requests)
+	ours, theirs, err := b.loadInTurns(server, bare, requests)
 	if err != nil {
 		return err
 	}
@@ -41,12 +41,12 @@ func (b *bench) checks() error {
 	return nil
 }
 
-// cheap are parameters that hash fast, to shorten the filling of databases. Rows that
+// cheapParams are parameters that hash fast, to shorten the filling of databases. Rows that
 // measure hashing use the parameters of production.
-var cheap = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
+var cheapParams = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
-// inTurns loads two servers alternately, several times.
-func (b *bench) inTurns(one, other *process, requests [][]byte) (r1, r2 result, err error) {
+// loadInTurns loads two servers alternately, several times.
+func (b *bench) loadInTurns(one, other *process, requests [][]byte) (r1, r2 result, err error) {
 	next := func(client, n int) []byte { return requests[(client*len(requests)/clients+n)%len(requests)] }
 	for range b.turns {
 		for p, sum := range map[*process]*result{one: &r1, other: &r2} {
@@ -75,7 +75,7 @@ func (b *bench) sessions() error {
 	}()
 	for i, n := range counts {
 		dsn := fmt.Sprintf("sqlite:%s", filepath.Join(b.dir, fmt.Sprintf("sessions%d.db", i)))
-		if err := populate(dsn, 0, n, cheap); err != nil {
+		if err := populate(dsn, 0, n, cheapParams); err != nil {
 			return err
 		}
 		p, err := b.doorward(dsn, "--sessions-in-memory", "1100000")
@@ -231,13 +231,13 @@ func (b *bench) logins() error {
 }
 
 // rawHashes hashes on every core for a while.
-func rawHashes(during time.Duration) (int, time.Duration) {
+func rawHashes(duration time.Duration) (int, time.Duration) {
 	began := time.Now()
 	counts := make(chan int)
 	for range runtime.NumCPU() {
 		go func() {
 			n := 0
-			for ; time.Since(began) < during; n++ {
+			for ; time.Since(began) < duration; n++ {
 				argon2.IDKey([]byte(password), []byte("sixteen bytes of"), argon.Default.Time, argon.Default.MemoryKiB, 1, 32)
 			}
 			counts <- n
@@ -258,7 +258,7 @@ func (b *bench) starts() error {
 		n = 10_000
 	}
 	dsn := "sqlite:" + filepath.Join(b.dir, "start.db")
-	if err := populate(dsn, 0, n, cheap); err != nil {
+	if err := populate(dsn, 0, n, cheapParams); err != nil {
 		return err
 	}
 	var took []time.Duration

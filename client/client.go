@@ -56,7 +56,7 @@ import (
 // may be called from several goroutines.
 type Client struct {
 	base    string // without a slash at the end
-	public  string // Doorward's address for people, likewise
+	public  string // Doorward's address for people, also without that slash
 	cookie  string // name of the session cookie
 	timeout time.Duration
 	http    *http.Client

@@ -53,7 +53,7 @@ func createAcme(t *testing.T, dsn string) *doorwardtest.Tenant {
 // answers, or has ended.
 func launch(t *testing.T, dsn string, flags ...string) *process {
 	t.Helper()
-	dir, address := t.TempDir(), freeport.On("127.0.0.1")
+	dir, address := t.TempDir(), freeport.AddressOn("127.0.0.1")
 	p := &process{t: t, program: builtProgram(t), address: address, log: filepath.Join(dir, "log"), ended: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {

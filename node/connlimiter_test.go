@@ -65,7 +65,7 @@ func limitedConnections(admin string) doorwardtest.Option {
 
 func TestConnectionsPerClient(t *testing.T) {
 	t.Parallel()
-	admin := freeport.On("127.0.0.1")
+	admin := freeport.AddressOn("127.0.0.1")
 	s := doorwardtest.Start(t, limitedConnections(admin))
 	for name, address := range map[string]string{"main": s.Node.Address(), "admin": admin} {
 		first := openAllowed(t, name, "127.0.0.2", address)

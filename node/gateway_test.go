@@ -54,7 +54,7 @@ func (l *load) longest() time.Duration {
 // and returns its address.
 func startGateway(t *testing.T, program, folder string, nodes []*process) string {
 	t.Helper()
-	address, config := freeport.On("127.0.0.1"), "../deploy/ha/gateway.cfg"
+	address, config := freeport.AddressOn("127.0.0.1"), "../deploy/ha/gateway.cfg"
 	if _, err := os.Stat(config); err != nil { // so that go test reruns this test when it changes
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ type process struct {
 // ready.
 func serve(t *testing.T, program, dsn string, flags ...string) *process {
 	t.Helper()
-	dir, address := t.TempDir(), freeport.On("127.0.0.1")
+	dir, address := t.TempDir(), freeport.AddressOn("127.0.0.1")
 	p := &process{t: t, program: program, address: address, log: filepath.Join(dir, "log")}
 	p.args = append([]string{
 		"serve", "--listen", address, "--database", dsn, "--smtp", "file:" + filepath.Join(dir, "mail"),

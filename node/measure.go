@@ -16,7 +16,7 @@ import (
 // each.
 func (n *Node) registerMetrics() {
 	m := n.site.Metrics
-	m.Build(n.cfg.Version)
+	m.AddBuildInfo(n.cfg.Version)
 	n.registerConnections(m)
 	n.registerSessions(m)
 	n.registerFactors(m)

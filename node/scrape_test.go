@@ -53,7 +53,7 @@ func TestMetricsOnTheirOwnAddress(t *testing.T) {
 	t.Parallel()
 	var admin string
 	server := doorwardtest.Start(t, func(c *node.Config) {
-		c.AdminListen = freeport.On("127.0.0.1")
+		c.AdminListen = freeport.AddressOn("127.0.0.1")
 		admin = c.AdminListen
 	})
 	if status := scrapeAs(t, admin, "HTTP/1.1", "node1.internal", "X-Real-IP: 10.0.0.9\r\nVia: 1.1 proxy\r\n"); status != http.StatusOK {

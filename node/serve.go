@@ -88,7 +88,7 @@ func (n *Node) Run(ctx context.Context) error {
 	upkeep, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n.App.Lease.Begin(upkeep) // so that nobody is answered before there is a lease
 	var work sync.WaitGroup
-	work.Go(func() { n.App.Run(n.tracer.Within(upkeep)) })
+	work.Go(func() { n.App.Run(n.tracer.NewContext(upkeep)) })
 	servers := n.servers()
 	failed := make(chan error, len(servers))
 	if n.cfg.TLS != nil {

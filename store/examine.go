@@ -42,7 +42,9 @@ func (db *DB) TryWrite(ctx context.Context) error {
 }
 
 // IsDiskFull reports whether an error means a full disk.
-func (db *DB) IsDiskFull(err error) bool { return db.engine.full(err) || errors.Is(err, syscall.ENOSPC) }
+func (db *DB) IsDiskFull(err error) bool {
+	return db.engine.full(err) || errors.Is(err, syscall.ENOSPC)
+}
 
 // IsLocked reports whether an error means that another program is writing.
 func (db *DB) IsLocked(err error) bool { return db.engine.locked(err) }

@@ -70,7 +70,7 @@ func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL 
 	}
 	m.SetBrand(brand)
 	m.queue = &outbox.Queue[store.Mail]{
-		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
+		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.IsPermanent,
 		Now: db.Now, Wake: db.MailQueued(),
 		Warn: lograte.Warnings(log, "mail queue"),
 	}
@@ -198,7 +198,7 @@ func (m *Mail) send(ctx context.Context, row store.Mail, rendered *renderedMail,
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim expires and it is retried
 	}
-	state, pause := outbox.DefaultBackoff.After(row.Tries, err, smtp.Permanent(err))
+	state, pause := outbox.DefaultBackoff.After(row.Tries, err, smtp.IsPermanent(err))
 	m.report(row, state, err)
 	return m.upkeep(ctx, func(tx *store.Tx) error {
 		switch state {
@@ -218,7 +218,7 @@ func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	defer span.End()
 	err := m.transport.Send(ctx, message)
 	switch {
-	case smtp.Permanent(err):
+	case smtp.IsPermanent(err):
 		span.Fail("permanent")
 	case err != nil:
 		span.Fail("temporary")

@@ -32,7 +32,7 @@ func styleWith(accent string) style {
 		c = colour.Must(defaultAccent)
 	}
 	fitted, _ := colour.Light.Fit(c)
-	return style{Accent: fitted.String(), OnAccent: colour.On(fitted).String()}
+	return style{Accent: fitted.String(), OnAccent: colour.TextOn(fitted).String()}
 }
 
 // styleOf returns the style of a tenant, or of the installation for the zero tenant. A

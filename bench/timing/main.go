@@ -54,12 +54,12 @@ type question struct {
 	name, path string
 	status     int
 	body       func(email string) map[string]string
-	one, other func(n int) string // nil: known and unknown
+	one, other func(n int) string // nil: knownEmail and unknownEmail
 }
 
 func (q question) addresses(n int) (one, other string) {
 	if q.one == nil {
-		return known(n), unknown(n)
+		return knownEmail(n), unknownEmail(n)
 	}
 	return q.one(n), q.other(n)
 }
@@ -76,20 +76,20 @@ var questions = []question{
 	}, nil, nil},
 	{"login, with a factor or without", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": email, "password": "not the password"}
-	}, withFactor, known},
+	}, emailWithFactor, knownEmail},
 	{"forgot-password", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
 		return map[string]string{"email": email}
 	}, nil, nil},
 	{"forgot-password, factor or none", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
 		return map[string]string{"email": email}
-	}, withFactor, withoutFactor},
+	}, emailWithFactor, emailWithoutFactor},
 }
 
 // All addresses have the same length, so that all bodies do.
-func known(n int) string         { return fmt.Sprintf("person%06d@acme.example", n) }
-func unknown(n int) string       { return fmt.Sprintf("nobody%06d@acme.example", n) }
-func withFactor(n int) string    { return fmt.Sprintf("factor%06d@acme.example", n) }
-func withoutFactor(n int) string { return fmt.Sprintf("single%06d@acme.example", n) } // used in one question only
+func knownEmail(n int) string         { return fmt.Sprintf("person%06d@acme.example", n) }
+func unknownEmail(n int) string       { return fmt.Sprintf("nobody%06d@acme.example", n) }
+func emailWithFactor(n int) string    { return fmt.Sprintf("factor%06d@acme.example", n) }
+func emailWithoutFactor(n int) string { return fmt.Sprintf("single%06d@acme.example", n) } // used in one question only
 
 func run(pairs int, database string, connections int) error {
 	dir, err := os.MkdirTemp("", "doorward-timing-")
@@ -139,14 +139,17 @@ func populate(dsn string, accounts int) error {
 		err := tx.InsertTenant(ctx, tenant)
 		for n := 0; n < accounts && err == nil; n++ {
 			err = cmp.Or(
-				insert(ctx, tx, tenant.ID, known(n), hash, false), insert(ctx, tx, tenant.ID, withoutFactor(n), hash, false),
-				insert(ctx, tx, tenant.ID, withFactor(n), hash, true),
+				insert(ctx, tx, tenant.ID, knownEmail(n), hash, withoutFactor), insert(ctx, tx, tenant.ID, emailWithoutFactor(n), hash, withoutFactor),
+				insert(ctx, tx, tenant.ID, emailWithFactor(n), hash, withFactor),
 			)
 		}
 		return err
 	})
 	return err
 }
+
+// Whether insert adds a second factor.
+const withoutFactor, withFactor = false, true
 
 func insert(ctx context.Context, tx *store.Tx, tenantID, email, hash string, hasFactor bool) error {
 	id := doorward.NewID(doorward.PrefixUser)

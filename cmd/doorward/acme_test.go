@@ -70,7 +70,7 @@ func needTool(t *testing.T, name string) string {
 func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	t.Helper()
 	pebble, dns := needPebble(t)
-	folder, listen, admin, resolver := t.TempDir(), freeport.On("localhost"), freeport.On("localhost"), freeport.On("localhost")
+	folder, listen, admin, resolver := t.TempDir(), freeport.AddressOn("localhost"), freeport.AddressOn("localhost"), freeport.AddressOn("localhost")
 	cert, key := certtest.NewAuthority(t).WriteChain(t, folder)
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": listen, "managementListenAddress": admin, "certificate": cert, "privateKey": key,
@@ -85,7 +85,7 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	}
 	// Started by env, because starting it directly would look at its file (see needTool).
 	runUntilEnd(t, exec.Command("env", dns, "-dnsserver", resolver, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
-		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeport.On("localhost")))
+		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeport.AddressOn("localhost")))
 	cmd := exec.Command("env", pebble, "-config", file, "-dnsserver", resolver)
 	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
 	runUntilEnd(t, cmd)
@@ -148,7 +148,7 @@ func retry(t *testing.T, description string, try func() error) {
 // keeps it over a restart.
 func TestACME(t *testing.T) {
 	t.Parallel()
-	addr, dir := freeport.On("localhost"), t.TempDir()
+	addr, dir := freeport.AddressOn("localhost"), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	ca := startAuthority(t, port, 24*time.Hour)
 	clientTLS := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
@@ -183,7 +183,7 @@ func TestACME(t *testing.T) {
 // never serves an expired one.
 func TestACMERenews(t *testing.T) {
 	t.Parallel()
-	addr, dir := freeport.On("localhost"), t.TempDir()
+	addr, dir := freeport.AddressOn("localhost"), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	ca := startAuthority(t, port, 30*time.Second)
 	clientTLS := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}

@@ -154,7 +154,7 @@ func newRunner(t *testing.T, replace ...string) doctest.Runner {
 	installed.Program(t, "bash", "bash")
 	installed.Program(t, "curl", "curl")
 	installed.Program(t, "awk", "mawk")
-	addr := freeport.On("localhost")
+	addr := freeport.AddressOn("localhost")
 	return doctest.Runner{
 		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},
 		Rewrite: strings.NewReplacer(append(replace, "localhost:8080", addr, "bin/doorward", "doorward")...).Replace,

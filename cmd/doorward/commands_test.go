@@ -77,7 +77,7 @@ func (f *pageFixture) run(t *testing.T, command string) string {
 // server.
 func (f *pageFixture) runLine(t *testing.T, place, line string) {
 	t.Helper()
-	addr, other, folder := freeport.On("localhost"), freeport.On("localhost"), t.TempDir()
+	addr, other, folder := freeport.AddressOn("localhost"), freeport.AddressOn("localhost"), t.TempDir()
 	if strings.Contains(line, "doorward move") { // its target must be empty
 		f.postgres = pgtest.DSN(t)
 	}

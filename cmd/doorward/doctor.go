@@ -227,7 +227,7 @@ func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	defer cancel()
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
-		if smtp.SenderRefused(err) {
+		if smtp.IsSenderRefused(err) {
 			f.remedy = "Set " + s.origins.place("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
 			return f
 		}

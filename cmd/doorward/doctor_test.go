@@ -280,7 +280,7 @@ func startPgBouncer(t *testing.T, dsn, settings string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen := freeport.On("127.0.0.1")
+	listen := freeport.AddressOn("127.0.0.1")
 	_, port, _ := net.SplitHostPort(listen)
 	folder := t.TempDir()
 	for _, f := range []string{folder, filepath.Dir(folder)} { // pgbouncer runs as another user

@@ -39,8 +39,8 @@ func TestNginxPage(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	installed.Program(t, "nginx", "nginx")
 	installed.Program(t, "openssl", "openssl")
-	secure, plain := freeport.On("localhost"), freeport.On("localhost")
-	runner := newRunner(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain, "127.0.0.1:8081", freeport.On("127.0.0.1"))
+	secure, plain := freeport.AddressOn("localhost"), freeport.AddressOn("localhost")
+	runner := newRunner(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain, "127.0.0.1:8081", freeport.AddressOn("127.0.0.1"))
 	runner.Env = []string{"DOORWARD_LISTEN=" + plain}
 	runner.RunPage(t, "../../docs/nginx.md")
 }
@@ -66,7 +66,7 @@ func TestServicePage(t *testing.T) {
 	const module = "github.com/doorward/doorward/client"
 	runner := newRunner(t,
 		"go get "+module+"@latest", "go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"/client'",
-		"localhost:8092", freeport.On("localhost"),
+		"localhost:8092", freeport.AddressOn("localhost"),
 	)
 	runner.Env = append(runner.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
 	runner.RunPage(t, "../../docs/protect-a-service.md")

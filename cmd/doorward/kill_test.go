@@ -111,7 +111,7 @@ const password = "four quiet green llamas"
 
 // newTestServer creates the tenant Acme and its OWNER, and leaves the server killed.
 func newTestServer(t *testing.T, program, dsn string) *testServer {
-	s := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &acknowledged{}}
+	s := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.AddressOn("localhost"), acked: &acknowledged{}}
 	create := s.serverCommand("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {

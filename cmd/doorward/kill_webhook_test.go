@@ -76,7 +76,7 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 	nodes := []*testServer{s}
 	for range 2 {
 		other := *s
-		other.addr = freeport.On("localhost")
+		other.addr = freeport.AddressOn("localhost")
 		nodes = append(nodes, &other)
 	}
 	for _, n := range nodes {

@@ -60,7 +60,7 @@ func outputAfter(blocks []block, i int) string {
 func TestREADMEWalk(t *testing.T) {
 	installed.Program(t, "sh", "dash")
 	installed.Program(t, "curl", "curl")
-	blocks, addr, dir := blocksOf(t, "../../README.md"), freeport.On("localhost"), t.TempDir()
+	blocks, addr, dir := blocksOf(t, "../../README.md"), freeport.AddressOn("localhost"), t.TempDir()
 	endDev := startDev(t, addr, dir)
 	answers := walkThrough(t, blocks, addr, dir)
 	for i, b := range blocks {

@@ -128,10 +128,10 @@ func TestSessionsBetweenDatabases(t *testing.T) {
 func runScripts(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
-		addr := freeport.On("localhost")
+		addr := freeport.AddressOn("localhost")
 		env.Setenv("ADDR", addr)
 		env.Setenv("URL", "http://"+addr)
-		env.Setenv("ADMIN", freeport.On("localhost"))
+		env.Setenv("ADMIN", freeport.AddressOn("localhost"))
 		env.Setenv("DATABASE", database)
 		for pair := range slices.Chunk(variables, 2) {
 			env.Setenv(pair[0], pair[1])

@@ -125,7 +125,7 @@ func TestAskingDoorward(t *testing.T) {
 }
 
 func TestBehindNginx(t *testing.T) {
-	front := freeport.On("127.0.0.1")
+	front := freeport.AddressOn("127.0.0.1")
 	base := "http://" + front
 	server := doorwardtest.Start(t, doorwardtest.BaseURL(base))
 	people := peopleByRole(server)
@@ -167,7 +167,7 @@ func TestNginxForwardsIdentity(t *testing.T) {
 	received := make(chan http.Header, 1)
 	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.Header }))
 	t.Cleanup(echo.Close)
-	front := freeport.On("127.0.0.1")
+	front := freeport.AddressOn("127.0.0.1")
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
 	startNginx(t, front, strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))

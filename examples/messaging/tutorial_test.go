@@ -22,7 +22,7 @@ func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the tutorial builds two programs; make test runs it")
 	}
-	front, doorward, asking, trusting := freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1")
+	front, doorward, asking, trusting := freeport.AddressOn("127.0.0.1"), freeport.AddressOn("127.0.0.1"), freeport.AddressOn("127.0.0.1"), freeport.AddressOn("127.0.0.1")
 	runner := doctest.Runner{
 		Dir:     t.TempDir(),
 		Env:     []string{"DOORWARD_LISTEN=" + doorward, "PATH=" + os.Getenv("PATH") + ":/usr/sbin"},

@@ -142,8 +142,8 @@ func (d digest) request(password string, size uint32) request {
 }
 
 // isOutdated reports whether Hash would now use other parameters or another algorithm.
-func (d digest) isOutdated(now Params) bool {
-	return d.cost != now || len(d.salt) != saltSize || len(d.tag) != tagSize
+func (d digest) isOutdated(current Params) bool {
+	return d.cost != current || len(d.salt) != saltSize || len(d.tag) != tagSize
 }
 
 // parseNumbers reads values separated by commas, each after its name, in the

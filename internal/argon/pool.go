@@ -69,7 +69,7 @@ func NewPool(p Params, o Options) *Pool {
 		dummy:   digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
 		workers: o.Workers,
 		phase:   o.Phase,
-		slots:   slots{queue: o.Queue, wait: o.Wait, all: o.Workers, free: o.Workers, yield: o.Yield},
+		slots:   slots{queue: o.Queue, wait: o.Wait, total: o.Workers, free: o.Workers, yield: o.Yield},
 	}
 }
 

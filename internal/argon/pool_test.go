@@ -76,7 +76,7 @@ func TestDefaults(t *testing.T) {
 // however many slots it needs.
 func TestYield(t *testing.T) {
 	var yield atomic.Bool
-	s := slots{queue: 8, wait: time.Minute, all: 2, free: 2, yield: yield.Load}
+	s := slots{queue: 8, wait: time.Minute, total: 2, free: 2, yield: yield.Load}
 	startsAtOnce := func(need int) bool {
 		place, err := s.join(need)
 		if err != nil {

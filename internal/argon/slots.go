@@ -18,7 +18,7 @@ var ErrBusy = errors.New("argon: too many passwords are being hashed already")
 type slots struct {
 	queue int           // callers that may wait
 	wait  time.Duration // how long each may wait
-	all   int           // slots there are
+	total int           // slots there are
 	yield func() bool   // whether one slot is to be left to others
 
 	mu      sync.Mutex
@@ -116,7 +116,7 @@ func (s *slots) grant() {
 // always may, so that yielding can't starve it; the queue is checked again when work ends.
 // The lock must be held.
 func (s *slots) fits(need int) bool {
-	if s.free == s.all {
+	if s.free == s.total {
 		return true
 	}
 	if s.yield() {

@@ -90,13 +90,13 @@ func (c *compiler) comparison(n ast.IsNode) condition {
 	case ast.NodeTypeNotEquals:
 		return not(compare(c.term(n.Left), c.term(n.Right), types.Value.Equal))
 	case ast.NodeTypeLessThan:
-		return order(c.term(n.Left), c.term(n.Right), false)
+		return order(c.term(n.Left), c.term(n.Right), strict)
 	case ast.NodeTypeLessThanOrEqual:
-		return order(c.term(n.Left), c.term(n.Right), true)
+		return order(c.term(n.Left), c.term(n.Right), orEqual)
 	case ast.NodeTypeGreaterThan:
-		return order(c.term(n.Right), c.term(n.Left), false)
+		return order(c.term(n.Right), c.term(n.Left), strict)
 	case ast.NodeTypeGreaterThanOrEqual:
-		return order(c.term(n.Right), c.term(n.Left), true)
+		return order(c.term(n.Right), c.term(n.Left), orEqual)
 	case ast.NodeTypeContains:
 		return compare(c.term(n.Left), c.term(n.Right), func(set types.Set, v types.Value) bool { return set.Contains(v) })
 	case ast.NodeTypeContainsAny:
@@ -173,7 +173,7 @@ func isTrue(n ast.IsNode) bool {
 	return v.Value == types.Value(types.True)
 }
 
-// either returns a && b if decisive is no, and a || b if it is yes.
+// either returns the condition a && b if decisive is no, and a || b if it is yes.
 func either(a, b condition, decisive result) condition {
 	return func(e *evaluation) result {
 		if left := a(e); left == errs || left == decisive {
@@ -207,7 +207,8 @@ func choice(test, then, otherwise condition) condition {
 	}
 }
 
-// test says whether holds is true of the value. It errs where that is not of the type T.
+// test returns the condition that holds is true of the value. It errs if the value is not of
+// the type T.
 func test[T types.Value](value term, holds func(T) bool) condition {
 	return func(e *evaluation) result {
 		if v, ok := value(e).(T); ok {
@@ -217,7 +218,8 @@ func test[T types.Value](value term, holds func(T) bool) condition {
 	}
 }
 
-// compare says whether holds is true of both values. It errs where one is not of its type.
+// compare returns the condition that holds is true of both values. It errs if one is not of its
+// type.
 func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
 	return func(e *evaluation) result {
 		l, lok := left(e).(L)
@@ -236,27 +238,30 @@ type ordered interface {
 	LessThanOrEqual(types.Value) (bool, error)
 }
 
-// order returns left < right, or left <= right. It errs where the values are not of one
-// ordered type.
-func order(left, right term, orEqual bool) condition {
+// Arguments of order: whether it accepts equal values.
+const strict, orEqual = false, true
+
+// order returns the condition left < right, or left <= right if inclusive. It errs where the
+// values are not of one ordered type.
+func order(left, right term, inclusive bool) condition {
 	return func(e *evaluation) result {
 		l, r := left(e), right(e)
 		if l, ok := l.(types.Long); ok { // the usual case, without calls through interfaces
 			if r, ok := r.(types.Long); ok {
-				return resultOf(l < r || orEqual && l == r)
+				return resultOf(l < r || inclusive && l == r)
 			}
 		}
-		return orderAny(l, r, orEqual)
+		return orderAny(l, r, inclusive)
 	}
 }
 
-func orderAny(left, right types.Value, orEqual bool) result {
+func orderAny(left, right types.Value, inclusive bool) result {
 	l, ok := left.(ordered)
 	if !ok {
 		return errs
 	}
 	less := l.LessThan
-	if orEqual {
+	if inclusive {
 		less = l.LessThanOrEqual
 	}
 	holds, err := less(right)

@@ -87,12 +87,12 @@ func (s *Schema) readEntity(e entityJSON) (types.Entity, error) {
 	return entity, nil
 }
 
-func (s *Schema) readAttribute(of, name string, v any) (types.Value, error) {
-	if declared, ok := s.resources[of][name]; ok {
+func (s *Schema) readAttribute(kind, name string, v any) (types.Value, error) {
+	if declared, ok := s.resources[kind][name]; ok {
 		if value := s.value(declared, v); value != nil {
 			return value, nil
 		}
-		return nil, fmt.Errorf("the attribute %q of %s is declared as %s", name, of, declared)
+		return nil, fmt.Errorf("the attribute %q of %s is declared as %s", name, kind, declared)
 	}
 	text, err := json.Marshal(map[string]any{name: v})
 	if err != nil {
@@ -148,8 +148,8 @@ func (s *Schema) entity(uid types.EntityUID, stated map[string]any) types.Entity
 	return e
 }
 
-func (s *Schema) statedValue(of, name string, v any) types.Value {
-	if declared, ok := s.resources[of][name]; ok {
+func (s *Schema) statedValue(kind, name string, v any) types.Value {
+	if declared, ok := s.resources[kind][name]; ok {
 		return s.value(declared, v)
 	}
 	return anyValue(v)

@@ -334,7 +334,8 @@ func (r *reader) reducedSchema(p *policy) *resolved.Schema {
 
 func (p *policy) applies(action int) bool { return p.actions[action/64]&(1<<(action%64)) != 0 }
 
-var ofAction = regexp.MustCompile(` for Action::"[^"]*"`)
+// actionSuffix is what the validator appends to each message.
+var actionSuffix = regexp.MustCompile(` for Action::"[^"]*"`)
 
 // typeFaults returns the messages of the validator, sorted and without duplicates.
 func typeFaults(s *resolved.Schema, p *ast.Policy) (messages []string) {
@@ -348,7 +349,7 @@ func typeFaults(s *resolved.Schema, p *ast.Policy) (messages []string) {
 		return nil
 	}
 	for _, message := range strings.Split(err.Error(), "\n") {
-		messages = append(messages, ofAction.ReplaceAllString(message, ""))
+		messages = append(messages, actionSuffix.ReplaceAllString(message, ""))
 	}
 	slices.Sort(messages)
 	return slices.Compact(messages)

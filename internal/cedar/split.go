@@ -91,7 +91,7 @@ func split(text string, max limits) ([]statement, Faults) {
 		return nil, Faults{place{line: 1, column: 1}.fault(TooLarge,
 			fmt.Sprintf("the text has %d bytes; %d are the most", len(text), max.bytes))}
 	}
-	s := &splitter{rest: text, at: place{line: 1, column: 1}}
+	s := &splitter{rest: text, pos: place{line: 1, column: 1}}
 	for s.next() {
 	}
 	switch {
@@ -107,10 +107,10 @@ func split(text string, max limits) ([]statement, Faults) {
 // splitter finds the statements and counts what nests. It knows tokens, but no grammar.
 type splitter struct {
 	rest        string
-	at          place
+	pos         place // of rest
 	inStatement bool
-	begin       place
-	body        string  // the text from begin
+	start       place   // of the statement
+	body        string  // the text from start
 	levels      []level // the open brackets; levels[0] is outside of all
 	statements  []statement
 	faults      Faults
@@ -134,15 +134,15 @@ func (s *splitter) next() bool {
 		return false
 	}
 	if !s.inStatement {
-		s.inStatement, s.begin, s.body, s.levels = true, s.at, s.rest, []level{{}}
+		s.inStatement, s.start, s.body, s.levels = true, s.pos, s.rest, []level{{}}
 	}
 	token := s.token()
 	if token == "" {
-		s.faults = append(s.faults, s.at.fault(Syntax, "unexpected character, or a string that does not end on its line"))
+		s.faults = append(s.faults, s.pos.fault(Syntax, "unexpected character, or a string that does not end on its line"))
 		return false
 	}
 	if message := s.count(token); message != "" {
-		s.faults = append(s.faults, s.at.fault(TooDeep, message))
+		s.faults = append(s.faults, s.pos.fault(TooDeep, message))
 		return false
 	}
 	s.advance(len(token))
@@ -154,16 +154,16 @@ func (s *splitter) next() bool {
 
 func (s *splitter) end() {
 	s.inStatement = false
-	s.statements = append(s.statements, statement{s.begin, s.body[:s.at.offset-s.begin.offset]})
+	s.statements = append(s.statements, statement{s.start, s.body[:s.pos.offset-s.start.offset]})
 }
 
 func (s *splitter) advance(bytes int) {
 	for _, r := range s.rest[:bytes] {
-		if s.at.column++; r == '\n' {
-			s.at.line, s.at.column = s.at.line+1, 1
+		if s.pos.column++; r == '\n' {
+			s.pos.line, s.pos.column = s.pos.line+1, 1
 		}
 	}
-	s.at.offset += bytes
+	s.pos.offset += bytes
 	s.rest = s.rest[bytes:]
 }
 

@@ -3,7 +3,7 @@
 //
 //	accent, ok := colour.Parse("#ffd400")
 //	fitted, wash := colour.Light.Fit(accent) // readable on white, and on its tint, wash
-//	text := colour.On(fitted)                // white or black, readable on it
+//	text := colour.TextOn(fitted)            // white or black, readable on it
 package colour
 
 import (
@@ -106,15 +106,15 @@ func (s Scheme) Fit(accent Colour) (fitted, wash Colour) {
 
 // Fill returns the text colour on a surface of the colour, and the surface's colour under the
 // pointer, with more contrast to the text.
-func Fill(c Colour) (on, hover Colour) {
-	if on = On(c); on == white {
-		return on, c.mix(black, .12)
+func Fill(c Colour) (text, hover Colour) {
+	if text = TextOn(c); text == white {
+		return text, c.mix(black, .12)
 	}
-	return on, c.mix(white, .12)
+	return text, c.mix(white, .12)
 }
 
-// On returns the text colour that is readable on the colour: white or black.
-func On(c Colour) Colour {
+// TextOn returns the text colour that is readable on the colour: white or black.
+func TextOn(c Colour) Colour {
 	if Contrast(c, white) >= minContrast {
 		return white
 	}

@@ -46,7 +46,7 @@ func TestEveryColourCanBeFitted(t *testing.T) {
 			fitted, wash := s.Fit(c)
 			// Pages use 8-bit colours.
 			fitted, wash = colour.Must(fitted.String()), colour.Must(wash.String())
-			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its tint": wash, "text on it": colour.On(fitted)} {
+			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its tint": wash, "text on it": colour.TextOn(fitted)} {
 				if got := colour.Contrast(fitted, ground); got < minContrast {
 					t.Errorf("%s in the %s scheme is %s: the contrast with %s is %.2f", c, name, fitted, on, got)
 				}

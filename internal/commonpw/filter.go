@@ -69,13 +69,13 @@ func newFilter(entries int, falsePositives float64) (*filter, error) {
 
 type sha1Hash = [sha1.Size]byte
 
-// eachBit calls do with each bit of an entry until do returns false. The bits are derived from
-// two parts of the hash (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
-func (f *filter) eachBit(hash sha1Hash, do func(byteAt uint64, bit byte) bool) {
+// eachBit calls visit with each bit of an entry until visit returns false. The bits are derived
+// from two parts of the hash (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
+func (f *filter) eachBit(hash sha1Hash, visit func(byteAt uint64, bit byte) bool) {
 	at, step := binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:])|1
 	for range f.header.Hashes {
 		n, _ := bits.Mul64(at, f.header.Size*8)
-		if !do(n/8, 1<<(n%8)) {
+		if !visit(n/8, 1<<(n%8)) {
 			return
 		}
 		at += step

@@ -19,9 +19,9 @@ var next atomic.Uint32
 
 func init() { next.Store(rand.Uint32N(count)) }
 
-// On returns HOST:PORT with an unused port of the host, which is a loopback address. The
+// AddressOn returns HOST:PORT with an unused port of the host, which is a loopback address. The
 // process gets the same port again only after all 12,000.
-func On(host string) string {
+func AddressOn(host string) string {
 	for {
 		address := net.JoinHostPort(host, strconv.Itoa(first+int(next.Add(1)%count)))
 		if l, err := net.Listen("tcp", address); err == nil {

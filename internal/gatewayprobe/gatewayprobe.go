@@ -50,12 +50,12 @@ func (p Probe) Run(ctx context.Context) []Finding {
 	if p.Token == "" {
 		return findings
 	}
-	session, who := p.session(ctx)
-	if findings = append(findings, session...); who == "" {
+	session, user := p.session(ctx)
+	if findings = append(findings, session...); user == "" {
 		return findings
 	}
 	return append(
-		findings, p.credential(ctx), p.identity(ctx), p.connection(ctx, who), p.overrides(ctx), p.origins(ctx), p.webSockets(ctx),
+		findings, p.credential(ctx), p.identity(ctx), p.connection(ctx, user), p.overrides(ctx), p.origins(ctx), p.webSockets(ctx),
 		p.cookies(ctx), p.paths(ctx), p.setCookie(ctx),
 	)
 }
@@ -122,9 +122,9 @@ func (p Probe) upstream(ctx context.Context) Finding {
 	return f
 }
 
-// session sends the session in the cookie and in Authorization. who is the user that the
-// service sees; if it is empty, the other checks would be pointless.
-func (p Probe) session(ctx context.Context) (findings []Finding, who string) {
+// session sends the session in the cookie and in Authorization. user is whom the service sees;
+// if it is empty, the other checks would be pointless.
+func (p Probe) session(ctx context.Context) (findings []Finding, user string) {
 	f := Finding{Check: "session", Fine: "passes, as a cookie and as a bearer token"}
 	cookie, err := p.get(ctx, "", p.cookie())
 	bearer, bearerErr := p.get(ctx, "", "Authorization: Bearer "+p.Token)
@@ -154,7 +154,7 @@ func (p Probe) session(ctx context.Context) (findings []Finding, who string) {
 
 // credential checks that no credential reaches the service.
 func (p Probe) credential(ctx context.Context) Finding {
-	wrong := p.atService(ctx, [][]string{
+	wrong := p.firstFaultAtService(ctx, [][]string{
 		{p.cookie()}, {"Authorization: Bearer " + p.Token}, {p.cookie(), "Authorization: Basic " + forged},
 	}, func(e *echo) string {
 		if name := e.headerWith(p.Token, forged); name != "" {
@@ -189,17 +189,17 @@ func (p Probe) identity(ctx context.Context) Finding {
 		tries = append(tries, all, slices.Concat(all[1:], all))
 	}
 	return Finding{
-		"identity", "no client can claim one", p.atService(ctx, tries, forgedHeader),
+		"identity", "no client can claim one", p.firstFaultAtService(ctx, tries, forgedHeader),
 		"Set every X-Auth-* header from the check's answer, the empty ones too, and drop or refuse names with underscores and dots.",
 	}
 }
 
 // connection declares the identity headers as hop-by-hop: gateways remove such headers.
-func (p Probe) connection(ctx context.Context, who string) Finding {
-	wrong := p.atService(ctx, [][]string{
+func (p Probe) connection(ctx context.Context, user string) Finding {
+	wrong := p.firstFaultAtService(ctx, [][]string{
 		{p.cookie(), "Connection: close, " + strings.Join(identityHeaders, ", ")}, {p.cookie(), "Connection: close", "Connection: " + strings.ToLower(strings.Join(identityHeaders, ","))},
 	}, func(e *echo) string {
-		if e.identity() == who {
+		if e.identity() == user {
 			return ""
 		}
 		return "with \"Connection: X-Auth-User\" the service gets no identity"
@@ -217,7 +217,7 @@ func (p Probe) overrides(ctx context.Context) Finding {
 		all = append(all, name+": "+forged)
 	}
 	return Finding{
-		"overrides", "no header replaces the method or the address", p.atService(ctx, [][]string{all}, forgedHeader),
+		"overrides", "no header replaces the method or the address", p.firstFaultAtService(ctx, [][]string{all}, forgedHeader),
 		"Remove it, and what is like it: many frameworks obey these headers.",
 	}
 }
@@ -314,9 +314,9 @@ func (p Probe) setCookie(ctx context.Context) Finding {
 	return f
 }
 
-// atService sends requests with these headers, and returns what is wrong with the first that
-// reaches the service with a fault; empty for none. A refused request does no harm.
-func (p Probe) atService(ctx context.Context, tries [][]string, wrong func(*echo) string) string {
+// firstFaultAtService sends requests with these headers, and returns what is wrong with the
+// first that reaches the service with a fault; empty for none. A refused request does no harm.
+func (p Probe) firstFaultAtService(ctx context.Context, tries [][]string, wrong func(*echo) string) string {
 	for _, headers := range tries {
 		a, err := p.get(ctx, "", headers...)
 		if err != nil || a.echo == nil {

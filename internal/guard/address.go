@@ -10,16 +10,16 @@ func IsPublic(a netip.Addr) bool {
 	if !a.IsValid() || a.Zone() != "" || a.Is4In6() {
 		return false
 	}
-	in, except := global6, special6
+	global, special := global6, special6
 	if a.Is4() {
-		in, except = global4, special4
+		global, special = global4, special4
 	}
-	for _, p := range except {
+	for _, p := range special {
 		if p.Contains(a) {
 			return false
 		}
 	}
-	return in.Contains(a)
+	return global.Contains(a)
 }
 
 // The IANA registries of special-purpose addresses (RFC 6890), and multicast.

@@ -13,18 +13,18 @@ type Change struct {
 }
 
 // Gained returns the roles that grant the action after the change and did not before.
-func (c Change) Gained() []string { return missingIn(c.After, c.Before) }
+func (c Change) Gained() []string { return missingRoles(c.After, c.Before) }
 
 // Lost returns the roles that granted the action before and don't after.
-func (c Change) Lost() []string { return missingIn(c.Before, c.After) }
+func (c Change) Lost() []string { return missingRoles(c.Before, c.After) }
 
-// missingIn returns the roles of one action that another lacks.
-func missingIn(of, in *Action) (roles []string) {
-	if of == nil {
+// missingRoles returns the roles of one action that another lacks.
+func missingRoles(action, other *Action) (roles []string) {
+	if action == nil {
 		return nil
 	}
-	for _, role := range of.Roles {
-		if in == nil || !slices.Contains(in.Roles, role) {
+	for _, role := range action.Roles {
+		if other == nil || !slices.Contains(other.Roles, role) {
 			roles = append(roles, role)
 		}
 	}

@@ -54,7 +54,7 @@ type hierarchy struct {
 // located is an entity and where it is in the text.
 type located struct {
 	reference
-	at *yaml.Node
+	node *yaml.Node
 }
 
 // checkHierarchy refuses entities that are their own ancestor or have too many ancestors.
@@ -62,9 +62,9 @@ func (r *reader) checkHierarchy(h *hierarchy) {
 	for _, e := range h.entities {
 		switch count, isCycle := h.ancestors(e.reference); {
 		case isCycle:
-			r.fault(e.at, CodeInvalid, "The entity %s is its own ancestor. Remove one of the parents that form the cycle.", quote(e.id))
+			r.fault(e.node, CodeInvalid, "The entity %s is its own ancestor. Remove one of the parents that form the cycle.", quote(e.id))
 		case count > maxAncestors:
-			r.fault(e.at, CodeTooMany, "The entity %s has more than %d ancestors. Remove parents until it has fewer.", quote(e.id), maxAncestors)
+			r.fault(e.node, CodeTooMany, "The entity %s has more than %d ancestors. Remove parents until it has fewer.", quote(e.id), maxAncestors)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func ReadStored(text []byte) (*File, error) {
 	return file, nil
 }
 
-// read returns the part that can be read, or nil, and the faults of the rest.
+// read returns the part that can be read, or nil, and all faults of the text.
 func read(text []byte) (*File, Faults) {
 	document, fault := parse(text)
 	if fault != nil {

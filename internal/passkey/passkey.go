@@ -147,8 +147,8 @@ func descriptors(all []Credential) []protocol.CredentialDescriptor {
 // CreationOptions returns the options for the browser to make a passkey, as WebAuthn's
 // PublicKeyCredentialCreationOptionsJSON. An authenticator that already has one of the known
 // passkeys refuses.
-func (p *Party) CreationOptions(challenge []byte, who User, known []Credential) (json.RawMessage, error) {
-	made, _, err := p.web.BeginRegistration(holder{User: who}, webauthn.WithExclusions(descriptors(known)),
+func (p *Party) CreationOptions(challenge []byte, user User, known []Credential) (json.RawMessage, error) {
+	made, _, err := p.web.BeginRegistration(holder{User: user}, webauthn.WithExclusions(descriptors(known)),
 		func(o *protocol.PublicKeyCredentialCreationOptions) error {
 			o.Challenge = challenge
 			return nil
@@ -185,9 +185,9 @@ func (p *Party) Register(challenge []byte, userID string, response []byte) (Cred
 }
 
 // RequestOptions returns the options for the browser to use a passkey, as WebAuthn's
-// PublicKeyCredentialRequestOptionsJSON. Without credentials the user chooses any passkey.
-func (p *Party) RequestOptions(challenge []byte, of []Credential) (json.RawMessage, error) {
-	asked, _, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(challenge), webauthn.WithAllowedCredentials(descriptors(of)))
+// PublicKeyCredentialRequestOptionsJSON. If allowed is empty, the user chooses any passkey.
+func (p *Party) RequestOptions(challenge []byte, allowed []Credential) (json.RawMessage, error) {
+	asked, _, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(challenge), webauthn.WithAllowedCredentials(descriptors(allowed)))
 	if err != nil {
 		return nil, fmt.Errorf("passkey: options: %w", err)
 	}

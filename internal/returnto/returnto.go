@@ -103,7 +103,7 @@ func (l List) Find(address string) (to, origin string, ok bool) {
 	if len(address) > MaxLength {
 		return "", "", false
 	}
-	at, rest, ok := split(address)
+	place, rest, ok := split(address)
 	if !ok {
 		return "", "", false
 	}
@@ -115,7 +115,7 @@ func (l List) Find(address string) (to, origin string, ok bool) {
 		return "", "", false
 	}
 	for _, p := range l {
-		if p.covers(at.origin, path) {
+		if p.covers(place.origin, path) {
 			return p.origin + rest, p.origin, true
 		}
 	}

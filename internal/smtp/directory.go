@@ -61,7 +61,8 @@ func (d *directory) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	raw, err := l.bytes(true)
+	const eightBit = true // a file can hold any bytes
+	raw, err := l.bytes(eightBit)
 	if err != nil {
 		return err
 	}

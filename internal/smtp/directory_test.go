@@ -242,7 +242,7 @@ func TestUnusableDirectoryIsTemporary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{"send": transport.Send(testContext(t), sample()), "check": transport.Check(testContext(t))} {
-		if err == nil || Permanent(err) || !strings.Contains(err.Error(), dir) {
+		if err == nil || IsPermanent(err) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v, want a temporary error that names %s", name, err, dir)
 		}
 	}
@@ -255,7 +255,7 @@ func TestEndedContextWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := mustOpen(t, "file:"+dir).Send(ctx, sample()); !errors.Is(err, context.Canceled) || Permanent(err) {
+	if err := mustOpen(t, "file:"+dir).Send(ctx, sample()); !errors.Is(err, context.Canceled) || IsPermanent(err) {
 		t.Errorf("got %v, want a temporary error by cancellation", err)
 	}
 	if got := files(t, dir); len(got) != 0 {

@@ -163,7 +163,7 @@ func TestMalformedMessagesArePermanentErrors(t *testing.T) {
 				t.Errorf("%s: %s accepts it", name, dest)
 				continue
 			}
-			if !Permanent(err) {
+			if !IsPermanent(err) {
 				t.Errorf("%s: %s calls it temporary: %v", name, dest, err)
 			}
 			if strings.ContainsAny(err.Error(), "\r\n\x00") {

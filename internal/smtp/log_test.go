@@ -46,7 +46,7 @@ func TestLogThatDropsTheLineFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := transport.Send(testContext(t), sample()); err == nil || Permanent(err) {
+	if err := transport.Send(testContext(t), sample()); err == nil || IsPermanent(err) {
 		t.Errorf("got %v, want a temporary error", err)
 	}
 }

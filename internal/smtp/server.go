@@ -211,7 +211,7 @@ func (s *server) signIn(client *smtp.Client) error {
 }
 
 // deliver sends the letter. Errors about the recipient or the content may be permanent,
-// those about the sender aren't (see Permanent).
+// those about the sender aren't (see IsPermanent).
 func (l *letter) deliver(client *smtp.Client) error {
 	eightBit, _ := client.Extension("8BITMIME")
 	raw, err := l.bytes(eightBit)

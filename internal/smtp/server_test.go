@@ -139,7 +139,7 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 		} {
 			err := s.Send(testContext(t), sample())
 			var untrusted *tls.CertificateVerificationError
-			if !errors.As(err, &untrusted) || Permanent(err) {
+			if !errors.As(err, &untrusted) || IsPermanent(err) {
 				t.Errorf("%s, implicit %v: %v, want a temporary error about the certificate", name, implicit, err)
 			} else if !strings.Contains(err.Error(), "SSL_CERT_FILE") {
 				t.Errorf("%s: the error doesn't say what to do: %v", name, err)
@@ -173,7 +173,7 @@ func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
 func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	err := withHost(transportTo(t, sink, "", smtptest.CA{}), "mail.example").Send(testContext(t), sample())
-	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
+	if err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
 		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
 	}
 	if talk := sink.Transcript(); !strings.Contains(talk, "EHLO") || strings.Contains(talk, "\nAUTH") {
@@ -200,7 +200,7 @@ func TestPasswordIsGuardedTwice(t *testing.T) {
 func TestRequiredTLSIsRequired(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	err := transportTo(t, sink, "?tls=require", smtptest.CA{}).Send(testContext(t), sample())
-	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
+	if err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
 		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
 	}
 	if got := sink.Mails(); len(got) != 0 {
@@ -266,7 +266,7 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 			if err == nil {
 				t.Fatal("sent")
 			}
-			if got := Permanent(err); got != tt.want {
+			if got := IsPermanent(err); got != tt.want {
 				t.Errorf("permanent is %v, want %v: %v", got, tt.want, err)
 			}
 			for _, want := range []string{sink.Addr(), fmt.Sprint(tt.code)} {
@@ -292,7 +292,7 @@ func TestWrongPasswordIsTemporary(t *testing.T) {
 		switch {
 		case err == nil:
 			t.Errorf("%s: passed", name)
-		case Permanent(err):
+		case IsPermanent(err):
 			t.Errorf("%s: permanent: %v", name, err)
 		case !strings.Contains(err.Error(), `signing in as "bob": 535`):
 			t.Errorf("%s: error does not say what failed: %v", name, err)
@@ -304,7 +304,7 @@ func TestWrongPasswordIsTemporary(t *testing.T) {
 
 func TestMissingPasswordIsTemporary(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
-	if err := mustOpen(t, "smtp://"+sink.Addr()).Send(testContext(t), sample()); err == nil || Permanent(err) {
+	if err := mustOpen(t, "smtp://"+sink.Addr()).Send(testContext(t), sample()); err == nil || IsPermanent(err) {
 		t.Errorf("got %v, want a temporary error", err)
 	}
 }
@@ -338,7 +338,7 @@ func checkDeadline(t *testing.T, name string, s *server) {
 	t.Helper()
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := s.Send(short, sample()); !errors.Is(err, context.DeadlineExceeded) || Permanent(err) {
+	if err := s.Send(short, sample()); !errors.Is(err, context.DeadlineExceeded) || IsPermanent(err) {
 		t.Errorf("%s: %v, want a temporary error by deadline", name, err)
 	}
 	s.sendTimeout = 100 * time.Millisecond
@@ -357,7 +357,7 @@ func TestCancellingEndsASending(t *testing.T) {
 		defer cancel() // once connected
 		return dial(ctx, network, addr)
 	}
-	if err := s.Send(ctx, sample()); !errors.Is(err, context.Canceled) || Permanent(err) {
+	if err := s.Send(ctx, sample()); !errors.Is(err, context.Canceled) || IsPermanent(err) {
 		t.Errorf("got %v, want a temporary error by cancellation", err)
 	}
 }
@@ -377,7 +377,7 @@ func TestEndlessReplyEndsASending(t *testing.T) {
 			return ours, nil
 		}
 		err := s.Send(testContext(t), sample())
-		if err == nil || !strings.Contains(err.Error(), "sent more than 256 KiB") || Permanent(err) {
+		if err == nil || !strings.Contains(err.Error(), "sent more than 256 KiB") || IsPermanent(err) {
 			t.Errorf("%s: got %.300v, want a temporary error by the size", name, err)
 		}
 	}
@@ -397,7 +397,7 @@ func checkCut(t *testing.T, at smtptest.Stage, m Message) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	sink.HangUp(at)
 	s := mustOpen(t, sink.URL())
-	if err := s.Send(testContext(t), m); err == nil || Permanent(err) || errors.Is(err, context.DeadlineExceeded) {
+	if err := s.Send(testContext(t), m); err == nil || IsPermanent(err) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("stage %d: %v, want a temporary error at once", at, err)
 	}
 	if got := sink.Mails(); len(got) != 0 {
@@ -468,7 +468,7 @@ func TestRestartedServerGetsMail(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	s := mustOpen(t, sink.URL())
 	sink.Stop()
-	if err := s.Send(testContext(t), sample()); err == nil || Permanent(err) {
+	if err := s.Send(testContext(t), sample()); err == nil || IsPermanent(err) {
 		t.Fatalf("server is down: %v, want a temporary error", err)
 	}
 	sink.Restart(t)

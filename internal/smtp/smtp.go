@@ -29,7 +29,7 @@
 // (the limit of RFC 5322), and for non-ASCII characters if the server doesn't support
 // 8BITMIME (RFC 6152). Every mail has "Auto-Submitted: auto-generated" (RFC 3834).
 //
-// A failed Send may be retried, unless the error is [Permanent]. If the connection
+// A failed Send may be retried, unless the error is [IsPermanent]. If the connection
 // breaks between the end of the mail and the server's reply, the mail may have arrived
 // although Send failed: a retry with the same Message.ID lets the recipient's system
 // detect the duplicate. Every mail makes its own connection, and many goroutines may
@@ -56,12 +56,12 @@ type Message struct {
 type Transport interface {
 	// Send sends one mail. It returns nil once the mail server has accepted
 	// responsibility for it (or the file has its name). It ends with ctx, or after a
-	// minute if ctx has no deadline. Permanent reports whether an error is final.
+	// minute if ctx has no deadline. IsPermanent reports whether an error is final.
 	Send(ctx context.Context, m Message) error
 
 	// Check tries the destination without sending: for a mail server it connects,
 	// secures the connection, signs in, sends MAIL FROM and RSET and quits
-	// (SenderRefused reports a refused sender); for a directory it writes a file,
+	// (IsSenderRefused reports a refused sender); for a directory it writes a file,
 	// there or where the directory would be made, and removes it; for the log it
 	// does nothing.
 	Check(ctx context.Context) error
@@ -103,19 +103,19 @@ func Address(from string) (string, error) {
 	return sender.Address, nil
 }
 
-// Permanent reports whether err, from Transport.Send, is final for the mail: the
+// IsPermanent reports whether err, from Transport.Send, is final for the mail: the
 // server refused its recipient or its content with a 5xx reply (RFC 5321 section
 // 4.2.1), or it is malformed. Everything else may succeed later, including refused
 // credentials and a refused sender: an operator can correct these while the mail
 // waits.
-func Permanent(err error) bool {
+func IsPermanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)
 }
 
-// SenderRefused reports whether err, from Transport.Check, is a mail server's refusal
+// IsSenderRefused reports whether err, from Transport.Check, is a mail server's refusal
 // of the sender.
-func SenderRefused(err error) bool {
+func IsSenderRefused(err error) bool {
 	var s *senderError
 	return errors.As(err, &s)
 }

@@ -107,7 +107,7 @@ func DecodeOpen[T any](data []byte) (T, error) { return decodeAs[T](data, true) 
 func decodeAs[T any](data []byte, open bool) (T, error) {
 	var value, zero T
 	d := decoders.Get().(*decoder)
-	d.open, d.into = open, reflect.TypeFor[T]()
+	d.open, d.target = open, reflect.TypeFor[T]()
 	err := d.decode(data, &value)
 	if err != nil {
 		err.Pointer = d.cutUnknown(reflect.TypeFor[T](), err.Pointer)
@@ -122,10 +122,10 @@ func decodeAs[T any](data []byte, open bool) (T, error) {
 // decoder reads one body. After an error the embedded decoder stays where that occurred.
 type decoder struct {
 	jsontext.Decoder
-	data []byte
-	body bytes.Buffer
-	open bool // see DecodeOpen
-	into reflect.Type
+	data   []byte
+	body   bytes.Buffer
+	open   bool // see DecodeOpen
+	target reflect.Type
 }
 
 // decoders are reused because one takes about 5 KB, many times the usual body.
@@ -215,10 +215,10 @@ func (d *decoder) checkTokens() *Error {
 // inForeign reports whether the token read last is inside a member of type Foreign.
 func (d *decoder) inForeign() bool {
 	name, _, inside := strings.Cut(strings.TrimPrefix(string(d.StackPointer()), "/"), "/")
-	if !inside || d.into.Kind() != reflect.Struct {
+	if !inside || d.target.Kind() != reflect.Struct {
 		return false
 	}
-	t := fieldType(d.into, name)
+	t := fieldType(d.target, name)
 	return t != nil && t.Implements(reflect.TypeFor[Foreign]())
 }
 

@@ -90,8 +90,8 @@ func (r *Route) Answered(status int, took time.Duration) {
 	r.took.Observe(took.Seconds())
 }
 
-// Build adds doorward_build_info, with the versions of Doorward and of Go.
-func (m *Metrics) Build(version string) {
+// AddBuildInfo adds doorward_build_info, with the versions of Doorward and of Go.
+func (m *Metrics) AddBuildInfo(version string) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "doorward_build_info", Help: "Always 1; the labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},

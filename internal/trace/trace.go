@@ -56,12 +56,12 @@ func Transaction(ctx context.Context, system, operation string) (context.Context
 }
 
 // start joins the two parts of the name only if ctx is traced, to save the allocation.
-func start(ctx context.Context, name, more string, kind otel.SpanKind) (context.Context, *Span) {
+func start(ctx context.Context, name, suffix string, kind otel.SpanKind) (context.Context, *Span) {
 	parent := otel.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, nil
 	}
-	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name+more, otel.WithSpanKind(kind))
+	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name+suffix, otel.WithSpanKind(kind))
 	return ctx, &Span{span}
 }
 

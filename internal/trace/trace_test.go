@@ -179,7 +179,7 @@ func TestSample(t *testing.T) {
 func TestRoot(t *testing.T) {
 	c := tracetest.Start(t)
 	tracer := newTracer(t, c, 1)
-	ctx, span := trace.Root(tracer.Within(t.Context()), "mail")
+	ctx, span := trace.Root(tracer.NewContext(t.Context()), "mail")
 	_, send := trace.Start(ctx, "mail.send")
 	send.Fail("temporary")
 	send.End()
@@ -197,7 +197,7 @@ func TestRoot(t *testing.T) {
 // Without a tracer, or outside a trace, nothing is allocated.
 func TestUntracedWorkAllocatesNothing(t *testing.T) {
 	tracer := newTracer(t, tracetest.Start(t), 0)
-	ctx := tracer.Within(t.Context())
+	ctx := tracer.NewContext(t.Context())
 	untrusted, unsampledRequest := request("192.0.2.1", sampled), request("10.1.2.3", unsampled)
 	for name, work := range map[string]func(){
 		"off":                             func() { _, s := (*trace.Tracer)(nil).Request(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
@@ -321,7 +321,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprint(sample), func(b *testing.B) {
 			tracer := trace.New(trace.Options{Collector: base, Sample: sample, Log: slog.New(slog.DiscardHandler)})
 			defer tracer.Close(time.Second)
-			ctx, span := trace.Root(tracer.Within(b.Context()), "mail")
+			ctx, span := trace.Root(tracer.NewContext(b.Context()), "mail")
 			defer span.End()
 			b.ReportAllocs()
 			for b.Loop() {

@@ -69,7 +69,7 @@ func (t *Tracer) begin(r *http.Request, route string, began time.Time, parent ot
 	return r.WithContext(ctx), &Span{span}
 }
 
-// Root begins the span of work that the node starts itself, if ctx comes from Within
+// Root begins the span of work that the node starts itself, if ctx comes from NewContext
 // and the work is sampled.
 func Root(ctx context.Context, name string) (context.Context, *Span) {
 	t, ok := ctx.Value(tracerKey{}).(*Tracer)
@@ -82,8 +82,8 @@ func Root(ctx context.Context, name string) (context.Context, *Span) {
 
 type tracerKey struct{}
 
-// Within returns the context in which Root finds the tracer.
-func (t *Tracer) Within(ctx context.Context) context.Context {
+// NewContext returns the context in which Root finds the tracer.
+func (t *Tracer) NewContext(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
 	}

@@ -80,8 +80,8 @@ type Lease struct {
 
 	shares shares
 
-	settings    []Setting // see Publish
-	force       bool      // see Publish
+	settings    []Setting                    // see Publish
+	force       bool                         // see Publish
 	differences atomic.Pointer[[]Difference] // those of the last read
 	notices     notices
 }

@@ -72,12 +72,12 @@ func (d Digest) String() string { return fmt.Sprintf("%016x", d[0]^d[1]^d[2]^d[3
 
 // table describes a table as made by the migrations.
 type table struct {
-	name    string
-	columns []string
-	kinds   []string // the declared types of the columns
+	name       string
+	columns    []string
+	kinds      []string // the declared types of the columns
 	references []string // the tables that its rows refer to
-	count   int64    // of the rows inserted by migrations
-	digest  Digest   // of these rows
+	count      int64    // of the rows inserted by migrations
+	digest     Digest   // of these rows
 }
 
 // plan lists the tables so that no row refers to a later table.

@@ -51,7 +51,7 @@ func AccentSheet(accent string) string {
 	}
 	rule := func(s colour.Scheme) string {
 		fitted, wash := s.Fit(c)
-		return fmt.Sprintf(":root { --accent: %s; --accent-wash: %s; --on-accent: %s; --fill-edge: %s; }", fitted, wash, colour.On(fitted), edge(c, s))
+		return fmt.Sprintf(":root { --accent: %s; --accent-wash: %s; --on-accent: %s; --fill-edge: %s; }", fitted, wash, colour.TextOn(fitted), edge(c, s))
 	}
 	light, _ := colour.Light.Fit(c)
 	dark, _ := colour.Dark.Fit(c)

@@ -99,9 +99,9 @@ type Options struct {
 // Read returns the options of a JSON text.
 func Read(text []byte) (o Options, err error) { return o, json.Unmarshal(text, &o) }
 
-func (a *Authenticator) find(in []descriptor) (Key, bool) {
+func (a *Authenticator) find(listed []descriptor) (Key, bool) {
 	i := slices.IndexFunc(a.Keys, func(k Key) bool {
-		return slices.ContainsFunc(in, func(d descriptor) bool { return bytes.Equal(d.ID, k.ID) })
+		return slices.ContainsFunc(listed, func(d descriptor) bool { return bytes.Equal(d.ID, k.ID) })
 	})
 	if i < 0 {
 		return Key{}, false
@@ -167,13 +167,13 @@ func (a *Authenticator) clientData(kind string, o Options) []byte {
 }
 
 // authenticatorData returns the authenticator data up to the counter.
-func (a *Authenticator) authenticatorData(k Key, more byte) []byte {
+func (a *Authenticator) authenticatorData(k Key, extraFlags byte) []byte {
 	id := k.RPID
 	if a.RPID != "" {
 		id = a.RPID
 	}
 	hash := sha256.Sum256([]byte(id))
-	return binary.BigEndian.AppendUint32(append(hash[:], a.Flags|more), a.Counter)
+	return binary.BigEndian.AppendUint32(append(hash[:], a.Flags|extraFlags), a.Counter)
 }
 
 func credential(k Key, response map[string]any) map[string]any {

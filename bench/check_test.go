@@ -77,7 +77,7 @@ func BenchmarkPolicies(b *testing.B) {
 	}
 }
 
-func putPolicies(b *testing.B, server *doorwardtest.Server, of *doorwardtest.Tenant, action string, count int) {
+func putPolicies(b *testing.B, server *doorwardtest.Server, tenant *doorwardtest.Tenant, action string, count int) {
 	b.Helper()
 	var text strings.Builder
 	for i := range count {
@@ -90,7 +90,7 @@ func putPolicies(b *testing.B, server *doorwardtest.Server, of *doorwardtest.Ten
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("If-Match", "*")
-	req.Header.Set("Cookie", "JSESSIONID="+of.Owner.Token())
+	req.Header.Set("Cookie", "JSESSIONID="+tenant.Owner.Token())
 	res, err := server.Client().Do(req)
 	if err != nil {
 		b.Fatal(err)
@@ -102,9 +102,9 @@ func putPolicies(b *testing.B, server *doorwardtest.Server, of *doorwardtest.Ten
 }
 
 // newKey makes an API key of the person.
-func newKey(b *testing.B, of *doorwardtest.Person, addresses ...string) (id, key string) {
+func newKey(b *testing.B, owner *doorwardtest.Person, addresses ...string) (id, key string) {
 	b.Helper()
-	status, body := of.Post("/api/v2/api-keys", map[string]any{"name": "bench", "permissions": []string{"message.send"}, "allowedIps": addresses})
+	status, body := owner.Post("/api/v2/api-keys", map[string]any{"name": "bench", "permissions": []string{"message.send"}, "allowedIps": addresses})
 	var made struct {
 		APIKey struct{ ID string }
 		Key    string

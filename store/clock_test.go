@@ -65,7 +65,7 @@ func TestClock(t *testing.T) {
 // counted for each fault, but not for small adjustments.
 func TestCorrectionsOfClock(t *testing.T) {
 	m := &clockTest{T: t, Clock: newClock(nil)}
-	counts := func(want int64, what string) {
+	wantCount := func(want int64, what string) {
 		t.Helper()
 		if got := m.Corrections(); got != want {
 			t.Errorf("%s: corrected %d times, want %d", what, got, want)
@@ -74,20 +74,20 @@ func TestCorrectionsOfClock(t *testing.T) {
 	m.begin(m.measure(0, 0))
 	m.apply(m.measure(-ClockTolerance/2, 0))
 	m.apply(m.measure(ClockTolerance/2, 0))
-	counts(0, "within the tolerance")
+	wantCount(0, "within the tolerance")
 	m.step = 90 * time.Minute
 	m.apply(m.measure(0, 0))
-	counts(0, "wrong")
+	wantCount(0, "wrong")
 	m.step = 0
 	m.apply(m.measure(0, 0))
-	counts(1, "right again")
+	wantCount(1, "right again")
 	for _, jump := range []struct {
 		of   time.Duration
 		want int64
 	}{{26 * time.Hour, 1}, {0, 2}} { // the database runs on the same machine
 		m.step = jump.of
 		m.apply(m.measure(jump.of, 0))
-		counts(jump.want, "both clocks jump to "+jump.of.String())
+		wantCount(jump.want, "both clocks jump to "+jump.of.String())
 	}
 }
 

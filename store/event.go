@@ -151,8 +151,9 @@ func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 	})
 }
 
-// by names the condition that an index finds rows by: the one likely to select the fewest.
-func (f EventFilter) by() string {
+// mostSelective names the condition that an index finds rows by: the one likely to select the
+// fewest.
+func (f EventFilter) mostSelective() string {
 	switch {
 	case f.Request != "":
 		return "request"
@@ -192,7 +193,7 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if r.isSQLite {
 		all = sqliteEventPages
 	}
-	return all[f.by()].read(ctx, r, w, tenantID, from, to,
+	return all[f.mostSelective()].read(ctx, r, w, tenantID, from, to,
 		string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi)
 }
 

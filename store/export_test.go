@@ -10,9 +10,9 @@ import (
 // Pools returns the connection pools of db, for tests of SQL itself.
 func Pools(db *DB) (write, read *sql.DB) { return db.write, db.read }
 
-// Raw runs any statement in the transaction. It isn't a method: storetest must call every
+// Execute runs any statement in the transaction. It isn't a method: storetest must call every
 // method of Tx.
-func Raw(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
+func Execute(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
 
 // MigrationLock is the lock in PostgreSQL of a node that migrates.
 const MigrationLock = migrationLock
@@ -34,17 +34,19 @@ func SealedColumns() (all []string) {
 // EventStatements are the statements of a search in a trail, and their arguments up to the
 // position: of its first page, of a next one, and of its count.
 func EventStatements(engine string, f EventFilter) (first, after, total string, args []any) {
-	p := eventPages[f.by()]
+	p := eventPages[f.mostSelective()]
 	if engine == "sqlite" {
-		p = sqliteEventPages[f.by()]
+		p = sqliteEventPages[f.mostSelective()]
 	}
 	s := p.statements["at"]
 	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60}
 	return s.down, s.before, p.total, args
 }
 
-// Around is the statement by which a search by time finds numbers, with arguments.
-func Around() (query string, args []any) { return sqlBinarySearch, []any{"tnt_1", int64(10_000), -1} }
+// SearchStatement is the statement by which a search by time finds numbers, with arguments.
+func SearchStatement() (query string, args []any) {
+	return sqlBinarySearch, []any{"tnt_1", int64(10_000), -1}
+}
 
 // NumbersOf is the range of numbers, both exclusive, that a search by time reads.
 func NumbersOf(ctx context.Context, r Reader, tenantID string, from, to time.Time) (lo, hi int64, err error) {

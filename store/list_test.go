@@ -28,7 +28,7 @@ VALUES ('tnt_a', 'usr_a', 'USER', 'active', 'Zoë Müller', 'a@acme.example zoë
 					`INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, created_at, expires_at)
 VALUES ('inv_a', 'tnt_a', 'c@acme.example', 'USER', 'Jürgen', '', 'PENDING', 1, 2)`,
 				} {
-					ok(t, store.Raw(ctx, tx, query))
+					ok(t, store.Execute(ctx, tx, query))
 				}
 				return nil
 			})

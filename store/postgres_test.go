@@ -41,7 +41,7 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 				return err
 			}
 			if runs <= c.faults {
-				return store.Raw(t.Context(), tx, abort(c.code))
+				return store.Execute(t.Context(), tx, abort(c.code))
 			}
 			return nil
 		})
@@ -64,7 +64,7 @@ func TestFailedTransactionIsNotCommitted(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	_, err := db.Write(t.Context(), func(tx *store.Tx) error {
 		ok(t, tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}))
-		_ = store.Raw(t.Context(), tx, abort("22000"))
+		_ = store.Execute(t.Context(), tx, abort("22000"))
 		return nil
 	})
 	if !doorward.HasCode(err, doorward.CodeUnavailable) {

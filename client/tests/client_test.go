@@ -261,22 +261,22 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"many neighbours":            {cookies(strings.Repeat("a=b; ", 5000), "JSESSIONID="+first), 200},
 		"operator key":               {http.Header{"Authorization": {"Bearer " + key}}, 401},
 		"wrong key":                  {http.Header{"Authorization": {"Bearer dwo_" + unknown}}, 401},
-		"session and key":            {with(session(first), "Authorization", "Bearer "+key), 401},
-		"session and long key":       {with(session(first), "Authorization", "bearer "+strings.Repeat("x", 60_000)), 401},
-		"session and no key":         {with(session(first), "Authorization", "Bearer"), 401},
+		"session and key":            {withHeader(session(first), "Authorization", "Bearer "+key), 401},
+		"session and long key":       {withHeader(session(first), "Authorization", "bearer "+strings.Repeat("x", 60_000)), 401},
+		"session and no key":         {withHeader(session(first), "Authorization", "Bearer"), 401},
 		"two keys":                   {http.Header{"Authorization": {"Bearer " + key, "Bearer " + key}}, 401},
-		"session and Basic":          {with(session(first), "Authorization", "Basic YTpi"), 200},
+		"session and Basic":          {withHeader(session(first), "Authorization", "Basic YTpi"), 200},
 		"bearer":                     {http.Header{"Authorization": {"Bearer " + first}}, 200},
 		"bearer, other letter case":  {http.Header{"Authorization": {"bEARER " + first}}, 200},
 		"unknown bearer":             {http.Header{"Authorization": {"Bearer " + unknown}}, 401},
 		"malformed bearer":           {http.Header{"Authorization": {"Bearer " + malformed}}, 401},
-		"bearer and session":         {with(session(first), "Authorization", "Bearer "+first), 401},
-		"bearer with a tab":          {with(session(first), "Authorization", "Bearer\t"+first), 401},
+		"bearer and session":         {withHeader(session(first), "Authorization", "Bearer "+first), 401},
+		"bearer with a tab":          {withHeader(session(first), "Authorization", "Bearer\t"+first), 401},
 		"bearer and Basic":           {http.Header{"Authorization": {"Bearer " + first, "Basic YTpi"}}, 401},
 		"Basic and bearer":           {http.Header{"Authorization": {"Basic YTpi", "Bearer " + first}}, 401},
 		"two bearers":                {http.Header{"Authorization": {"Bearer " + first, "Bearer " + second}}, 401},
 		"foreign page's bearer":      {http.Header{"Authorization": {"Bearer " + first}, "Origin": {"https://other.example"}, "X-Forwarded-Method": {"POST"}}, 200},
-		"long request id":            {with(session(first), "X-Request-Id", strings.Repeat("x", 60_000)), 200},
+		"long request id":            {withHeader(session(first), "X-Request-Id", strings.Repeat("x", 60_000)), 200},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestLineBreakInATokenIsNoFault(t *testing.T) {
 
 func cookies(pairs ...string) http.Header { return http.Header{"Cookie": {strings.Join(pairs, "; ")}} }
 
-func with(h http.Header, name, value string) http.Header {
+func withHeader(h http.Header, name, value string) http.Header {
 	h.Set(name, value)
 	return h
 }
@@ -373,7 +373,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 
 func TestCheckWithoutMethodCountsAsUnsafe(t *testing.T) {
 	c := newClient(t, running().URL)
-	h := with(session(newTenant().Owner.Token()), "Origin", "https://evil.example")
+	h := withHeader(session(newTenant().Owner.Token()), "Origin", "https://evil.example")
 	_, err := c.Check(t.Context(), client.Request{Header: h})
 	var e *client.Error
 	if !errors.As(err, &e) || e.Code != "cross_origin" {
@@ -392,7 +392,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 		{viewer.Token(), "forbidden", "", 403},
 	}
 	for _, tt := range tests {
-		res, body := get(t, s.URL+"/message.send", with(session(tt.token), "X-Request-Id", "from-outside.1"))
+		res, body := get(t, s.URL+"/message.send", withHeader(session(tt.token), "X-Request-Id", "from-outside.1"))
 		var p map[string]any
 		if err := json.Unmarshal(body, &p); err != nil {
 			t.Fatalf("%v: %s", err, body)

@@ -18,8 +18,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-func newServiceKey(server *doorwardtest.Server, may ...string) string {
-	made, err := server.Node.App.Keys.CreateService(context.Background(), doorward.OperatorAtTerminal(), key.ServiceDraft{Name: "follower", May: may})
+func newServiceKey(server *doorwardtest.Server, actions ...string) string {
+	made, err := server.Node.App.Keys.CreateService(context.Background(), doorward.OperatorAtTerminal(), key.ServiceDraft{Name: "follower", May: actions})
 	if err != nil {
 		panic(err)
 	}

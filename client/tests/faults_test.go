@@ -30,7 +30,7 @@ func TestDoorwardDown(t *testing.T) {
 		t.Fatalf("before: %d %s", res.StatusCode, body)
 	}
 	server.Stop()
-	res, body := get(t, s.URL+"/message.send", with(session(token), "X-Request-Id", "req-1"))
+	res, body := get(t, s.URL+"/message.send", withHeader(session(token), "X-Request-Id", "req-1"))
 	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" || res.Header.Get("WWW-Authenticate") != "" {
 		t.Errorf("%d with Retry-After %q, want 503 with 1: %s", res.StatusCode, res.Header.Get("Retry-After"), body)
 	}

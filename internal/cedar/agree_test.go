@@ -18,8 +18,8 @@ import (
 var everyAttribute = []types.String{"amount", "owner", "tags", "paid", "state", "due"}
 
 // evaluateInOneStep evaluates each policy in one step with the engine's own Authorize.
-func evaluateInOneStep(set *Set, who Principal, action string, request *Request) []result {
-	p := &Prepared{set: set, principal: set.principal(who), kind: who.kind(), tenant: types.NewEntityUID(typeTenant, types.String(who.Tenant))}
+func evaluateInOneStep(set *Set, principal Principal, action string, request *Request) []result {
+	p := &Prepared{set: set, principal: set.principal(principal), kind: principal.kind(), tenant: types.NewEntityUID(typeTenant, types.String(principal.Tenant))}
 	known := &entities{principal: &p.principal, known: set.entities()}
 	asked := cedar.Request{Principal: p.principal.UID, Action: actionUID(action), Resource: p.tenant, Context: p.context(allKeys, request)}
 	if request.Resource != nil {
@@ -42,25 +42,25 @@ func evaluateInOneStep(set *Set, who Principal, action string, request *Request)
 
 // checkAgreement compares the evaluation in two steps, compiled where possible, with that in
 // one step. A request without the resource that its action declares is left to TestVerdict.
-func checkAgreement(t *testing.T, set *Set, who Principal, action string, request *Request) {
+func checkAgreement(t *testing.T, set *Set, principal Principal, action string, request *Request) {
 	t.Helper()
-	prepared, permits := set.Prepare(who), map[string]bool{}
+	prepared, permits := set.Prepare(principal), map[string]bool{}
 	explained := map[string]Verdict{}
 	for _, v := range prepared.Explain(action, request) {
 		explained[v.PolicyID] = v
 	}
-	for i, want := range evaluateInOneStep(set, who, action, request) {
+	for i, want := range evaluateInOneStep(set, principal, action, request) {
 		one := set.policies[i]
 		permits[one.id] = want == yes && !one.isForbid()
 		refuses := want == errs || want == yes && one.isForbid()
 		if v := explained[one.id]; v.Refused != refuses || v.Erred != (want == errs) {
 			t.Fatalf("policy %s, %s by %+v with %+v: %+v in two steps, result %d in one\n%s",
-				one.id, action, who, request, v, want, cedar.NewPolicyFromAST(public(one.ast)).MarshalCedar())
+				one.id, action, principal, request, v, want, cedar.NewPolicyFromAST(public(one.ast)).MarshalCedar())
 		}
 	}
 	isPermitted := slices.Contains(slices.Collect(maps.Values(permits)), true)
 	if permit, ok := prepared.Permit(action, request); ok != isPermitted || ok && !permits[permit.PolicyID] {
-		t.Fatalf("%s by %+v with %+v: permitted by %+v in two steps, of %v in one", action, who, request, permit, permits)
+		t.Fatalf("%s by %+v with %+v: permitted by %+v in two steps, of %v in one", action, principal, request, permit, permits)
 	}
 	checkConsistency(t, prepared, action, request, len(explained))
 }
@@ -82,7 +82,7 @@ func checkConsistency(t *testing.T, p *Prepared, action string, request *Request
 // generator makes policies, principals and requests that fit invoices.
 type generator struct{ *rand.Rand }
 
-func (g generator) pick(of ...string) string { return of[g.IntN(len(of))] }
+func (g generator) pick(options ...string) string { return options[g.IntN(len(options))] }
 
 func (g generator) number(depth int) string {
 	if depth == 0 {
@@ -174,9 +174,9 @@ func TestTwoStepsAgreeWithOne(t *testing.T) {
 		}
 		sets++
 		for range 5 {
-			who, r, action := g.principal(), g.request(), g.pick("invoice.approve", "invoice.read")
-			checkAgreement(t, set, who, action, r)
-			if set.Prepare(who).Verdict(action, r).Refused {
+			principal, r, action := g.principal(), g.request(), g.pick("invoice.approve", "invoice.read")
+			checkAgreement(t, set, principal, action, r)
+			if set.Prepare(principal).Verdict(action, r).Refused {
 				refused++
 			}
 		}
@@ -198,12 +198,12 @@ func TestTwoStepsAgreeWithOneForThePlatform(t *testing.T) {
 		}
 		sets++
 		for range 3 {
-			who, r, action := g.anyPrincipal(), g.request(), g.pick("invoice.approve", "invoice.read")
+			principal, r, action := g.anyPrincipal(), g.request(), g.pick("invoice.approve", "invoice.read")
 			r.SubjectSays = map[string]any{"level": g.IntN(6)}
 			r.Resource.ID = g.pick("stored", "inv_1")
 			r.Resource.Attributes[g.pick("amount", "state", "paid", "note")] = []any{1, "a", true, 1.5, nil, []any{"a"}}[g.IntN(6)]
-			checkAgreement(t, set, who, action, r)
-			prepared := set.Prepare(who)
+			checkAgreement(t, set, principal, action, r)
+			prepared := set.Prepare(principal)
 			if _, ok := prepared.Permit(action, r); ok {
 				permitted++
 			}

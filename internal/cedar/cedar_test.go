@@ -50,7 +50,7 @@ func requestWith(attributes map[string]any) *Request {
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		name, text, action string
-		who                Principal
+		principal          Principal
 		request            *Request
 		refused, erred     bool
 		needs              string
@@ -83,7 +83,7 @@ func TestVerdict(t *testing.T) {
 		{"an action outside the schema", `@id("a") forbid(principal, action, resource);`, "session.end", admin, &request, false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := parse(t, c.text).Prepare(c.who)
+			p := parse(t, c.text).Prepare(c.principal)
 			v := p.Verdict(c.action, c.request)
 			if v.Refused != c.refused || v.Erred != c.erred || v.Needs != c.needs {
 				t.Errorf("verdict %+v, want refused %v, erred %v, needs %q", v, c.refused, c.erred, c.needs)

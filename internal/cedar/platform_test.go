@@ -50,7 +50,7 @@ func TestPlatform(t *testing.T) {
 	withoutEmail := set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": nil}})
 	for _, c := range []struct {
 		name, action string
-		who          *Prepared
+		prepared     *Prepared
 		request      *Request
 		permitted    string
 		refused      bool
@@ -69,10 +69,10 @@ func TestPlatform(t *testing.T) {
 		{"stated a fraction", "report.read", morty, &Request{SubjectSays: map[string]any{"level": 4.5}}, "", true},
 		{"not of the platform", "tenant.read", morty, &request, "", false},
 	} {
-		if permit, ok := c.who.Permit(c.action, c.request); permit.PolicyID != c.permitted || ok != (permit.PolicyID != "") {
+		if permit, ok := c.prepared.Permit(c.action, c.request); permit.PolicyID != c.permitted || ok != (permit.PolicyID != "") {
 			t.Errorf("%s: permitted %v by %+v, want by %q", c.name, ok, permit, c.permitted)
 		}
-		if v := c.who.Verdict(c.action, c.request); v.Refused != c.refused {
+		if v := c.prepared.Verdict(c.action, c.request); v.Refused != c.refused {
 			t.Errorf("%s: verdict %+v, want refused %v", c.name, v, c.refused)
 		}
 	}

@@ -36,8 +36,8 @@ func uidJSON(uid types.EntityUID) any {
 }
 
 // wire returns a request as testdata/reference.mjs reads it.
-func wire(set *Set, who Principal, action string, r *Request) wireRequest {
-	p := &Prepared{set: set, principal: who.entity(), kind: who.kind()}
+func wire(set *Set, principal Principal, action string, r *Request) wireRequest {
+	p := &Prepared{set: set, principal: principal.entity(), kind: principal.kind()}
 	context := p.context(allKeys, r)
 	resource := set.resource(r.Resource, everyAttribute)
 	return wireRequest{
@@ -48,9 +48,9 @@ func wire(set *Set, who Principal, action string, r *Request) wireRequest {
 
 // question is one request as the set takes it.
 type question struct {
-	who    Principal
-	action string
-	r      *Request
+	principal Principal
+	action    string
+	r         *Request
 }
 
 // TestVerdictsOfReference compares the verdicts with those of Cedar's reference
@@ -77,7 +77,7 @@ func TestVerdictsOfReference(t *testing.T) {
 			q := question{g.principal(), g.pick("invoice.approve", "invoice.read"), g.request()}
 			if set != nil {
 				ofText = append(ofText, q)
-				one.Requests = append(one.Requests, wire(set, q.who, q.action, q.r))
+				one.Requests = append(one.Requests, wire(set, q.principal, q.action, q.r))
 			}
 		}
 		cases, sets, questions = append(cases, one), append(sets, set), append(questions, ofText)
@@ -89,9 +89,9 @@ func TestVerdictsOfReference(t *testing.T) {
 			continue
 		}
 		for j, q := range questions[i] {
-			got := sets[i].Prepare(q.who).Explain(q.action, q.r)
+			got := sets[i].Prepare(q.principal).Explain(q.action, q.r)
 			if !isSame(got, answer.Answers[j].Refuse, answer.Answers[j].Err) {
-				t.Errorf("%v by %+v with %+v: %+v, and by the reference %+v", cases[i].Policies, q.who, q.r, got, answer.Answers[j])
+				t.Errorf("%v by %+v with %+v: %+v, and by the reference %+v", cases[i].Policies, q.principal, q.r, got, answer.Answers[j])
 			}
 			compared++
 		}

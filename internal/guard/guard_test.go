@@ -83,17 +83,17 @@ func countingServer() (*httptest.Server, func() int64) {
 	return s, n.Load
 }
 
-func post(t *testing.T, c *Client, to string) error {
+func post(t *testing.T, c *Client, target string) error {
 	t.Helper()
-	_, err := postForAnswer(t, c, to)
+	_, err := postForAnswer(t, c, target)
 	return err
 }
 
-func postForAnswer(t *testing.T, c *Client, to string) (Answer, error) {
+func postForAnswer(t *testing.T, c *Client, target string) (Answer, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader("{}"))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader("{}"))
 	if err != nil {
 		return Answer{}, err
 	}

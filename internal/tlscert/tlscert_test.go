@@ -72,8 +72,8 @@ func TestFilesBehindALinkAreLoaded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	link := func(to string) {
-		if err := errors.Join(os.Symlink(to, filepath.Join(root, "new")), os.Rename(filepath.Join(root, "new"), filepath.Join(root, "data"))); err != nil {
+	link := func(target string) {
+		if err := errors.Join(os.Symlink(target, filepath.Join(root, "new")), os.Rename(filepath.Join(root, "new"), filepath.Join(root, "data"))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -178,8 +178,8 @@ func TestNothingIsReadWithoutALease(t *testing.T) {
 }
 
 // applyAfterLease returns an apply for Lease.Follow that fails while the lease is valid, and
-// then calls do.
-func applyAfterLease(l *lease.Lease, do func(context.Context) error) func(context.Context, []store.Change) error {
+// then calls work.
+func applyAfterLease(l *lease.Lease, work func(context.Context) error) func(context.Context, []store.Change) error {
 	return func(ctx context.Context, changes []store.Change) error {
 		switch {
 		case len(changes) == 0:
@@ -187,7 +187,7 @@ func applyAfterLease(l *lease.Lease, do func(context.Context) error) func(contex
 		case l.Valid():
 			return errors.New("not before the lease is over")
 		}
-		return do(ctx)
+		return work(ctx)
 	}
 }
 

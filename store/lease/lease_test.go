@@ -228,16 +228,16 @@ func TestLeaseEnds(t *testing.T) {
 	})
 }
 
-// expectEnd fails unless the lease ends by an instant and stays invalid.
-func expectEnd(t *testing.T, f *follower, by time.Time) {
+// expectEnd fails unless the lease ends by the deadline and stays invalid.
+func expectEnd(t *testing.T, f *follower, deadline time.Time) {
 	t.Helper()
 	for f.Valid() {
-		if now := time.Now(); now.After(by) && f.Valid() {
-			t.Fatalf("the lease is valid %v after it had to end", now.Sub(by))
+		if now := time.Now(); now.After(deadline) && f.Valid() {
+			t.Fatalf("the lease is valid %v after it had to end", now.Sub(deadline))
 		}
 		<-time.After(time.Millisecond)
 	}
-	for checked := 0; time.Now().Before(by.Add(short)); checked++ {
+	for checked := 0; time.Now().Before(deadline.Add(short)); checked++ {
 		if f.Valid() {
 			t.Fatalf("the lease is valid again after %d checks, while every poll fails", checked)
 		}

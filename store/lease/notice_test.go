@@ -40,7 +40,7 @@ func (r *recorder) has(kinds ...lease.NoticeKind) func() bool {
 	}
 }
 
-func (r *recorder) of(kind lease.NoticeKind, node string) (n lease.Notice, ok bool) {
+func (r *recorder) find(kind lease.NoticeKind, node string) (n lease.Notice, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.all, func(n lease.Notice) bool { return n.Kind == kind && n.Node == node })
@@ -80,11 +80,11 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 		if got := slices.Sorted(slices.Values(notices.kinds())); !slices.Equal(got, want) {
 			t.Errorf("the notices are %q, want each of %q once", notices.kinds(), want)
 		}
-		if lost, _ := notices.of(lease.DatabaseLost, ""); lost.Err == nil {
+		if lost, _ := notices.find(lease.DatabaseLost, ""); lost.Err == nil {
 			t.Error("the loss was reported without a cause")
 		}
 		for _, kind := range []lease.NoticeKind{lease.DatabaseBack, lease.LeaseRegained} {
-			if back, _ := notices.of(kind, ""); back.Lasted <= 0 || back.Lasted > outage {
+			if back, _ := notices.find(kind, ""); back.Lasted <= 0 || back.Lasted > outage {
 				t.Errorf("%s reports %v, the outage took %v", kind, back.Lasted, outage)
 			}
 		}
@@ -104,7 +104,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		}
 		other, _, leave := observe(t, d.open(), short)
 		has := func(kind lease.NoticeKind, id string) func() bool {
-			return func() bool { _, found := notices.of(kind, id); return found }
+			return func() bool { _, found := notices.find(kind, id); return found }
 		}
 		storetest.Until(t, "a node that joins", has(lease.NodeJoined, other.ID()))
 		leave()
@@ -115,7 +115,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_killed', 400000, 0, 1)`)
 		storetest.Until(t, "a node without further heartbeats", has(lease.NodeJoined, "nod_killed"))
 		storetest.Until(t, "that it is gone", has(lease.NodeGone, "nod_killed"))
-		if _, wrong := notices.of(lease.NodeLeft, "nod_killed"); wrong {
+		if _, wrong := notices.find(lease.NodeLeft, "nod_killed"); wrong {
 			t.Error("a killed node was reported as having left")
 		}
 		// Meanwhile nod_longer, whose heartbeats are further apart, had none.

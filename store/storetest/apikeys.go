@@ -47,7 +47,7 @@ func apiKeys(f *fixture) {
 	now := f.clock.read()
 	bare := doorward.APIKey{
 		ID: f.id("key_"), TenantID: acme.ID, Name: "bare", Status: doorward.APIKeyDisabled, Role: doorward.RoleViewer, OwnerID: "usr_none",
-		Permissions: []doorward.Action{}, AllowedIPs: []netip.Prefix{}, CreatedAt: now.Add(-time.Hour), ExpiresAt: now, RotateBy: at(now.Add(time.Hour)),
+		Permissions: []doorward.Action{}, AllowedIPs: []netip.Prefix{}, CreatedAt: now.Add(-time.Hour), ExpiresAt: now, RotateBy: pointerTo(now.Add(time.Hour)),
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertAPIKey(ctx, bare, secretOf(bare, "first"))) })
 
@@ -103,7 +103,7 @@ func changesOfAPIKeys(f *fixture) {
 	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleAdmin), f.member(acme, "bob@acme.example", doorward.RoleViewer)
 	k := f.apiKey(ann, "backup")
 	k.Name, k.Permissions, k.Status, k.OwnerID, k.OwnerRole = "Nightly", []doorward.Action{doorward.UserRead}, doorward.APIKeyDisabled, bob.ID, bob.Role
-	k.ExpiresAt, k.RotateBy, k.AllowedIPs, k.PerSecond = k.ExpiresAt.Add(day), at(k.ExpiresAt), []netip.Prefix{}, 0
+	k.ExpiresAt, k.RotateBy, k.AllowedIPs, k.PerSecond = k.ExpiresAt.Add(day), pointerTo(k.ExpiresAt), []netip.Prefix{}, 0
 	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) }), secretChanges(k, "first"))
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, f.clock.read())), k)
 
@@ -150,7 +150,7 @@ func rotations(f *fixture) {
 	equal(f, f.value(f.Read().APIKey(ctx, other.ID, now)), other)
 
 	// A rotation clears rotateBy. Without grace, the older secret has ended.
-	k.RotateBy = at(now.Add(time.Hour))
+	k.RotateBy = pointerTo(now.Add(time.Hour))
 	f.write(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) })
 	rotate("fourth", now)
 	k.Hint, k.RotateBy = "dwk_fourth", nil
@@ -187,9 +187,9 @@ func endOfAPIKeys(f *fixture) {
 	equal(f, []doorward.APIKeyStatus{status(k), status(late)}, []doorward.APIKeyStatus{doorward.APIKeyRevoked, doorward.APIKeyDisabled})
 
 	f.clock.move(7 * day)
-	over, err := f.Read().APIKeysToExpire(ctx, f.clock.read(), 1)
+	expired, err := f.Read().APIKeysToExpire(ctx, f.clock.read(), 1)
 	noError(f, err)
-	equal(f, over[0].ID, late.ID)
+	equal(f, expired[0].ID, late.ID)
 	equal(f, f.changesOf(func(tx *store.Tx) {
 		f.wantChange(tx.ExpireAPIKey(ctx, late.ID))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
@@ -205,7 +205,7 @@ func ownersOfAPIKeys(f *fixture) {
 	account := f.account("ann@acme.example")
 	ann, bob := f.join(acme, account, doorward.RoleAdmin), f.member(acme, "bob@acme.example", doorward.RoleUser)
 	elsewhere := f.apiKey(f.join(zeta, account, doorward.RoleUser), "elsewhere")
-	over := f.apiKey(ann, "over")
+	expired := f.apiKey(ann, "over")
 	f.clock.move(7 * day)
 	k, soon, kept := f.apiKey(ann, "backup"), f.apiKey(ann, "soon"), f.apiKey(bob, "kept")
 	now := f.clock.read()
@@ -233,7 +233,7 @@ func ownersOfAPIKeys(f *fixture) {
 		equal(f, f.value(tx.RevokeAPIKeysOf(ctx, acme.ID, ann.ID)), []string{k.ID, soon.ID, kept.ID})
 		equal(f, f.value(tx.RevokeAPIKeysOf(ctx, acme.ID, ann.ID)), []string(nil))
 	}), []store.Change{{Kind: store.ChangeUser, Subject: ann.ID}})
-	for _, other := range []doorward.APIKey{over, elsewhere} {
+	for _, other := range []doorward.APIKey{expired, elsewhere} {
 		equal(f, f.value(f.Read().APIKey(ctx, other.ID, now)).(doorward.APIKey).Status, doorward.APIKeyActive)
 	}
 }

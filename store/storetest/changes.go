@@ -38,15 +38,15 @@ func changes(f *fixture) {
 
 	wantChanges(nil, func(tx *store.Tx) { tx.ForceDurable() })
 	wantChanges([]store.Change{{Kind: store.ChangeNodes}}, func(tx *store.Tx) { tx.AnnounceNodes() })
-	wantChanges([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.RequestFlush(hashOf(s)) })
-	wantChanges([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
+	wantChanges([]store.Change{sessionChange(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.RequestFlush(hashOf(s)) })
+	wantChanges([]store.Change{sessionChange(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
 	wantChanges(nil, func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)), map[string]int64{})
 	})
 	wantChanges([]store.Change{user}, func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1)), map[string]int64{acme.ID: 1})
 	})
-	wantChanges([]store.Change{about(store.ChangeSession, s)}, func(tx *store.Tx) {
+	wantChanges([]store.Change{sessionChange(store.ChangeSession, s)}, func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
 		f.wantChange(tx.DeleteSession(ctx, s.ID))
 		f.wantNoChange(tx.DeleteSession(ctx, s.ID))
@@ -69,8 +69,8 @@ func changes(f *fixture) {
 	wantChanges([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 }
 
-// about returns the change of a kind for the session.
-func about(kind store.ChangeKind, s doorward.Session) store.Change {
+// sessionChange returns the change of a kind for the session.
+func sessionChange(kind store.ChangeKind, s doorward.Session) store.Change {
 	return store.Change{Kind: kind, Subject: store.SessionSubject(hashOf(s))}
 }
 

@@ -81,7 +81,7 @@ func destructionTimes(f *fixture) {
 		noError(f, err)
 		return t.DestroyAt
 	}
-	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{at(noon), nil})
+	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{pointerTo(noon), nil})
 	// byPreviousVersion runs a statement as that version would, and then SetDestroyAt.
 	byPreviousVersion := func(query string) {
 		f.write(func(tx *store.Tx) {
@@ -91,7 +91,7 @@ func destructionTimes(f *fixture) {
 		f.write(func(tx *store.Tx) { noError(f, tx.SetDestroyAt(ctx, time.Hour)) })
 	}
 	byPreviousVersion(`UPDATE tenants SET destroy_at = NULL`)
-	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{at(closed.Add(time.Hour)), nil})
+	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{pointerTo(closed.Add(time.Hour)), nil})
 	byPreviousVersion(`UPDATE tenants SET closed_at = NULL`)
 	equal(f, destroyAt(acme), (*time.Time)(nil))
 }
@@ -102,17 +102,17 @@ func endsOfTenantsAndPeople(f *fixture) {
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleOwner), f.member(zeta, "bob@zeta.example", doorward.RoleOwner)
 	session, other := f.session(ann), f.session(bob)
-	here, there := f.invitation(acme, "cat@acme.example"), f.draft(zeta, "dan@acme.example")
-	later := f.invitation(acme, "eve@acme.example")
-	there.InvitedBy = ann.ID
+	ofAcme, ofZeta := f.invitation(acme, "cat@acme.example"), f.draft(zeta, "dan@acme.example")
+	mailedOnly := f.invitation(acme, "eve@acme.example")
+	ofZeta.InvitedBy = ann.ID
 	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.InsertInvitation(ctx, there))
+		f.wantChange(tx.InsertInvitation(ctx, ofZeta))
 		noError(f, tx.InsertReset(ctx, store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}))
 		f.wantChange(tx.InsertDevice(ctx, []byte("a device"), ann.ID, 20, time.Time{}))
-		noError(f, tx.InsertLinkToken(ctx, []byte("a link"), here.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("a link"), ofAcme.ID))
 		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
-		noError(f, tx.QueueMail(ctx, store.MailInvitation, here.Email, here.ID))
-		noError(f, tx.QueueMail(ctx, store.MailInvitation, later.Email, later.ID))
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, ofAcme.Email, ofAcme.ID))
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, mailedOnly.Email, mailedOnly.ID))
 	})
 	equal(f, f.value(f.Read().CountMemberships(ctx, ann.ID)), 1)
 
@@ -133,14 +133,14 @@ func endsOfTenantsAndPeople(f *fixture) {
 	equal(f, f.value(f.Read().CountMemberships(ctx, ann.ID)), 0)
 	for _, read := range []func() error{
 		func() error { _, err := f.Read().AccountByEmail(ctx, ann.Email); return err },
-		func() error { _, err := f.Read().Invitation(ctx, here.ID); return err },
+		func() error { _, err := f.Read().Invitation(ctx, ofAcme.ID); return err },
 		func() error { _, err := f.Read().InvitationByToken(ctx, []byte("a link")); return err },
 	} {
 		if err := read(); !errors.Is(err, store.ErrNone) {
 			f.Errorf("the error is %v, want none", err)
 		}
 	}
-	there.InvitedBy, there.State = "", doorward.InvitationExpired
-	left, err := f.Read().Invitation(ctx, there.ID)
-	equal(f, f.value(left, err), there)
+	ofZeta.InvitedBy, ofZeta.State = "", doorward.InvitationExpired
+	left, err := f.Read().Invitation(ctx, ofZeta.ID)
+	equal(f, f.value(left, err), ofZeta)
 }

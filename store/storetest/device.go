@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// known returns which of the hashes are devices of the address.
-func (f *fixture) known(email string, since time.Time, hashes ...string) (known []string) {
+// knownDevices returns which of the hashes are devices of the address.
+func (f *fixture) knownDevices(email string, since time.Time, hashes ...string) (known []string) {
 	f.Helper()
 	var all [][]byte
 	for _, h := range hashes {
@@ -43,13 +43,13 @@ func devices(f *fixture) {
 	equal(f, f.remember("ann 1", ann.ID), true)
 	since := f.clock.read()
 
-	equal(f, f.known(ann.Email, since.Add(-time.Microsecond), "ann 1"), []string{"ann 1"})
-	equal(f, f.known(ann.Email, since, "ann 1"), []string(nil))
-	equal(f, f.known(bob.Email, time.Time{}, "ann 1"), []string(nil))
-	equal(f, f.known(ann.Email, time.Time{}, "ann"), []string(nil))
-	equal(f, f.known(ann.Email, time.Time{}), []string(nil))
-	equal(f, f.known(ann.Email, time.Time{}, "a", "b", "c", "ann 1", "d"), []string{"ann 1"})
-	equal(f, f.known(ann.Email, time.Time{}, "a", "b", "c", "d", "ann 1"), []string(nil)) // only four are compared
+	equal(f, f.knownDevices(ann.Email, since.Add(-time.Microsecond), "ann 1"), []string{"ann 1"})
+	equal(f, f.knownDevices(ann.Email, since, "ann 1"), []string(nil))
+	equal(f, f.knownDevices(bob.Email, time.Time{}, "ann 1"), []string(nil))
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "ann"), []string(nil))
+	equal(f, f.knownDevices(ann.Email, time.Time{}), []string(nil))
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "a", "b", "c", "ann 1", "d"), []string{"ann 1"})
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "a", "b", "c", "d", "ann 1"), []string(nil)) // only four are compared
 	found, err := f.Read().KnownDevices(ctx, ann.Email, [][]byte{[]byte("bob 1"), []byte("ann 1"), []byte("ann 1")}, time.Time{})
 	equal(f, f.value(found, err), []store.KnownDevice{{Hash: []byte("ann 1"), UserID: ann.ID}})
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, since.Add(-1))), 1)
@@ -58,8 +58,8 @@ func devices(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		equal(f, []any{f.value(tx.DeleteOldDevices(ctx, first, 0)), f.value(tx.DeleteOldDevices(ctx, first, 1))}, []any{int64(0), int64(1)})
 	})
-	equal(f, f.known(bob.Email, time.Time{}, "bob 1"), []string(nil))
-	equal(f, f.known(ann.Email, time.Time{}, "ann 1"), []string{"ann 1"})
+	equal(f, f.knownDevices(bob.Email, time.Time{}, "bob 1"), []string(nil))
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "ann 1"), []string{"ann 1"})
 }
 
 // deviceLimit: a new device replaces the oldest that was never used again; used
@@ -68,7 +68,7 @@ func deviceLimit(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
 	equal(f, f.remember("bob 1", bob.ID), true)
-	known := func() []string { return f.known(ann.Email, time.Time{}, "1", "2", "3", "4") }
+	known := func() []string { return f.knownDevices(ann.Email, time.Time{}, "1", "2", "3", "4") }
 	use := func(hash string) {
 		f.write(func(tx *store.Tx) { noError(f, tx.UseDevice(ctx, []byte(hash))) })
 	}
@@ -83,7 +83,7 @@ func deviceLimit(f *fixture) {
 	use("4")
 	equal(f, f.remember("1", ann.ID), false)
 	equal(f, known(), []string{"2", "4"})
-	equal(f, f.known(bob.Email, time.Time{}, "bob 1"), []string{"bob 1"})
+	equal(f, f.knownDevices(bob.Email, time.Time{}, "bob 1"), []string{"bob 1"})
 	equal(f, f.remember("1", "usr_none"), false)
 	f.write(func(tx *store.Tx) { // expired devices don't count
 		f.wantChange(tx.InsertDevice(ctx, []byte("1"), ann.ID, 2, f.clock.read()))
@@ -96,7 +96,7 @@ func deviceLimit(f *fixture) {
 func generations(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
-	known := func() []string { return f.known(ann.Email, time.Time{}, "1", "2", "3") }
+	known := func() []string { return f.knownDevices(ann.Email, time.Time{}, "1", "2", "3") }
 	equal(f, f.remember("bob 1", bob.ID), true)
 	equal(f, f.remember("1", ann.ID), true)
 	equal(f, f.remember("2", ann.ID), true)
@@ -113,9 +113,9 @@ func generations(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.RaiseCredentialGeneration(ctx, ann.ID, []byte("2"))) })
 	equal(f, known(), []string{"2"})
 	equal(f, hit(), 1)
-	now, err := f.Read().Account(ctx, ann.ID)
+	current, err := f.Read().Account(ctx, ann.ID)
 	noError(f, err)
-	equal(f, now.Generation, ann.Generation+1)
+	equal(f, current.Generation, ann.Generation+1)
 
 	f.write(func(tx *store.Tx) { noError(f, tx.RaiseCredentialGeneration(ctx, ann.ID, []byte("bob 1"))) })
 	equal(f, known(), []string(nil))
@@ -123,7 +123,7 @@ func generations(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.RaiseCredentialGeneration(ctx, ann.ID, nil)) })
 	equal(f, known(), []string(nil))
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, time.Time{})), 0)
-	equal(f, f.known(bob.Email, time.Time{}, "bob 1"), []string{"bob 1"})
+	equal(f, f.knownDevices(bob.Email, time.Time{}, "bob 1"), []string{"bob 1"})
 }
 
 // trustAfterARestore: no browser is known, later ones are remembered, and no
@@ -141,8 +141,8 @@ func trustAfterARestore(f *fixture) {
 	before, err := f.Read().Account(ctx, ann.ID)
 	noError(f, err)
 	f.write(func(tx *store.Tx) { noError(f, tx.EndAllTrust(ctx)) })
-	equal(f, f.known(ann.Email, time.Time{}, "ann 1"), []string(nil))
-	equal(f, f.known(bob.Email, time.Time{}, "bob 1"), []string(nil))
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "ann 1"), []string(nil))
+	equal(f, f.knownDevices(bob.Email, time.Time{}, "bob 1"), []string(nil))
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, time.Time{})), 0)
 	after, err := f.Read().Account(ctx, ann.ID)
 	noError(f, err)
@@ -154,5 +154,5 @@ func trustAfterARestore(f *fixture) {
 		equal(f, f.value(t.Hits, err), 1)
 	})
 	equal(f, f.remember("ann 2", ann.ID), true)
-	equal(f, f.known(ann.Email, time.Time{}, "ann 2"), []string{"ann 2"})
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "ann 2"), []string{"ann 2"})
 }

@@ -74,9 +74,9 @@ func factors(f *fixture) {
 		}
 	}
 	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Passkeys: 1, Accounts: 1})
-	now := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
-	equal(f, now[0].LastStep, int64(8))
-	equal(f, now[0].Name, "Tablet")
+	current := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
+	equal(f, current[0].LastStep, int64(8))
+	equal(f, current[0].Name, "Tablet")
 	equal(f, f.factorsOf(ann), 2)
 	f.write(func(tx *store.Tx) {
 		used := key
@@ -201,9 +201,9 @@ func unprovedSessions(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	sessions := map[string]doorward.Session{}
-	add := func(name string, role doorward.Role, how doorward.Assurance) {
+	add := func(name string, role doorward.Role, assurance doorward.Assurance) {
 		s := f.session(f.member(acme, name+"@acme.example", role))
-		s.Assurance = how
+		s.Assurance = assurance
 		f.write(func(tx *store.Tx) {
 			f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s}))
 		})

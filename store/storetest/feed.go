@@ -55,9 +55,9 @@ func feeds(f *fixture) {
 	equal(f, all, []string{"tnt_1 3"})
 	equal(f, last.Read, int64(3))
 
-	within := page.End
-	within.Pos, within.Seq = 0, 1
-	_, all = f.feedPage(within, 2)
+	midRow := page.End
+	midRow.Pos, midRow.Seq = 0, 1
+	_, all = f.feedPage(midRow, 2)
 	equal(f, all, []string{"tnt_1 2", "tnt_2 1"})
 	f.write(func(tx *store.Tx) { noError(f, tx.ResetFeed(ctx)) })
 	page, _ = f.feedPage(page.End, 10)
@@ -74,8 +74,8 @@ func trims(f *fixture) {
 	}
 	f.extendFeed(10)
 	start, _ := f.feedPage(store.FeedPosition{}, 1)
-	within := start.End
-	within.Pos, within.Seq = 0, 2
+	midRow := start.End
+	midRow.Pos, midRow.Seq = 0, 2
 	before := f.clock.move(time.Hour)
 	f.event("tnt_2", "usr_1")
 	equal(f, f.value(f.Read().TrailsDue(ctx, before, before, 10)), []string{"tnt_1"})
@@ -84,10 +84,10 @@ func trims(f *fixture) {
 		f.write(func(tx *store.Tx) { equal(f, f.value(tx.TrimTrail(ctx, "tnt_1", before, limit)), want) })
 	}
 	trim(2, 2)
-	_, all := f.feedPage(within, 10)
+	_, all := f.feedPage(midRow, 10)
 	equal(f, all, []string{"tnt_1 3", "tnt_1 4", "tnt_1 5"})
 	trim(1, 1)
-	page, _ := f.feedPage(within, 10)
+	page, _ := f.feedPage(midRow, 10)
 	equal(f, page.Gone, true)
 	page, _ = f.feedPage(start.End, 10)
 	equal(f, page.Gone, false)

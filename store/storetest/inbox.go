@@ -69,9 +69,9 @@ func inbox(f *fixture) {
 		equal(f, f.value(tx.HasInbox(ctx, b)), true)
 		equal(f, f.value(tx.HasInbox(ctx, f.inboxRow("192.0.2.2", "bob", 1))), false)
 	})
-	like := a
-	like.Subject = "bob"
-	equal(f, f.value(f.Read().InboxSources(ctx, like, 5)), []string{"192.0.2.1"})
+	key := a
+	key.Subject = "bob"
+	equal(f, f.value(f.Read().InboxSources(ctx, key, 5)), []string{"192.0.2.1"})
 
 	old := a
 	old.Hits = 3
@@ -86,10 +86,10 @@ func inbox(f *fixture) {
 	}
 	equal(f, f.value(f.Read().PendingInbox(ctx, 10)), []store.InboxRow(nil))
 	a.Recorded = 4
-	over := a.Minute.Add(store.InboxMinute)
-	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, over.Add(-time.Microsecond), 10)), []store.InboxRow(nil))
-	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, over, 10)), []store.InboxRow{a})
-	f.clock.move(over.Sub(noon))
+	minuteEnd := a.Minute.Add(store.InboxMinute)
+	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, minuteEnd.Add(-time.Microsecond), 10)), []store.InboxRow(nil))
+	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, minuteEnd, 10)), []store.InboxRow{a})
+	f.clock.move(minuteEnd.Sub(noon))
 	if !f.claimInbox(a, false) {
 		f.Error("a row whose minute is over can't be claimed")
 	}

@@ -19,7 +19,7 @@ func operatorKeys(f *fixture) {
 	f.wantNone(f.Read().OperatorKey(ctx, []byte{0, 1}))
 	f.wantNone(f.Read().OperatorKey(ctx, nil))
 
-	later := store.OperatorKey{ID: "key_0", Name: "signup", CreatedAt: noon.Add(time.Second), ExpiresAt: at(noon.Add(day)), May: []doorward.Action{"tenant.create", "tenant.list"}}
+	later := store.OperatorKey{ID: "key_0", Name: "signup", CreatedAt: noon.Add(time.Second), ExpiresAt: pointerTo(noon.Add(day)), May: []doorward.Action{"tenant.create", "tenant.list"}}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertOperatorKey(ctx, later, []byte{1})) })
 	equal(f, f.value(f.Read().OperatorKeys(ctx)), []store.OperatorKey{k, later})
 	f.write(func(tx *store.Tx) {
@@ -67,18 +67,18 @@ func serviceKeys(f *fixture) {
 func invitationsOfServices(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
-	by := func(key string, t doorward.Tenant, email string) doorward.Invitation {
+	invite := func(key string, t doorward.Tenant, email string) doorward.Invitation {
 		i := f.draft(t, email)
 		i.ServiceKeyID = key
 		f.write(func(tx *store.Tx) { f.wantChange(tx.InsertInvitation(ctx, i)) })
 		return i
 	}
-	used := by("key_1", acme, "used@acme.example")
+	used := invite("key_1", acme, "used@acme.example")
 	f.write(func(tx *store.Tx) { f.wantChange(tx.AcceptInvitation(ctx, used.ID)) })
-	by("key_1", acme, "one@acme.example")
-	by("key_1", acme, "two@acme.example")
-	by("key_1", zeta, "one@acme.example")
-	other, none := by("key_2", zeta, "two@acme.example"), f.invitation(acme, "none@acme.example")
+	invite("key_1", acme, "one@acme.example")
+	invite("key_1", acme, "two@acme.example")
+	invite("key_1", zeta, "one@acme.example")
+	other, none := invite("key_2", zeta, "two@acme.example"), f.invitation(acme, "none@acme.example")
 	want := []store.RevokedInvitations{{TenantID: acme.ID, Invitations: 2}, {TenantID: zeta.ID, Invitations: 1}}
 	slices.SortFunc(want, func(a, b store.RevokedInvitations) int { return strings.Compare(a.TenantID, b.TenantID) })
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RevokeInvitationsOfService(ctx, "key_1")), want) })

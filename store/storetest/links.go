@@ -85,22 +85,22 @@ func endOfInvitations(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
-	by := func(t doorward.Tenant, email string) doorward.Invitation {
+	invite := func(t doorward.Tenant, email string) doorward.Invitation {
 		i := f.draft(t, email)
 		i.InvitedBy = ann.ID
 		f.write(func(tx *store.Tx) { f.wantChange(tx.InsertInvitation(ctx, i)) })
 		return i
 	}
-	late := by(acme, "late@acme.example")
+	late := invite(acme, "late@acme.example")
 	f.clock.move(day - time.Microsecond)
-	intime := by(acme, "intime@acme.example")
+	intime := invite(acme, "intime@acme.example")
 	f.write(func(tx *store.Tx) { f.wantChange(tx.AcceptInvitation(ctx, late.ID)) }) // in its last microsecond
-	late.State, late.AcceptedAt = doorward.InvitationAccepted, at(f.clock.read())
+	late.State, late.AcceptedAt = doorward.InvitationAccepted, pointerTo(f.clock.read())
 	equal(f, f.value(f.Read().Invitation(ctx, late.ID)), late)
 
 	f.clock.move(day)
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.AcceptInvitation(ctx, intime.ID)) }) // exactly at its end
-	open, other, elsewhere := by(acme, "open@acme.example"), f.invitation(acme, "other@acme.example"), by(zeta, "open@acme.example")
+	open, other, elsewhere := invite(acme, "open@acme.example"), f.invitation(acme, "other@acme.example"), invite(zeta, "open@acme.example")
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID)), int64(1))
 		equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID)), int64(0))
@@ -109,7 +109,7 @@ func endOfInvitations(f *fixture) {
 		f.wantNoChange(tx.AcceptInvitation(ctx, late.ID))
 		f.wantNoChange(tx.AcceptInvitation(ctx, "inv_none"))
 	})
-	open.State, open.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())
+	open.State, open.RevokedAt = doorward.InvitationRevoked, pointerTo(f.clock.read())
 	for _, i := range []doorward.Invitation{late, intime, open, other, elsewhere} {
 		equal(f, f.value(f.Read().Invitation(ctx, i.ID)), i)
 	}
@@ -157,7 +157,7 @@ func invitationsSentAgain(f *fixture) {
 		f.wantNoChange(tx.RenewInvitation(ctx, i))
 		f.wantNoChange(tx.AcceptInvitation(ctx, i.ID))
 	})
-	i.State, i.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())
+	i.State, i.RevokedAt = doorward.InvitationRevoked, pointerTo(f.clock.read())
 	equal(f, f.value(f.Read().Invitation(ctx, i.ID)), i)
 	equal(f, f.value(f.Read().Invitation(ctx, other.ID)), other)
 }
@@ -239,7 +239,7 @@ func resets(f *fixture) {
 	f.wantNone(f.Read().ResetByToken(ctx, []byte("none")))
 	f.wantNone(f.Read().InvitationByToken(ctx, []byte(used.ID)))
 
-	used.UsedAt = at(f.clock.move(time.Hour - time.Microsecond))
+	used.UsedAt = pointerTo(f.clock.move(time.Hour - time.Microsecond))
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.UseReset(ctx, used.ID)) // in its last microsecond
 		f.wantNoChange(tx.UseReset(ctx, used.ID))

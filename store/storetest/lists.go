@@ -36,7 +36,7 @@ func longLists(f *fixture) {
 			noError(f, tx.InsertEvent(ctx, doorward.Event{ID: fmt.Sprint("evt_", i), Target: on, Changes: []doorward.Change{}}))
 		}
 	})
-	first.State, first.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())
+	first.State, first.RevokedAt = doorward.InvitationRevoked, pointerTo(f.clock.read())
 	events, err := Events(ctx, f.Read(), acme.ID)
 	noError(f, err)
 

@@ -20,15 +20,15 @@ func accounts(f *fixture) {
 	again := doorward.Account{ID: "usr_again", Email: ann.Email, PasswordHash: "stolen", CreatedAt: noon}
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.InsertAccount(ctx, again))
-		with := func(id, hash string, generation int64) doorward.Account {
+		accountWith := func(id, hash string, generation int64) doorward.Account {
 			return doorward.Account{ID: id, PasswordHash: hash, Generation: generation}
 		}
 		f.wantChange(tx.LockAccountIfSamePassword(ctx, ann))
-		f.wantChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, ann.PasswordHash, ann.Generation+1)))
-		f.wantChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation)))
-		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation+1)))
-		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, with(ann.ID, "", ann.Generation-1)))
-		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, with("usr_none", ann.PasswordHash, ann.Generation)))
+		f.wantChange(tx.LockAccountIfSamePassword(ctx, accountWith(ann.ID, ann.PasswordHash, ann.Generation+1)))
+		f.wantChange(tx.LockAccountIfSamePassword(ctx, accountWith(ann.ID, bob.PasswordHash, ann.Generation)))
+		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, accountWith(ann.ID, bob.PasswordHash, ann.Generation+1)))
+		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, accountWith(ann.ID, "", ann.Generation-1)))
+		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, accountWith("usr_none", ann.PasswordHash, ann.Generation)))
 		f.wantNoChange(tx.SetPassword(ctx, ann.ID, bob.PasswordHash, "new"))
 		f.wantNoChange(tx.SetPassword(ctx, "usr_none", ann.PasswordHash, "new"))
 		f.wantChange(tx.SetPassword(ctx, ann.ID, ann.PasswordHash, "new"))
@@ -98,7 +98,7 @@ func changesOfMembers(f *fixture) {
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.RecordLogin(ctx, acme.ID, ann.ID)) })
 
-	ann.Status, ann.LastLoginAt = doorward.UserSuspended, at(later)
+	ann.Status, ann.LastLoginAt = doorward.UserSuspended, pointerTo(later)
 	bob.Role = doorward.RoleAdmin
 	equal(f, f.value(f.Read().Users(ctx, acme.ID)), []doorward.User{ann, bob})
 	equal(f, f.value(f.Read().Users(ctx, zeta.ID)), []doorward.User{cat})
@@ -115,11 +115,11 @@ func orphanedAccounts(f *fixture) {
 		f.wantNoChange(tx.LockAccount(ctx, "usr_none"))
 		noError(f, tx.ClearCredentials(ctx, ann.ID))
 	})
-	now, err := f.Read().Account(ctx, ann.ID)
+	current, err := f.Read().Account(ctx, ann.ID)
 	want := ann
 	want.PasswordHash, want.Generation = "", ann.Generation+1
-	equal(f, f.value(now, err), want)
-	equal(f, f.known(ann.Email, time.Time{}, "1"), []string(nil))
+	equal(f, f.value(current, err), want)
+	equal(f, f.knownDevices(ann.Email, time.Time{}, "1"), []string(nil))
 
 	leftAt := f.clock.read()
 	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt.Add(-1), 9)), []store.OrphanedAccount(nil))

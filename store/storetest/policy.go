@@ -90,8 +90,8 @@ func observedPolicies(f *fixture) {
 	})
 	count := func(tenantID, id string, n int64) {
 		f.write(func(tx *store.Tx) {
-			of := store.ObservedPolicy{TenantID: tenantID, Version: 3, PolicyID: id}
-			noError(f, tx.CountObserved(ctx, []store.ObservedCount{{ObservedPolicy: of, Refused: n}}))
+			policy := store.ObservedPolicy{TenantID: tenantID, Version: 3, PolicyID: id}
+			noError(f, tx.CountObserved(ctx, []store.ObservedCount{{ObservedPolicy: policy, Refused: n}}))
 		})
 	}
 	count(acme.ID, "a", 2)

@@ -36,7 +36,7 @@ func restored(f *fixture) {
 	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("invited"))), inv) // can be sent again
 	reset.ExpiresAt = noon.Add(time.Minute)
 	equal(f, f.value(f.Read().ResetByToken(ctx, []byte("reset"))), reset)
-	used.UsedAt = at(noon)
+	used.UsedAt = pointerTo(noon)
 	equal(f, f.value(f.Read().ResetByToken(ctx, []byte("used"))), used)
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.UseReset(ctx, reset.ID)) })
 }

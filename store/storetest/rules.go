@@ -22,12 +22,12 @@ func rules(f *fixture) {
 		noError(f, err)
 		tenant, err := f.Read().Tenant(ctx, acme.ID)
 		noError(f, err)
-		now, err := f.Read().Rules(ctx, acme.ID)
+		current, err := f.Read().Rules(ctx, acme.ID)
 		noError(f, err)
-		for _, r := range []*doorward.Rules{user.Rules, tenant.Rules, now} {
+		for _, r := range []*doorward.Rules{user.Rules, tenant.Rules, current} {
 			equal(f, r.Grant("SUPPORT"), cred.User.Rules.Grant("SUPPORT"))
 		}
-		if g := now.Grant("SUPPORT"); g != nil {
+		if g := current.Grant("SUPPORT"); g != nil {
 			return g.Actions
 		}
 		return nil
@@ -202,6 +202,6 @@ func models(f *fixture) {
 	})
 	after, err := f.Read().RulesVersion(ctx, acme.ID)
 	equal(f, f.value(after.Model == before.Model && after.Tenant != before.Tenant, err), true)
-	now, err := f.Read().Rules(ctx, acme.ID)
-	equal(f, f.value(now.Grant("PAYER").Rank, err), doorward.RoleUser)
+	current, err := f.Read().Rules(ctx, acme.ID)
+	equal(f, f.value(current.Grant("PAYER").Rank, err), doorward.RoleUser)
 }

@@ -48,12 +48,12 @@ func sessions(f *fixture) {
 	f.wantNone(f.Read().SessionByToken(ctx, hashOf(s)))
 }
 
-// endTogether looks up and ends several sessions at once, of different people;
-// over has already ended.
-func endTogether(f *fixture, s, newest, over doorward.Session) {
+// endTogether looks up and ends several sessions at once, of different people; one of them,
+// ended, has already ended.
+func endTogether(f *fixture, s, newest, ended doorward.Session) {
 	ctx := f.Context()
 	f.Helper()
-	hashes := [][]byte{hashOf(over), hashOf(newest), []byte("none"), hashOf(s), hashOf(s)}
+	hashes := [][]byte{hashOf(ended), hashOf(newest), []byte("none"), hashOf(s), hashOf(s)}
 	found, err := f.Read().SessionsByTokens(ctx, hashes)
 	noError(f, err)
 	ids := map[string]bool{}
@@ -61,11 +61,11 @@ func endTogether(f *fixture, s, newest, over doorward.Session) {
 		ids[c.Session.ID] = true
 	}
 	equal(f, ids, map[string]bool{s.ID: true, newest.ID: true})
-	equal(f, f.value(f.Read().SessionsByTokens(ctx, [][]byte{hashOf(over)})), []store.Credential(nil))
+	equal(f, f.value(f.Read().SessionsByTokens(ctx, [][]byte{hashOf(ended)})), []store.Credential(nil))
 
 	bob := f.session(f.member(f.tenant("Beta"), "bob@beta.example", doorward.RoleUser))
 	cleo := f.session(f.member(f.tenant("Gamma"), "cleo@gamma.example", doorward.RoleUser))
-	together := []store.Credential{{Session: over}, {Session: bob}, {Session: cleo}}
+	together := []store.Credential{{Session: ended}, {Session: bob}, {Session: cleo}}
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteSessions(ctx, together)), map[string]bool{bob.ID: true, cleo.ID: true})
 		equal(f, f.value(tx.DeleteSessions(ctx, together)), map[string]bool{})
@@ -238,10 +238,10 @@ func limitsOfSessions(f *fixture) {
 	equal(f, f.live(all...), ids())
 }
 
-// overSessions: sessions beyond the installation's or the tenant's limits are
+// expiredSessions: sessions beyond the installation's or the tenant's limits are
 // deleted with the others and counted nowhere. A session that may have been used
 // since its recorded use isn't over.
-func overSessions(f *fixture) {
+func expiredSessions(f *fixture) {
 	const us, hour = time.Microsecond, time.Hour
 	life := store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: 2 * hour, Absolute: 8 * hour}, Lag: time.Minute}
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -253,7 +253,7 @@ func overSessions(f *fixture) {
 
 	f.sessionAged(ann, 0, 0)
 	live := f.sessionAged(ann, 4*hour-us, hour+time.Minute-us)
-	over := f.sessionAged(ann, 4*hour, 0)
+	expired := f.sessionAged(ann, 4*hour, 0)
 	f.sessionAged(ann, 2*hour, hour+time.Minute)
 	f.sessionAged(bob, 4*hour, 2*hour)
 	f.sessionAged(annZeta, 8*hour-us, 2*hour+time.Minute-us)
@@ -267,7 +267,7 @@ func overSessions(f *fixture) {
 	equal(f, f.value(f.Read().CountTenantSessions(f.Context(), life, acme.ID, now)), int64(2))
 	equal(f, f.value(f.Read().CountTenantSessions(f.Context(), life, zeta.ID, now)), int64(1))
 	equal(f, f.value(f.Read().CountTenantSessions(f.Context(), life, acme.ID, now.Add(hour+time.Minute))), int64(0))
-	f.wantDeletions(life, acme, ann, bob, live, over)
+	f.wantDeletions(life, acme, ann, bob, live, expired)
 }
 
 // sessionAged adds a session with the given ages of its creation and last use.
@@ -281,7 +281,7 @@ func (f *fixture) sessionAged(u doorward.User, created, seen time.Duration) door
 
 // wantDeletions runs each kind of deletion, rolled back afterwards, on eight sessions of which
 // three are live: counted is what it returns, and remaining is how many sessions it leaves.
-func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
+func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, expired doorward.Session) {
 	f.Helper()
 	ctx, loose := f.Context(), acme
 	loose.Settings = doorward.TenantSettings{}
@@ -294,7 +294,7 @@ func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant
 		{2, 3, func(tx *store.Tx) (int64, error) { return tx.DeleteTenantSessions(ctx, life, acme.ID) }},
 		{3, 1, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, "")) }},
 		{2, 2, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, live.ID)) }},
-		{3, 2, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, over.ID)) }},
+		{3, 2, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, expired.ID)) }},
 		{3, 0, func(tx *store.Tx) (int64, error) { return tx.DeleteAllSessions(ctx, life) }},
 	} {
 		undo := errors.New("undo")
@@ -451,9 +451,9 @@ func sweepOfThrottles(f *fixture) {
 }
 
 // sum returns the total over all tenants.
-func sum(by map[string]int64, err error) (n int64, _ error) {
-	for _, some := range by {
-		n += some
+func sum(counts map[string]int64, err error) (n int64, _ error) {
+	for _, count := range counts {
+		n += count
 	}
 	return n, err
 }

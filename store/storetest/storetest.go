@@ -79,7 +79,7 @@ var cases = []struct {
 	{"the limits of sessions", limitsOfSessions},
 	{"sessions under a tenant's settings", settingsOfSessions},
 	{"uses of sessions", usesOfSessions},
-	{"sessions that are over", overSessions},
+	{"sessions that are over", expiredSessions},
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
@@ -377,12 +377,12 @@ func wantUnavailable(t testing.TB, err error) {
 }
 
 // wantFault is wantUnavailable for a named function.
-func wantFault(t testing.TB, who string, err error) {
+func wantFault(t testing.TB, function string, err error) {
 	t.Helper()
 	if !doorward.HasCode(err, doorward.CodeUnavailable) || errors.Is(err, store.ErrNone) {
-		t.Errorf("%s returns %v: want the code unavailable, not an absent row", who, err)
+		t.Errorf("%s returns %v: want the code unavailable, not an absent row", function, err)
 	}
 }
 
-// at returns a pointer to the instant.
-func at(t time.Time) *time.Time { return &t }
+// pointerTo returns a pointer to the instant.
+func pointerTo(t time.Time) *time.Time { return &t }

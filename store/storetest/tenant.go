@@ -50,7 +50,7 @@ func statusesOfTenants(f *fixture) {
 	end := closed.Add(time.Hour)
 	steps := []struct {
 		name    string
-		do      func(*store.Tx) (bool, error)
+		run     func(*store.Tx) (bool, error)
 		changes bool // it changes the tenant
 		status  doorward.TenantStatus
 		closed  bool
@@ -70,7 +70,7 @@ func statusesOfTenants(f *fixture) {
 	}
 	for _, s := range steps {
 		f.write(func(tx *store.Tx) {
-			changed, err := s.do(tx)
+			changed, err := s.run(tx)
 			noError(f, err)
 			if changed != s.changes {
 				f.Errorf("%s: the tenant changed: %v, want %v", s.name, changed, s.changes)
@@ -79,7 +79,7 @@ func statusesOfTenants(f *fixture) {
 		want := acme
 		want.Status = s.status
 		if s.closed {
-			want.ClosedAt, want.DestroyAt = at(closed), at(end)
+			want.ClosedAt, want.DestroyAt = pointerTo(closed), pointerTo(end)
 		}
 		equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), want)
 	}
@@ -89,7 +89,7 @@ func statusesOfTenants(f *fixture) {
 		f.wantChange(tx.ThawTenant(ctx, acme.ID, end.Add(time.Hour))) // the thaw may postpone the end
 	})
 	late, err := f.Read().Tenant(ctx, acme.ID)
-	equal(f, f.value(late.DestroyAt, err), at(end.Add(time.Hour)))
+	equal(f, f.value(late.DestroyAt, err), pointerTo(end.Add(time.Hour)))
 	f.clock.move(2 * time.Hour)
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.RestoreTenant(ctx, acme.ID)) }) // the hold is over
 }

@@ -174,16 +174,16 @@ func crossingLocks(f *fixture) {
 func closedDatabase(f *fixture) {
 	f.tenant("Acme")
 	noError(f, f.Close())
-	Broken(f, f.DB)
+	WantBroken(f, f.DB)
 	wantUnavailable(f, f.Ping(f.Context()))
 	wantUnavailable(f, f.CheckSchema(f.Context()))
 	_, err := f.ClockDrift(f.Context())
 	wantUnavailable(f, err)
 }
 
-// Broken fails unless every query of the database and every statement of a
+// WantBroken fails unless every query of the database and every statement of a
 // transaction returns unavailable.
-func Broken(t testing.TB, db *store.DB) {
+func WantBroken(t testing.TB, db *store.DB) {
 	t.Helper()
 	queries, ctx := reflect.ValueOf(db.Read()), t.Context()
 	for m := range queries.Type().Methods() {

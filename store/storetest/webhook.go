@@ -115,16 +115,16 @@ func deliveries(f *fixture) {
 	f.record(acme.ID, doorward.WebhookTest) // its request is sent without a delivery
 	f.record(zeta.ID, doorward.UserInvite)
 	f.record("", doorward.KeyCreate)
-	of := func(w doorward.Webhook, state doorward.DeliveryState) (got []doorward.WebhookDelivery) {
+	deliveriesOf := func(w doorward.Webhook, state doorward.DeliveryState) (got []doorward.WebhookDelivery) {
 		page, err := f.Read().DeliveryPage(ctx, w.ID, state, doorward.Window{Limit: 100})
 		noError(f, err)
 		return page.Items
 	}
-	equal(f, len(of(users, "")), 1)
-	equal(f, len(of(all, doorward.DeliveryPending)), 4)
+	equal(f, len(deliveriesOf(users, "")), 1)
+	equal(f, len(deliveriesOf(all, doorward.DeliveryPending)), 4)
 	equal(f, f.value(f.Read().Vitals(ctx)).(store.Vitals).Deliveries, int64(5))
 	now := f.clock.read()
-	d := of(users, "")[0]
+	d := deliveriesOf(users, "")[0]
 	equal(f, d, doorward.WebhookDelivery{ID: d.ID, WebhookID: users.ID, EventID: invited.ID, Type: doorward.UserInvite, State: doorward.DeliveryPending, Attempts: []doorward.DeliveryAttempt{}, NextAt: &now, CreatedAt: now})
 
 	due := func(urgent bool) []store.QueuedDelivery {
@@ -159,15 +159,15 @@ func deliveries(f *fixture) {
 		noError(f, tx.FinishAttempt(ctx, stale, now))
 		noError(f, tx.RetryDelivery(ctx, d.ID))
 	})
-	equal(f, of(users, doorward.DeliveryPending)[0].NextAt, &now)
+	equal(f, deliveriesOf(users, doorward.DeliveryPending)[0].NextAt, &now)
 
 	f.clock.move(time.Second)
 	f.wantReplays(users, all, invited.ID)
-	equal(f, len(of(users, "")), 4)
+	equal(f, len(deliveriesOf(users, "")), 4)
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DropDeliveriesOf(ctx, acme.ID)) })
-	equal(f, len(of(users, doorward.DeliveryDropped)), 4)
-	equal(f, len(of(all, doorward.DeliveryDropped)), 0)
+	equal(f, len(deliveriesOf(users, doorward.DeliveryDropped)), 4)
+	equal(f, len(deliveriesOf(all, doorward.DeliveryDropped)), 0)
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DropDeliveries(ctx, all.ID)), int64(6))
 		equal(f, f.value(tx.DeleteOldDeliveries(ctx, now, 100)), int64(5))

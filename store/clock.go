@@ -104,15 +104,15 @@ func (c *Clock) Err() error {
 // DescribeDrift describes a drift, before "the database's": "1h30m0s ahead of", "2s
 // behind".
 func DescribeDrift(drift time.Duration) string {
-	how := "ahead of"
+	relation := "ahead of"
 	if drift < 0 {
-		how = "behind"
+		relation = "behind"
 	}
 	precision := time.Millisecond
 	if drift.Abs() > time.Minute {
 		precision = time.Second
 	}
-	return drift.Abs().Round(precision).String() + " " + how
+	return drift.Abs().Round(precision).String() + " " + relation
 }
 
 // measurement is one reading of the database's clock.

@@ -216,8 +216,8 @@ func (r Reader) replayed(ctx context.Context, p Replay) (all []replayedEvent, er
 		to = micros(*p.To)
 	}
 	read := func(query, actions string, more ...any) error {
-		some, err := list(ctx, r, replayedFields, query, append([]any{from, to, actions, p.Limit}, more...)...)
-		all = append(all, some...)
+		page, err := list(ctx, r, replayedFields, query, append([]any{from, to, actions, p.Limit}, more...)...)
+		all = append(all, page...)
 		return err
 	}
 	actions := " " + strings.ReplaceAll(joined(p.Actions, actionText), " ", "  ") + " "
@@ -254,10 +254,10 @@ WHERE e.id IN ($4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $
 func (tx *Tx) QueueReplay(ctx context.Context, webhookID string, events []string) (queued int64, err error) {
 	id := doorward.NewID(doorward.PrefixDelivery)[:len(doorward.PrefixDelivery)+16]
 	tx.deliveryQueued = true
-	for some := range slices.Chunk(events, replayBatch) {
+	for batch := range slices.Chunk(events, replayBatch) {
 		args := []any{id, webhookID, micros(tx.Now)}
 		for i := range replayBatch { // the last event fills a shorter batch
-			args = append(args, some[min(i, len(some)-1)])
+			args = append(args, batch[min(i, len(batch)-1)])
 		}
 		n, err := tx.exec(ctx, sqlQueueReplay, args...)
 		if err != nil {

@@ -61,16 +61,16 @@ const (
 func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []string) ([]BlankedInvitation, error) {
 	var all []BlankedInvitation
 	for _, email := range emails {
-		to, err := list(ctx, tx.Reader, blankedInvitationFields, sqlBlankInvitationsTo, email, micros(tx.Now))
+		received, err := list(ctx, tx.Reader, blankedInvitationFields, sqlBlankInvitationsTo, email, micros(tx.Now))
 		if err != nil {
 			return nil, err
 		}
-		for _, inv := range to {
+		for _, inv := range received {
 			if err := tx.forgetResends(ctx, inv.TenantID, email); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, to...)
+		all = append(all, received...)
 	}
 	accepted, err := list(ctx, tx.Reader, blankedInvitationFields, sqlBlankInvitationsAccepted, userID)
 	return append(all, accepted...), err

@@ -116,13 +116,13 @@ var withinNumbers = statements{
 
 // withinNumbersOf is withinNumbers for the rows that have the value in the column.
 func withinNumbersOf(column, value string) statements {
-	from := fmt.Sprintf("  AND (%[1]s, seq) > (%[2]s, $9)", column, value)
-	to := fmt.Sprintf("  AND (%[1]s, seq) < (%[2]s, $10)", column, value)
+	lower := fmt.Sprintf("  AND (%[1]s, seq) > (%[2]s, $9)", column, value)
+	upper := fmt.Sprintf("  AND (%[1]s, seq) < (%[2]s, $10)", column, value)
 	return statements{
-		up:     from + to + "\n",
-		down:   from + to + "\n",
-		after:  "  AND +seq > $9" + to + "\n",
-		before: from + "  AND +seq < $10\n",
+		up:     lower + upper + "\n",
+		down:   lower + upper + "\n",
+		after:  "  AND +seq > $9" + upper + "\n",
+		before: lower + "  AND +seq < $10\n",
 	}
 }
 

@@ -132,8 +132,8 @@ func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Se
 		if c.isOf(after) {
 			afterID = after.ID
 		}
-		some, err := list(ctx, r, fields, c.find, header, afterID, limit-len(all))
-		if all = append(all, some...); err != nil || len(all) == limit {
+		page, err := list(ctx, r, fields, c.find, header, afterID, limit-len(all))
+		if all = append(all, page...); err != nil || len(all) == limit {
 			return all, err
 		}
 	}

@@ -421,8 +421,8 @@ var (
 // record this; empty: it can.
 func incompatibility(text string, number int) string {
 	text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
-	if to := oldestBinary.FindStringSubmatch(text); to != nil {
-		if knows, _ := strconv.Atoi(to[1]); knows >= number {
+	if oldest := oldestBinary.FindStringSubmatch(text); oldest != nil {
+		if knows, _ := strconv.Atoi(oldest[1]); knows >= number {
 			return "the previous version can't go on, so a rolling upgrade is impossible: split the migration"
 		}
 		return ""
@@ -453,8 +453,8 @@ func blockedRows(s string, made map[string]bool) string {
 	if adds && (strings.Contains(s, "NOT NULL") && !strings.Contains(s, "DEFAULT") || strings.Contains(s, "UNIQUE") || strings.Contains(s, "CHECK")) {
 		return "the previous version can't add rows after " + s
 	}
-	for _, to := range references.FindAllStringSubmatch(s, -1) {
-		if !made[to[1]] && to[2] == "" {
+	for _, reference := range references.FindAllStringSubmatch(s, -1) {
+		if !made[reference[1]] && reference[2] == "" {
 			return "the previous version can't delete what this refers to: ON DELETE CASCADE is missing in " + s
 		}
 	}

@@ -58,8 +58,8 @@ func (c *rulesCache) put(tenantID string, r *doorward.Rules) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.byTenant) >= maxCachedRules {
-		for some := range c.byTenant {
-			delete(c.byTenant, some)
+		for key := range c.byTenant {
+			delete(c.byTenant, key)
 			break
 		}
 	}

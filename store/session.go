@@ -55,8 +55,8 @@ const sqlSessionsByTokens = selectCredential + `WHERE s.token_hash IN ($1, $2, $
 
 // SessionsByTokens returns the existing sessions of token hashes, with their users.
 func (r Reader) SessionsByTokens(ctx context.Context, hashes [][]byte) (all []Credential, err error) {
-	for some := range slices.Chunk(hashes, sessionsAtOnce) {
-		found, err := list(ctx, r, credentialFields, sqlSessionsByTokens, padded(some)...)
+	for chunk := range slices.Chunk(hashes, sessionsAtOnce) {
+		found, err := list(ctx, r, credentialFields, sqlSessionsByTokens, padded(chunk)...)
 		if err != nil {
 			return nil, err
 		}
@@ -198,8 +198,8 @@ func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[st
 		tx.announce(ChangeSession, SessionSubject(s.Hash))
 		return nil
 	}
-	for some := range slices.Chunk(ids, sessionsAtOnce) {
-		if err := each(ctx, tx.Reader, fields, note, sqlDeleteSessions, padded(some)...); err != nil {
+	for chunk := range slices.Chunk(ids, sessionsAtOnce) {
+		if err := each(ctx, tx.Reader, fields, note, sqlDeleteSessions, padded(chunk)...); err != nil {
 			return nil, err
 		}
 	}
@@ -342,8 +342,8 @@ const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE (` + expiredForAll 
 // installation, and returns how many.
 func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life SessionLifetime, ids []string) (deleted int64, err error) {
 	created, seen := life.bounds(tx.Now)
-	for some := range slices.Chunk(ids, sessionsAtOnce) {
-		n, err := tx.exec(ctx, sqlDeleteOverdueSessions, append([]any{created, seen}, padded(some)...)...)
+	for chunk := range slices.Chunk(ids, sessionsAtOnce) {
+		n, err := tx.exec(ctx, sqlDeleteOverdueSessions, append([]any{created, seen}, padded(chunk)...)...)
 		if err != nil {
 			return deleted, err
 		}

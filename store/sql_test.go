@@ -35,9 +35,9 @@ func readSource(t *testing.T) source {
 	t.Helper()
 	var files []string
 	for _, folder := range []string{".", "lease", "transfer", "internal/cluster", "internal/rows", "internal/sqlitefile"} {
-		some, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		matches, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		ok(t, err)
-		files = append(files, some...)
+		files = append(files, matches...)
 	}
 	fset, consts := token.NewFileSet(), map[string]ast.Expr{}
 	s := source{statements: map[string]string{}, used: map[string]bool{}}

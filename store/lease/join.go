@@ -23,8 +23,8 @@ func lockClock(ctx context.Context, tx *store.Tx) (time.Duration, error) {
 	return time.Duration(moved) * time.Microsecond, err
 }
 
-func moveClock(ctx context.Context, tx *store.Tx, by time.Duration) error {
-	_, err := rows.Exec(ctx, tx.Conn, sqlMoveClock, by.Microseconds())
+func moveClock(ctx context.Context, tx *store.Tx, step time.Duration) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlMoveClock, step.Microseconds())
 	return err
 }
 

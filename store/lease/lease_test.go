@@ -577,8 +577,8 @@ func TestTwoProcesses(t *testing.T) {
 			mu.Unlock()
 		}
 	}()
-	has := func(line string) bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(printed, line) }
-	storetest.Until(t, "the other process", func() bool { return has("valid") })
+	hasPrinted := func(line string) bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(printed, line) }
+	storetest.Until(t, "the other process", func() bool { return hasPrinted("valid") })
 
 	for i := range 5 {
 		subject := fmt.Sprint("change ", i)
@@ -586,7 +586,7 @@ func TestTwoProcesses(t *testing.T) {
 		if err != nil || settled.Nodes != 2 {
 			t.Errorf("%+v, %v: want both processes to have applied it", settled, err)
 		}
-		storetest.Until(t, "the line about it", func() bool { return has("applied " + subject) })
+		storetest.Until(t, "the line about it", func() bool { return hasPrinted("applied " + subject) })
 	}
 	ok(t, other.Process.Kill())
 	settled, err := f.Settle(t.Context(), revocation(commit(t, f.db, "after its death")))

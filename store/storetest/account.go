@@ -13,8 +13,8 @@ func emailChanges(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleUser), f.account("bob@acme.example")
-	change := func(to string) store.EmailChange {
-		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: ann.Email, New: to, CreatedAt: f.DB.Now(), ConfirmUntil: time.UnixMicro(0).UTC(), UndoUntil: f.DB.Now().Add(7 * day)}
+	change := func(newEmail string) store.EmailChange {
+		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: ann.Email, New: newEmail, CreatedAt: f.DB.Now(), ConfirmUntil: time.UnixMicro(0).UTC(), UndoUntil: f.DB.Now().Add(7 * day)}
 		f.write(func(tx *store.Tx) {
 			noError(f, tx.InsertEmailChange(ctx, c))
 			noError(f, tx.InsertLinkToken(ctx, []byte("confirm "+c.ID), c.ID))
@@ -116,9 +116,9 @@ func personalData(f *fixture) {
 		f.wantChange(tx.InsertDevice(ctx, []byte("browser"), ann.ID, 9, noon.Add(-day)))
 	})
 	for range 3 {
-		by := f.event(acme.ID, ann.ID)
-		by.ID, by.ActorID, by.Target.ID = f.id("evt_"), ann.ID, "usr_bob"
-		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, by)) })
+		e := f.event(acme.ID, ann.ID)
+		e.ID, e.ActorID, e.Target.ID = f.id("evt_"), ann.ID, "usr_bob"
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
 	}
 	ids := func(events []doorward.Event, err error) (all []string) {
 		noError(f, err)

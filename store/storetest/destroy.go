@@ -14,9 +14,9 @@ import (
 func closings(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
-	due := func(by time.Time) (ids []string) {
+	due := func(now time.Time) (ids []string) {
 		f.Helper()
-		all, err := f.Read().TenantsDue(ctx, by)
+		all, err := f.Read().TenantsDue(ctx, now)
 		noError(f, err)
 		for _, t := range all {
 			ids = append(ids, t.ID)

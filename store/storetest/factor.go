@@ -61,10 +61,10 @@ func factors(f *fixture) {
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, WithoutFactor: 1})
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, "tnt_none")), store.FactorCount{})
 	for role, want := range map[doorward.Role]int{doorward.RoleUser: 1, "USE": 0} { // a part of USER is no role
-		some := f.value(f.Read().MembersWithoutFactor(ctx, acme.ID, []doorward.Role{role}, 9)).([]doorward.User)
+		members := f.value(f.Read().MembersWithoutFactor(ctx, acme.ID, []doorward.Role{role}, 9)).([]doorward.User)
 		counted := f.value(f.Read().CountWithoutFactor(ctx, acme.ID, []doorward.Role{role})).([]store.RoleCount)
-		if len(some) != want || len(counted) != want || want == 1 && (some[0].ID != bob.ID || counted[0] != store.RoleCount{Role: role, Count: 1}) {
-			f.Errorf("%s: %v, %v", role, some, counted)
+		if len(members) != want || len(counted) != want || want == 1 && (members[0].ID != bob.ID || counted[0] != store.RoleCount{Role: role, Count: 1}) {
+			f.Errorf("%s: %v, %v", role, members, counted)
 		}
 	}
 	for filter, want := range map[string]string{store.WithFactor: ann.ID, store.WithoutFactor: bob.ID} {

@@ -32,8 +32,8 @@ func longLists(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.RevokeInvitation(ctx, first.ID))
 		for i := range 3 {
-			on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
-			noError(f, tx.InsertEvent(ctx, doorward.Event{ID: fmt.Sprint("evt_", i), Target: on, Changes: []doorward.Change{}}))
+			target := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
+			noError(f, tx.InsertEvent(ctx, doorward.Event{ID: fmt.Sprint("evt_", i), Target: target, Changes: []doorward.Change{}}))
 		}
 	})
 	first.State, first.RevokedAt = doorward.InvitationRevoked, pointerTo(f.clock.read())

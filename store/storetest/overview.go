@@ -75,9 +75,9 @@ func invitationsByDelivery(f *fixture) {
 	acme := f.tenant("Acme")
 	lost, again, gone := f.invitation(acme, "lost@acme.example"), f.invitation(acme, "again@acme.example"), f.invitation(acme, "gone@acme.example")
 	bare := f.invitation(acme, "bare@acme.example")
-	for _, to := range []doorward.Invitation{lost, again, again, gone} {
+	for _, i := range []doorward.Invitation{lost, again, again, gone} {
 		f.clock.move(time.Second)
-		f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, to.Email, to.ID)) })
+		f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID)) })
 	}
 	queued, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 9)
 	noError(f, err)

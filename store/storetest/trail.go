@@ -171,12 +171,12 @@ func (f *fixture) links(tenantID string) (all []store.Link) {
 	f.Helper()
 	var at doorward.Position
 	for {
-		some, err := f.Read().Links(f.Context(), tenantID, at, 2)
+		page, err := f.Read().Links(f.Context(), tenantID, at, 2)
 		noError(f, err)
-		if len(some) == 0 {
+		if len(page) == 0 {
 			return all
 		}
-		all = append(all, some...)
+		all = append(all, page...)
 		at = doorward.Position{At: all[len(all)-1].Seq, ID: all[len(all)-1].ID}
 	}
 }

@@ -207,11 +207,11 @@ func call(ctx context.Context, method reflect.Value) error {
 		case in == reflect.TypeFor[context.Context]():
 			args = append(args, reflect.ValueOf(ctx))
 		case in.Kind() == reflect.Slice:
-			some := reflect.MakeSlice(in, 1, 1)
+			slice := reflect.MakeSlice(in, 1, 1)
 			if in.Elem().Kind() == reflect.String {
-				some.Index(0).SetString("usr_none") // an id of a person, so that Names runs a statement
+				slice.Index(0).SetString("usr_none") // an id of a person, so that Names runs a statement
 			}
-			args = append(args, some)
+			args = append(args, slice)
 		default:
 			args = append(args, reflect.Zero(in))
 		}

@@ -131,12 +131,12 @@ func SameFile(a, b string) bool {
 // vacuumInto copies with VACUUM INTO: one read transaction, so it sees one instant and, in
 // WAL mode, blocks no writer. SQLite's backup API would restart at each commit of another
 // process and never end on a busy server. The copy has no deleted rows.
-func vacuumInto(ctx context.Context, path, to string) error {
-	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(2000)"))
+func vacuumInto(ctx context.Context, source, dest string) error {
+	db, err := sql.Open("sqlite", sqlitefile.DSN(source, "_pragma=busy_timeout(2000)"))
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, `VACUUM INTO $1`, to)
+	_, err = db.ExecContext(ctx, `VACUUM INTO $1`, dest)
 	return errors.Join(err, db.Close())
 }
 

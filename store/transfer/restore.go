@@ -26,8 +26,8 @@ func Copy(from, to string) error {
 	return removeTrailer(to)
 }
 
-func copyNew(in io.Reader, to string) error {
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func copyNew(in io.Reader, path string) error {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -37,15 +37,15 @@ func copyNew(in io.Reader, to string) error {
 
 // Receive copies a backup from a pipe to a new file that only its owner can read,
 // checks it like Check, and removes its checksum.
-func Receive(ctx context.Context, from *os.File, to string, allowDamaged bool) (Info, error) {
-	if err := copyNew(&ctxReader{ctx, from}, to); err != nil {
+func Receive(ctx context.Context, pipe *os.File, path string, allowDamaged bool) (Info, error) {
+	if err := copyNew(&ctxReader{ctx, pipe}, path); err != nil {
 		return Info{}, err
 	}
-	info, err := check(ctx, to, from.Name(), allowDamaged)
+	info, err := check(ctx, path, pipe.Name(), allowDamaged)
 	if err != nil {
 		return info, err
 	}
-	return info, removeTrailer(to)
+	return info, removeTrailer(path)
 }
 
 // Replace gives the SQLite database at path the content of source, and keeps the old

@@ -193,31 +193,31 @@ func (s *Server) Mails() []Mail {
 	return slices.Clone(s.mails)
 }
 
-// Wait returns the mails to an address of the envelope (any, when to is empty),
+// Wait returns the mails to an address of the envelope (any, when recipient is empty),
 // oldest first, as soon as there are n of them. The test fails if that takes
 // over 15 seconds.
-func (s *Server) Wait(tb testing.TB, to string, n int) []Mail {
+func (s *Server) Wait(tb testing.TB, recipient string, n int) []Mail {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), waitTimeout)
 	defer cancel()
 	for {
-		found, more := s.mailsTo(to)
+		found, more := s.mailsTo(recipient)
 		if len(found) >= n {
 			return found
 		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			tb.Fatalf("smtptest: %d mails to %q in %v, want %d", len(found), to, waitTimeout, n)
+			tb.Fatalf("smtptest: %d mails to %q in %v, want %d", len(found), recipient, waitTimeout, n)
 		}
 	}
 }
 
-func (s *Server) mailsTo(to string) (found []Mail, more <-chan struct{}) {
+func (s *Server) mailsTo(recipient string) (found []Mail, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.mails {
-		if to == "" || slices.Contains(m.To, to) {
+		if recipient == "" || slices.Contains(m.To, recipient) {
 			found = append(found, m)
 		}
 	}

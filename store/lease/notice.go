@@ -139,7 +139,7 @@ func (l *Lease) noteClock() {
 
 // noteSettings compares the differences with those at the last call.
 func (l *Lease) noteSettings(differences []Difference) {
-	for _, d := range differ {
+	for _, d := range differences {
 		if !slices.Contains(l.notices.differences, d) {
 			l.notices.report(Notice{Kind: SettingDiffers, Node: d.Node, Setting: d})
 		}

@@ -35,7 +35,7 @@ func TestNewRowIsNotTakenForTheOldOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		silent := other.peers[back.id]
-		silent.at = silent.at.Add(-2 * deadAfter * MinLease)
+		silent.changedAt = silent.changedAt.Add(-2 * deadAfter * MinLease)
 		other.peers[back.id] = silent
 	}
 	nodes, err := readNodes(ctx, db.Read())

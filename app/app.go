@@ -122,7 +122,7 @@ type App struct {
 	pool     *argon.Pool
 	log      *slog.Logger
 
-	futureClamp    futureClamp
+	futureClamp    futureClamp   // the state of clampFuture
 	clockCorrected chan struct{} // gets a value when a wrong clock is right again
 }
 
@@ -135,7 +135,7 @@ func New(db *store.DB, s Settings) *App {
 	passwords := new(atomic.Pointer[credential.Rules])
 	passwords.Store(s.passwordRules())
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
-	life := session.Life(s.Sessions)
+	lifetime := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{
 		Yield: sessions.Busy, Phase: tracePhase,
 		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
@@ -145,31 +145,31 @@ func New(db *store.DB, s Settings) *App {
 	master := masterkey.New(writer, db, s.MasterKey)
 	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
 	l.Follow(assertions.Apply, assertions.Forget)
-	factors := factor.New(writer, db, verifier, master, life, s.Name, s.LinkURL)
-	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
+	factors := factor.New(writer, db, verifier, master, lifetime, s.Name, s.LinkURL)
+	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,
 		Login:        login.New(writer, db, verifier, sessions, factors),
 		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
-		Passwords:    password.New(writer, db, verifier, passwords, life),
-		Users:        user.New(writer, db, life),
-		Accounts:     account.New(writer, db, verifier, life),
-		Tenants:      tenant.New(writer, db, life, s.TenantHold, master.Ready, s.Log),
-		Keys:         operatorKeys,
+		Passwords:    password.New(writer, db, verifier, passwords, lifetime),
+		Users:        user.New(writer, db, lifetime),
+		Accounts:     account.New(writer, db, verifier, lifetime),
+		Tenants:      tenant.New(writer, db, lifetime, s.TenantHold, master.Ready, s.Log),
+		Keys:         keys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,
 		Roles:        role.New(writer, db),
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
-		Leaks:        leak.New(writer, db, reportableKeys(apiKeys, operatorKeys, s)...),
+		Leaks:        leak.New(writer, db, reportableKeys(apiKeys, keys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
-		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
-		Installation: installation.New(writer, db, life),
+		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
+		Installation: installation.New(writer, db, lifetime),
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
 		Lease:        l, PasswordRules: passwords,
@@ -213,16 +213,16 @@ func (s Settings) webhooks() webhook.Settings {
 
 // reportableKeys returns the kinds of keys that anybody can report as leaked. A report revokes
 // the key.
-func reportableKeys(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
+func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
-		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
+		leaked, found, err := keys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
 			s.Log.Error("an operator key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
 	endService := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
-		leaked, found, err := operatorKeys.EndLeakedService(ctx, by, hash, s.OperatorAddress)
+		leaked, found, err := keys.EndLeakedService(ctx, by, hash, s.OperatorAddress)
 		if found {
 			s.Log.Error("a service key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
@@ -250,9 +250,9 @@ func tracePhase(ctx context.Context, phase string) (end func()) {
 }
 
 // Ready returns nil when requests can be served: the database answers, has the schema that
-// this binary needs, has taken a heartbeat of this node within three leases (a full disk of a
-// single server is ignored, see lease.Lost), and its clock agrees with this machine's. Else
-// the error is unavailable with the cause.
+// this binary needs, has taken a heartbeat of this node within three times the length of a lease
+// (a full disk of a single server is ignored, see lease.Lost), and its clock agrees with this
+// machine's. Else the error is unavailable with the cause.
 //
 // A lease that has only just run out doesn't make the node unready: a load balancer would move
 // the load of an overloaded node to the others, and overload them in turn.

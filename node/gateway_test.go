@@ -24,11 +24,11 @@ import (
 // is lost. It runs alone: beside another cluster on two cores a lease can lapse, and then
 // checks are answered 503, which this test doesn't excuse.
 func TestRollingRestartThroughHAProxy(t *testing.T) {
-	program := installed.Program(t, "haproxy", "haproxy")
+	haproxy := installed.Program(t, "haproxy", "haproxy")
 	dsn := pgtest.DSN(t)
 	doorward := builtProgram(t)
 	nodes := []*process{serve(t, doorward, dsn), serve(t, doorward, dsn), serve(t, doorward, dsn)}
-	gateway := &process{t: t, program: doorward, address: startGateway(t, program, t.TempDir(), nodes)}
+	gateway := &process{t: t, program: doorward, address: startGateway(t, haproxy, t.TempDir(), nodes)}
 	l := newLoad(t, []*process{gateway}, dsn, 8)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -37,28 +37,28 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 	replaceNodes(ctx, nodes, doorward)
 	took := l.now() - began
 
-	v := l.finish(stop, func() { l.nodes = nodes }) // the load is over: these are only stopped
+	v := l.finish(stop, func() { l.nodes = nodes }) // finish stops l.nodes: not the gateway, but the nodes behind it
 	l.report(v)
 	requireGood(t, v)
 	l.requireAllAnswered(0)
-	t.Logf("three restarts in %v; the longest check took %v", took.Round(100*time.Millisecond), l.longest().Round(time.Millisecond))
+	t.Logf("three restarts in %v; the longest check took %v", took.Round(100*time.Millisecond), l.slowestProbe().Round(time.Millisecond))
 }
 
-// longest is the duration of the slowest check.
-func (l *load) longest() time.Duration {
+// slowestProbe is how long the slowest probe took. Unlike slowestCheck it skips none.
+func (l *load) slowestProbe() time.Duration {
 	slowest := slices.MaxFunc(l.history.probes, func(a, b probe) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
 	return slowest.to - slowest.from
 }
 
 // startGateway starts HAProxy in front of the nodes, with its log in a folder,
 // and returns its address.
-func startGateway(t *testing.T, program, folder string, nodes []*process) string {
+func startGateway(t *testing.T, haproxy, folder string, nodes []*process) string {
 	t.Helper()
 	address, config := freeport.AddressOn("127.0.0.1"), "../deploy/ha/gateway.cfg"
 	if _, err := os.Stat(config); err != nil { // so that go test reruns this test when it changes
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-db", "-f", config)
+	cmd := exec.Command(haproxy, "-db", "-f", config)
 	cmd.Env = append(os.Environ(), "GATEWAY="+address)
 	for i, n := range nodes {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE%d=%s", i+1, n.address))

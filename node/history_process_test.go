@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build builds the program, with flags for go build. It reads the command's sources,
+// build builds the program, with flags for go build. It stats the command's sources,
 // because go test doesn't see what its children read, and would answer "ok (cached)"
 // after a change there.
 func build(flags ...string) (string, error) {

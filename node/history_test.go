@@ -29,7 +29,7 @@ import (
 func TestHistory(t *testing.T) {
 	checks, planned := 10_000, someFaults
 	if *full {
-		checks, planned = 100_000, append(slices.Clone(allFaults), allFaults[:6]...)
+		checks, planned = 100_000, append(slices.Clone(allFaults), allFaults[:6]...) // the first six, which stop or kill nodes, twice
 	}
 	dsn := pgtest.DSN(t)
 	f := startFleet(t, builtProgram(t), dsn, 3)
@@ -190,7 +190,8 @@ func (l *load) hasEnough(checks int) bool {
 	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(operation string) bool { return l.succeeded[operation] == 0 })
 }
 
-// finish ends the load, sweeps, runs checks, ends the nodes and verifies.
+// finish ends the load, checks every session once more on every node (sweep), runs further checks,
+// ends the nodes and verifies.
 func (l *load) finish(stop context.CancelFunc, checks ...func()) verdict {
 	l.t.Helper()
 	stop()
@@ -298,7 +299,8 @@ func (l *load) unavailableAfter(f fault) time.Duration {
 	return (last - f.to).Round(time.Millisecond)
 }
 
-// slowestCheck is the longest check that a running node answered.
+// slowestCheck is the longest check that a running node answered. It skips probes without an
+// action, since they may be other calls than checks.
 func (l *load) slowestCheck() (longest time.Duration) {
 	for _, p := range l.history.probes {
 		if p.status != 0 && p.action != "" && !l.hadFault(p.node, p.span, "stopped") {

@@ -44,7 +44,7 @@ func (n *Node) registerConnections(m *telemetry.Metrics) {
 	m.Counter("doorward_connections_refused_total", "Connections closed at once because their client had too many.",
 		func() float64 { return float64(n.traffic.refused.Load()) })
 	m.Counter("doorward_accept_errors_total", "Connections that could not be accepted, for example because there were no file descriptors left.",
-		func() float64 { return float64(n.accepts.failed.Load()) })
+		func() float64 { return float64(n.acceptErrors.failed.Load()) })
 }
 
 func (n *Node) registerSessions(m *telemetry.Metrics) {

@@ -29,8 +29,8 @@ import (
 )
 
 // Config is what a node needs. Start from Defaults; every field is needed unless it
-// says otherwise. Node fills in Published, LinkURL, MailBrand and MasterKey of the
-// embedded app.Settings.
+// says otherwise. Node fills in Published, LinkURL, MailBrand, Name, MasterKey and
+// Webhooks.Local of the embedded app.Settings.
 type Config struct {
 	app.Settings
 
@@ -49,7 +49,7 @@ type Config struct {
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, Doorward's
 	ReturnTo             returnto.List  // other sites that people may be sent to after signing in; may be empty
-	CookieName           string         // of the session, without a front.CookieNameFault; empty: JSESSIONID
+	CookieName           string         // of the session, for which front.CookieNameFault finds no fault; empty: JSESSIONID
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
@@ -62,7 +62,7 @@ type Config struct {
 	Announce time.Duration
 
 	// Clock is for tests: everything that expires uses it. nil: the database's.
-	// ClockOffset then moves this machine's clock, and with it the installation's if no
+	// ClockOffset is then added to this machine's clock, and to the installation's if no
 	// other node runs.
 	Clock       doorward.Clock
 	ClockOffset time.Duration
@@ -121,7 +121,7 @@ type Node struct {
 	draining     atomic.Bool
 	reloadFailed atomic.Bool
 	traffic      traffic
-	accepts      acceptLog
+	acceptErrors acceptLog
 }
 
 // Open opens the database and builds the features, without listening: what a
@@ -137,7 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := prepareDatabase(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
+	n := &Node{DB: db, cfg: cfg, acceptErrors: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
@@ -187,8 +187,9 @@ func (n *Node) Close() error {
 }
 
 // Start opens the database, listens on the configured addresses and accepts
-// connections; Run answers them. Errors, among others: *lease.DiffersError when
-// nodes with different Strict settings run, *masterkey.FileError, and *ListenError.
+// connections; Run answers them. Errors, among others: *lease.DiffersError when a
+// running node has another value of a setting that is Strict (see Setting),
+// *masterkey.FileError, and *ListenError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen("listen", cfg.Listen)
 	if err != nil {
@@ -243,7 +244,7 @@ func (n *Node) build() error {
 // addLimiter gives a listener its limiter. Each has its own, so that clients of the main
 // address can't block the admin address.
 func (n *Node) addLimiter(l *listener) *listener {
-	l.acceptErrors = &n.accepts
+	l.acceptErrors = &n.acceptErrors
 	l.limiter = &connLimiter{traffic: &n.traffic, conns: newOpenConns(), open: map[string]int{}}
 	l.limiter.limits.Store(n.cfg.connLimits())
 	return l

@@ -75,9 +75,10 @@ type EventFilter struct {
 const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
 `
 
-// eventConditions are the conditions of a search. filter is for a listing that finds rows in
-// another way, and selects all rows for an empty value. driving is for the listing that finds
-// rows by an index on this column and the numbers, and needs a value.
+// eventConditions are the conditions of a search; by is a name that mostSelective returns. A
+// listing finds its rows by the index of at most one condition, and has that one as driving,
+// which needs a value. It has the others as filter, which selects all rows for an empty value.
+// column and value are those of driving, where the index is on column and seq.
 var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"request", "($8 = '' OR request_id = $8)", "request_id = $8", "request_id", "$8"},
 	{"target", "($6 = '' OR target_id = $6)", "target_id = $6", "target_id", "$6"},
@@ -87,9 +88,9 @@ var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"outcome", "($7 = '' OR outcome = $7)", "outcome = 'refused' AND $7 <> ''", "", ""},
 }
 
-// eventPages has a listing for each condition that an index finds rows by, and one for
-// none: a database that plans a statement before it knows the values would use no index
-// for any of them. sqliteEventPages is for SQLite, which has no statistics: given a range of
+// eventPages has a listing for each driving condition, and one without, "". A single listing
+// with filters alone would use the index of none: some databases plan a statement before they
+// know the values. sqliteEventPages is for SQLite, which has no statistics: given a range of
 // numbers it uses the index on numbers, whatever the other conditions are. So the driving
 // condition is part of the range there. PostgreSQL would estimate such a range badly.
 var eventPages, sqliteEventPages = func() (all, sqlite map[string]pages[doorward.Event]) {

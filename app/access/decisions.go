@@ -64,7 +64,7 @@ func (d Due) Any() bool { return d.count || d.observe || d.keep }
 // Due returns what has to be recorded of a decision, which is mostly nothing. It doesn't allocate.
 // Callers parse the request, which costs more, only if something is due.
 func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
-	due := Due{keep: d.queue.shouldKeep(p, decision) && !d.queue.isFull(d.now())}
+	due := Due{keep: d.queue.shouldKeep(p, decision) && !d.queue.isSecondFull(d.now())}
 	if p.Policy != nil {
 		due.count, due.observe = decision.policy != nil, p.Policy.Observes() && concernsPolicy(decision)
 	}

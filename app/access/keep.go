@@ -61,9 +61,9 @@ func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
 	return false // no role or policy could change it, such as a refusal for an object of another tenant
 }
 
-// isFull reports whether maxKeptPerSecond decisions of this second were taken and a further one
-// was turned away.
-func (q *decisionQueue) isFull(now time.Time) bool { return q.fullSecond.Load() == now.Unix() }
+// isSecondFull reports whether maxKeptPerSecond decisions of this second were taken and a further
+// one was turned away. The queue may still have space.
+func (q *decisionQueue) isSecondFull(now time.Time) bool { return q.fullSecond.Load() == now.Unix() }
 
 // add adds the decision, unless maxKeptPerSecond of its second were taken. It reports false if
 // the queue is full, so that the decision is dropped. It doesn't allocate.
@@ -106,7 +106,8 @@ func (q *decisionQueue) giveBack(all []queuedDecision) (dropped int) {
 	return len(all) - space
 }
 
-// flushQueue writes the decisions in the queue.
+// flushQueue writes the decisions in the queue. Those with a value that the database refuses are
+// dropped; others that could not be written go back into the queue.
 func (d *Decisions) flushQueue(ctx context.Context) error {
 	unwritten, err := writeRows(d.queue.take(), decisionBatch, func(all []queuedDecision) error { return d.writeDecisions(ctx, all) },
 		func(queuedDecision) { d.dropped.Add(1) })

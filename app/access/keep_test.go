@@ -15,7 +15,7 @@ func newKeepingFixture(t *testing.T) (h *fixture, now *time.Time) {
 	t.Helper()
 	h, now = newFixture(t), new(time.Time)
 	*now = time.Now().Truncate(time.Second)
-	h.Writer = New(h.db, h.lease)
+	h.Writer = New(h.db, h.lease) // without decisions: KeepFor must be called before the first
 	h.decisions.KeepFor(time.Hour)
 	h.decisions.now = func() time.Time { return *now }
 	return h, now

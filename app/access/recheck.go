@@ -11,8 +11,8 @@ import (
 // decideAgain reads the caller's membership or key, and the object, in the transaction and decides
 // again. It returns the caller as it is now.
 func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
-	// The key of an operator, or of a service that acts on no tenant, is read again before
-	// any tenant is locked.
+	// The key of an operator, or of a service that acts on no tenant, is read again and decided on
+	// before any tenant is locked. For an operator who acts on a tenant, both follow once more below.
 	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
 		current, err := rereadCaller(ctx, tx, by)
 		if err == nil {
@@ -23,8 +23,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
-	// Two kinds of actions are decided only once: those on no tenant, and ByProof actions that
-	// need no recent proof of identity.
+	// Of the other callers' actions, two kinds are decided only once: those on no tenant, and
+	// ByProof actions, unless they also need a recent proof of identity.
 	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
 		return by, nil
 	}

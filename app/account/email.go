@@ -239,7 +239,7 @@ func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships 
 func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
 	tx.Changed("email", from, to)
 	tx.RecordUserAgent()
-	userID := tx.By.ID
+	userID := tx.By.ID // withLocks acts as the account
 	home, err := credential.HomeTenant(ctx, tx.Reader, userID, "")
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
 		return err
 	}
-	if err := tx.RaiseCredentialGeneration(ctx, account.ID, nil); err != nil {
+	if err := tx.RaiseCredentialGeneration(ctx, account.ID, nil); err != nil { // forgets all known browsers
 		return err
 	}
 	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {

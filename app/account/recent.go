@@ -66,7 +66,7 @@ func recent(e doorward.Event, userID string) Recent {
 func variant(e doorward.Event) string {
 	factor, email := changeOfField(e, "factor"), changeOfField(e, "email")
 	switch {
-	case factor.To+factor.From != "":
+	case factor.To+factor.From != "": // added or removed: one of the two is empty
 		return factor.To + factor.From
 	case changeOfField(e, "factorRenamed").To != "":
 		return Renamed

@@ -81,7 +81,8 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 }
 
 // Check verifies the secret of an API key, and returns the caller with the key's principal. It
-// records the use, and refusals of a well-formed secret with unauthenticated or ip_not_allowed.
+// records the use. If it refuses a well-formed secret with the error unauthenticated or
+// ip_not_allowed, it records the refusal.
 // For a key in memory it does no I/O while the lease is valid. Errors: unauthenticated, the same
 // for unknown, ended and disabled keys; ip_not_allowed; rate_limited; unavailable;
 // too_many_attempts after many unknown keys from the client's network.

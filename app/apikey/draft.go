@@ -41,7 +41,7 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 	fresh := secret.NewKey(Prefix)
 	key.Hint = fresh.Hint()
 	on := object(key)
-	on.Held, on.Granted = "", key.Role
+	on.Held, on.Granted = "", key.Role // the key doesn't exist yet: the decision is about the role that it gets
 	_, err := k.writer.Do(ctx, by, doorward.APIKeyCreate, on, func(tx *access.Tx) error {
 		if err := checkCount(ctx, tx, key.TenantID); err != nil {
 			return err

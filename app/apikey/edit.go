@@ -59,7 +59,7 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 }
 
 // widens reports whether the edited key can do more than the old one: with more permissions,
-// faster, for longer, from more addresses, or for another owner.
+// faster, for longer, from more addresses, for another owner, or active again.
 func widens(old, edited doorward.APIKey) bool {
 	isNew := func(p doorward.Action) bool { return !slices.Contains(old.Permissions, p) }
 	isOutside := func(p netip.Prefix) bool {

@@ -11,8 +11,9 @@ import (
 	"github.com/doorward/doorward/internal/gcra"
 )
 
-// keyStates has the state of each key that was used on this node. A state outlives the entries of
-// the key's secrets in the registry, which may be evicted and read again.
+// keyStates has the state of each key that was used on this node: its last address and its limiter.
+// The limiter outlives the entries of the key's secrets in the registry, which may be evicted and
+// read again.
 type keyStates struct {
 	mu  sync.Mutex
 	all map[string]stateEntry

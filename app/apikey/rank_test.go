@@ -16,15 +16,16 @@ import (
 func TestRankOfAKeyThatChanges(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
-	_, boss := f.Tenant()
-	admin := f.Join(boss, doorward.RoleAdmin)
-	brief, err := f.Node(0).Roles.Create(f.Context(), boss.Caller, role.Draft{Name: "BRIEF", Permissions: []string{"message.read"}})
+	_, owner := f.Tenant()
+	admin := f.Join(owner, doorward.RoleAdmin)
+	brief, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "BRIEF", Permissions: []string{"message.read"}})
 	f.NoError(err)
-	boss = f.SignIn(boss.User.Email, apptest.FirstPassword) // with the rules that have the role
+	owner = f.SignIn(owner.User.Email, apptest.FirstPassword) // with the rules that have the role
 	admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
-	key, _, err := f.Node(0).APIKeys.Create(f.Context(), boss.Caller, apikey.Draft{Name: "bills", Role: "BRIEF", Permissions: []string{"message.read"}})
+	key, _, err := f.Node(0).APIKeys.Create(f.Context(), owner.Caller, apikey.Draft{Name: "bills", Role: "BRIEF", Permissions: []string{"message.read"}})
 	f.NoError(err)
 
+	// Of the built-in roles only OWNER has billing.read, so a role with it has the rank of OWNER.
 	raised := brief.CustomRole
 	raised.Name, raised.Permissions = "BILLS", []doorward.Action{doorward.BillingRead, doorward.MessageRead}
 	changes := map[string]func() error{

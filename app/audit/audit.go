@@ -6,8 +6,9 @@
 // every hash (see store/chain.go).
 //
 // A chain reveals a change unless all hashes after it were recomputed. An attacker who can
-// write to the database can do that, or delete the last events. Only a Mark that was taken
-// earlier and stored elsewhere reveals this; ContainsMark compares the chain with it.
+// write to the database can do that, or delete the last events. Only a Mark, the number and hash
+// of an event, that was taken earlier and stored elsewhere reveals this; ContainsMark compares the
+// chain with it.
 package audit
 
 import (

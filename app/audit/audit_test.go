@@ -243,7 +243,7 @@ func TestMarks(t *testing.T) {
 			"UPDATE audit_chains SET last = 5, head = (SELECT hash FROM events WHERE tenant_id = 'tnt_a' AND seq = 5) WHERE tenant_id = 'tnt_a'")
 		r.mark("tnt_a")
 		wantContains(false, saved)
-		r.writeEvents("tnt_a", 10, 12) // as long as before
+		r.writeEvents("tnt_a", 10, 12) // numbers 6 to 8: the mark's number exists again
 		r.mark("tnt_a")
 		wantContains(false, saved)
 

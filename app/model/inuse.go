@@ -18,7 +18,8 @@ type BrokenPolicy struct {
 }
 
 // brokenPolicies returns the policies of all tenants that are valid under the model base but
-// not under the model next, sorted by tenant.
+// not under the model next, sorted by tenant. A policy that several versions in force have is
+// there once.
 func brokenPolicies(ctx context.Context, read store.Reader, base Version, next string) (all []BrokenPolicy, err error) {
 	if base.Version == 0 {
 		base.Text = "" // the built-in model

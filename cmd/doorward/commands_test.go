@@ -62,6 +62,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	return f
 }
 
+// run runs a command in the installation. TestMain has put doorward first on $PATH.
 func (f *pageFixture) run(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euc", command)

@@ -38,7 +38,7 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 			if store.SameDatabase(from, to) {
 				return usageError("--from and --to are the same database.")
 			}
-			s.cfg.Database = to // in place of the default
+			s.cfg.Database = to // so that read checks this, not the default or the flag --database
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err

@@ -23,7 +23,8 @@ const (
 	maxPBKDF2Rounds              = 4_000_000
 )
 
-// foreignCost returns a cost whose Time of 0 says that it isn't Argon2id's.
+// foreignCost returns the cost of a hash that isn't Argon2id's. Its Time is 0, unlike
+// that of any Argon2id hash.
 func foreignCost(kib uint32) Params { return Params{MemoryKiB: kib, Parallelism: 1} }
 
 // bcryptForm matches the cost, 22 characters of salt and 31 of hash in bcrypt's own

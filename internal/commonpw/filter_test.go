@@ -76,7 +76,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFilterRefuses: words and patterns are refused as with a list of text.
+// TestFilterRefuses: a filter refuses a password for its word, and patterns, as a list of text does.
+// The word ox is shorter than MinWord, so it isn't looked up without what surrounds it.
 func TestFilterRefuses(t *testing.T) {
 	list := build(t, "swordfish\nox\n", 1e-6).List
 	for password, want := range map[string]bool{

@@ -82,6 +82,10 @@ func isInvisible(r rune) bool {
 
 var lineOfError = regexp.MustCompile(`^line (\d+): `)
 
+// grammarError matches the errors of yaml's parser, which count lines from 0. Those of its scanner
+// count from 1; some begin with the same words.
+var grammarError = regexp.MustCompile(`^did not find expected (<|key|node content|'-'|',')`)
+
 // syntaxFault turns an error of the parser, which has a line at best, into a fault at the
 // line's first character that isn't a space.
 func syntaxFault(text []byte, err error) *Fault {
@@ -89,7 +93,7 @@ func syntaxFault(text []byte, err error) *Fault {
 	if found := lineOfError.FindStringSubmatch(message); found != nil {
 		line, _ = strconv.Atoi(found[1])
 		message = message[len(found[0]):]
-		if strings.HasPrefix(message, "did not find") { // these count lines from 0
+		if grammarError.MatchString(message) {
 			line++
 		}
 	}

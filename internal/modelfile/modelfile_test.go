@@ -125,6 +125,7 @@ var faultTests = []struct{ name, text, want string }{
 	{"tab", "actions:\n\ta: {}", "2:1 syntax"},
 	{"open brace", "actions: {}\nresources: {a: {b: long}", "2:1 syntax"},
 	{"wrong indent", "actions:\n  a: {roles: [OWNER]}\n b: {}", "3:2 syntax"},
+	{"anchor without a name", "actions:\n  a: & {}\n  b: {}", "2:3 syntax"},
 	{"quote not closed", "actions: {}\npolicies: \"permit", "2:1 syntax"},
 	{"anchor", "actions: &all {}", "1:10 syntax"},
 	{"alias", "actions: &all {}\nresources: *all", "1:10 syntax, 2:12 syntax"},

@@ -54,8 +54,8 @@ var strict = base64.RawURLEncoding.Strict()
 
 // Hash is the SHA-256 of a token's 32 random bytes: what is stored, indexed and
 // looked up. It is no secret: nobody finds 256 random bits from their hash, so
-// neither salt nor a slow function is needed, and comparing with == leaks
-// nothing that an attacker controls.
+// neither salt nor a slow function is needed, and the time that == takes can
+// reveal only the hash.
 type Hash [sha256.Size]byte
 
 // Token is 256 random bits. It prints as redacted and can't be compared with ==: compare its

@@ -24,7 +24,7 @@ var mailStates = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQ
 type listedInvitation struct {
 	doorward.Invitation
 	State     doorward.InvitationState
-	CanManage bool // the caller may send it again and revoke it
+	CanManage bool // the caller may send it again and revoke it: user.invite permits both
 }
 
 // Avatar is shown in place of a picture.

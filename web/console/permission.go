@@ -10,12 +10,12 @@ import (
 
 // permissionGroup has permissions about similar things.
 type permissionGroup struct {
-	Name    string // of the message keys.group.Name; on pages of roles the first word
+	Name    string // the last part of the message keys.group.Name; on pages of roles the first word of the actions
 	Choices []permissionChoice
 }
 
-// HasMessage reports whether there is a message roles.word.Name: there is none for actions
-// of the platform.
+// HasMessage reports whether there is a message roles.word.Name. Actions of an applied model may
+// begin with a word that has none.
 func (g permissionGroup) HasMessage() bool { return messageKeys()["roles.word."+g.Name] }
 
 type permissionChoice struct {

@@ -71,7 +71,7 @@ func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sen
 	if err != nil || !ok {
 		return v, err
 	}
-	if countFaults(rows) == 0 { // rows that were refused when they were sent keep those faults
+	if countFaults(rows) == 0 { // only rows that SendAll has refused have faults already: keep those
 		checkDrafts(rows, body.Roles)
 	}
 	days, _ := strconv.Atoi(c.Value("expiresInDays"))

@@ -18,7 +18,7 @@ import (
 type settings struct {
 	pageData
 	edited
-	AccentWas    string // the field "was" of the form with the colour
+	AccentWas    string // edited.Was of the page's other form, that of the accent
 	Numbers      []tenant.Number
 	Domains      string // one per line
 	Picked       string // the accent in force, for the picker
@@ -112,8 +112,8 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 
 // dropStaleInput drops typed values, except those of the fields in keep, after somebody
 // else's change: the page shows the current values, and sending it again must not undo
-// that change. It returns the notice for the page when it is shown again in another
-// language.
+// that change. If the person then switches the language of the page, that request has no
+// refusal: the note returned for it says again what has happened.
 func dropStaleInput(c *ui.Call, keep ...string) (note string) {
 	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.KeepOnly(append(keep, listQuery)...)
@@ -136,7 +136,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 		e.MFA, e.MFARoles = &mfa, &roles
 	}
 	var faults []doorward.FieldError
-	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) {
+	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) { // for the pointers into e; no values are read
 		if field.Section == "factors" && c.Values(field.Name) == nil {
 			continue
 		}
@@ -195,7 +195,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	figures, err := h.app.Overviews.Of(ctx, c.Caller, 1)
+	figures, err := h.app.Overviews.Of(ctx, c.Caller, 1) // days of sign-ins, which the page doesn't show
 	if err != nil {
 		return ui.View{}, err
 	}

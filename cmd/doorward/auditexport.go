@@ -65,6 +65,7 @@ func (e *export) run(ctx context.Context) error {
 		return err
 	}
 	err := e.loop(ctx)
+	// After an error the place is worth printing only if lines were written.
 	if e.state == "" && e.place != "" && (err == nil || e.place != audit.Cursor(e.after)) {
 		fmt.Fprintf(e.log, "The next run goes on with --after %s\n", e.place)
 	}

@@ -120,11 +120,11 @@ func verifyBackup(ctx context.Context, file string) (node.VerifiedBackup, error)
 	return node.VerifyBackupFrom(ctx, os.Stdin)
 }
 
-func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
+func printVerified(out, stderr io.Writer, file string, v node.VerifiedBackup) error {
 	if v.Tampered > 0 {
 		return notDone("%s: its audit trail was tampered with, in %d places or more. To see where, restore it with --accept-damage and run \"doorward audit verify\".", file, v.Tampered)
 	}
-	warnUnverified(warn, file, v.Info)
+	warnUnverified(stderr, file, v.Info)
 	trail := "Its audit trail is intact."
 	if !v.HasTrail {
 		trail = "Its schema is older than the audit trail's chains."
@@ -143,12 +143,12 @@ func errTyped(command string) error {
 }
 
 // warnUnverified warns of a backup whose checksum is wrong or missing.
-func warnUnverified(warn io.Writer, file string, info transfer.Info) {
+func warnUnverified(stderr io.Writer, file string, info transfer.Info) {
 	switch {
 	case info.ChecksumWrong:
-		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or missing, so it was changed after it was written. SQLite can read it; nothing more is known.\n", file)
+		fmt.Fprintf(stderr, "doorward: the checksum of %s is wrong or missing, so it was changed after it was written. SQLite can read it; nothing more is known.\n", file)
 	case !info.Verified:
-		fmt.Fprintf(warn, "doorward: %s has no checksum, because an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
+		fmt.Fprintf(stderr, "doorward: %s has no checksum, because an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
 	}
 }
 
@@ -424,9 +424,9 @@ func restoreError(err error) error {
 	return explainPostgreSQL(err, "pg_restore, and then \"doorward restore --finish\"")
 }
 
-func printRestored(out, warn io.Writer, file string, r node.Restored) {
+func printRestored(out, stderr io.Writer, file string, r node.Restored) {
 	file = displayName(file)
-	warnUnverified(warn, file, r.Backup)
+	warnUnverified(stderr, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.ReplacedFile != "" {
 		fmt.Fprintf(out, "The previous database is in %s.\n", r.ReplacedFile)
@@ -443,7 +443,7 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
 	printKeys(out, "Operator keys that are valid and may have been revoked since the backup. Revoke those again with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {
-		fmt.Fprintf(warn, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
+		fmt.Fprintf(stderr, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
 	}
 }
 

@@ -38,16 +38,16 @@ func faultsOf(t *testing.T, script string) (faults []string) {
 		faults = append(faults, string(out))
 	}
 	makefile := read(t, "Makefile")
-	for _, command := range commandsIn(script) {
-		switch name := filepath.Base(command[0]); {
+	for _, words := range commandsIn(script) {
+		switch name := filepath.Base(words[0]); {
 		case name == "doorward":
-			if err := parse(command[1:]); err != nil {
-				faults = append(faults, strings.Join(command, " ")+": "+err.Error())
+			if err := parse(words[1:]); err != nil {
+				faults = append(faults, strings.Join(words, " ")+": "+err.Error())
 			}
-		case name == "make" && len(command) > 1 && !strings.Contains(makefile, "\n"+command[1]+": "):
-			faults = append(faults, "make has no target "+command[1])
+		case name == "make" && len(words) > 1 && !strings.Contains(makefile, "\n"+words[1]+": "):
+			faults = append(faults, "make has no target "+words[1])
 		}
-		for _, word := range command {
+		for _, word := range words {
 			if !repoPath.MatchString(word) {
 				continue
 			}

@@ -36,14 +36,14 @@ type pageFixture struct {
 	folder, tenant, webhook, delivery, postgres string
 }
 
-const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
+const peopleCSV = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
 
 // newPageFixture makes Acme with two people, and the files, keys and webhook that the examples
 // name.
 func newPageFixture(t *testing.T) *pageFixture {
 	t.Helper()
 	f := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
-	writeFile(t, f.folder, "people.csv", people)
+	writeFile(t, f.folder, "people.csv", peopleCSV)
 	f.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	f.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(f.run(t, "doorward tenant list"))
 	f.run(t, "doorward user import people.csv --tenant "+f.tenant)
@@ -57,7 +57,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	writeFile(t, f.folder, "doorward.yaml", "smtp: file:mail\n")
 	writeFile(t, f.folder, "breached.txt", "swordfish\n")
 	writeFile(t, f.folder, "secret", "sqlite:doorward.db")
-	writeFile(t, f.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
+	writeFile(t, f.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(peopleCSV))
 	writeFile(t, f.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
 	return f
 }

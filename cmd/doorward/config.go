@@ -36,7 +36,7 @@ func fileNames() []string {
 type origins map[string]string
 
 // place returns where the setting was set: the flag, the variable, or the line of the
-// file.
+// file. For a setting that was not set it returns the flag.
 func (o origins) place(name string) string {
 	if origin, ok := o[name]; ok {
 		return origin
@@ -143,9 +143,9 @@ func describeUnreadable(path string, err error) string {
 	if exposed := (*secretfile.ExposedError)(nil); errors.As(err, &exposed) {
 		return exposed.Error()
 	}
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
-		err = cause.Err
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
 	}
 	return fmt.Sprintf("the file %s can't be read: %v.", path, err)
 }
@@ -237,7 +237,7 @@ func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 			return nil, badConfig("%s: %q is not a setting.%s", place, written, suggestSetting(written, fileNames()))
 		}
 		name, isPath := written, false
-		if !slices.Contains(settingNames(), written) {
+		if !slices.Contains(settingNames(), written) { // master-key-file is a setting itself
 			name, isPath = strings.CutSuffix(written, "-file")
 		}
 		if earlier, twice := settings[name]; twice {

@@ -40,11 +40,11 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 		return f, true
 	}
 	var strict, others []string
-	for _, group := range groupEqual(differences) {
-		if group[0].Setting.Strict && s.hasNodeSettings {
-			strict = append(strict, describeDifference(group))
+	for _, same := range groupEqual(differences) {
+		if same[0].Setting.Strict && s.hasNodeSettings {
+			strict = append(strict, describeDifference(same))
 		} else {
-			others = append(others, describeDifference(group))
+			others = append(others, describeDifference(same))
 		}
 	}
 	f.fine = strings.Join(others, "; ")
@@ -70,9 +70,9 @@ func groupEqual(all []lease.Difference) (groups [][]lease.Difference) {
 	return groups
 }
 
-func describeDifference(group []lease.Difference) string {
-	d, where := group[0], "the node "+group[0].Node
-	if n := len(group); n > 1 {
+func describeDifference(same []lease.Difference) string {
+	d, where := same[0], "the node "+same[0].Node
+	if n := len(same); n > 1 {
 		where = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
 	}
 	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.OtherValue, where)

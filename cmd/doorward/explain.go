@@ -83,7 +83,7 @@ func (f *explainFlags) parseQuestion() (q policy.Question, err error) {
 	}
 	if f.context != "" {
 		c, err := strictjson.Decode[front.ExplainContext]([]byte(f.context))
-		if err != nil || c.Time != "" && c.Now != "" {
+		if err != nil || c.Time != "" && c.Now != "" { // two names of one value
 			return q, usageError("--context must be like %s", `{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}`)
 		}
 		q.Context = c.Request()

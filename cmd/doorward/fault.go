@@ -130,6 +130,7 @@ func describeAddressInUse(err error) string {
 	return where + " is in use by another program.\n  Stop that program, or choose another address with --" + setting + "."
 }
 
+// describeUnavailable recognises a missing SQLite file by the stat of store.OpenExisting.
 func describeUnavailable(e *doorward.Error) string {
 	if file := (*fs.PathError)(nil); errors.As(e, &file) && file.Op == "stat" && errors.Is(file, fs.ErrNotExist) {
 		return fmt.Sprintf("there is no database file %s.\n  \"doorward migrate\" and \"doorward serve\" make it; --database names another one.", file.Path)

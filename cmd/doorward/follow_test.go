@@ -42,12 +42,12 @@ func TestExportFollowsThroughARestart(t *testing.T) {
 	}
 	defer file.Close()
 	var log bytes.Buffer
-	follow := newCommand(append(export, "--follow")...)
-	follow.Stdout, follow.Stderr = file, &log
-	if err := follow.Start(); err != nil {
+	following := newCommand(append(export, "--follow")...)
+	following.Stdout, following.Stderr = file, &log
+	if err := following.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { follow.Process.Kill() })
+	t.Cleanup(func() { following.Process.Kill() })
 	countLines := func() int {
 		text, err := os.ReadFile(file.Name())
 		if err != nil {
@@ -68,10 +68,10 @@ func TestExportFollowsThroughARestart(t *testing.T) {
 	cluster.Start(t)
 	create("afterwards")
 	awaitLines(2)
-	if err := follow.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := following.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := follow.Wait(); err != nil {
+	if err := following.Wait(); err != nil {
 		t.Errorf("at SIGTERM: %v\n%s", err, &log)
 	}
 	create("later")

@@ -36,17 +36,17 @@ func childrenOf(t *testing.T, pid int) (all []int) {
 // environment, and none of the server's sockets and files in dir.
 func checkIsolated(t *testing.T, pid int, dir string) {
 	t.Helper()
-	read := func(name string) string {
+	readProc := func(name string) string {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 		if err != nil {
 			t.Error(err)
 		}
 		return string(text)
 	}
-	if environment := read("environ"); environment != "" {
+	if environment := readProc("environ"); environment != "" {
 		t.Errorf("its environment is %q", environment)
 	}
-	if name, args := read("comm"), read("cmdline"); name != "doorward-hash\n" || !strings.HasSuffix(args, "\x00"+hashCommand+"\x00") {
+	if name, args := readProc("comm"), readProc("cmdline"); name != "doorward-hash\n" || !strings.HasSuffix(args, "\x00"+hashCommand+"\x00") {
 		t.Errorf("it is called %q, with the arguments %q", name, args)
 	}
 	open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))

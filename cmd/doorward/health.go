@@ -59,7 +59,7 @@ func askLoopback(ctx context.Context, address string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The certificate is for the public name, and this request goes to loopback and
+	// The certificate is for the public name, and this request stays on this machine and
 	// carries nothing secret.
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},

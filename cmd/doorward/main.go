@@ -1,8 +1,9 @@
 // Doorward is the authentication and access service for multi-tenant
 // platforms. Run "doorward dev" to try it, "doorward --help" for the rest.
 //
-// This folder is the command line: a file for each command or group of
-// commands, config.go for the sources of settings, settings.go for parsing them
+// This folder is the command line: a file for each command or group of commands
+// (migrate.go also has config, openapi and version, import.go also tenant export),
+// config.go for the sources of settings, settings.go for parsing them
 // (node.Settings describes them), fault.go for reporting failures. The commands are
 // thin: each builds a node.Config and calls one feature of app.
 package main
@@ -78,18 +79,18 @@ unreachable or its schema incompatible.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: noArgs, RunE: showHelp, Version: version(),
 	}
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as of "doorward version"
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // the same as "doorward version" prints
 	root.SetFlagErrorFunc(describeFlagError)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), modelCommand(), explainCommand(), auditCommand(),
 		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), passwordsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
-	finish(root)
+	adaptCobraCommands(root)
 	return root
 }
 
-// finish gives the commands that cobra adds examples and checks of their arguments. It turns
+// adaptCobraCommands gives the commands that cobra adds examples and checks of their arguments. It turns
 // the completion of file names off for all commands that don't ask for it.
-func finish(root *cobra.Command) {
+func adaptCobraCommands(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

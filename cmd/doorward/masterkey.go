@@ -74,6 +74,7 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	if old.ID() == next.ID() {
 		return usageError("%s and %s hold the same key.", oldFile, newFile)
 	}
+	// The ids of the keys that running servers have in their files.
 	inFiles, err := lease.PublishedValues(ctx, n.DB, app.MasterKeySetting)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func rotateError(err error, sealed int) error {
 }
 
 // warnKeyMissing warns if a copied database needs a master key whose file isn't there.
-func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
+func warnKeyMissing(stderr io.Writer, cfg node.Config, fit masterkey.Fit) {
 	if fit.Needed == "" || fit.InFile != "" {
 		return
 	}
@@ -119,7 +120,7 @@ func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
 	if path := cfg.KeyFile().Path; path != "" {
 		where = "put its file at " + path
 	}
-	fmt.Fprintf(warn, "doorward: the database is sealed with the master key %s: %s before a server starts.\n", fit.Needed, where)
+	fmt.Fprintf(stderr, "doorward: the database is sealed with the master key %s: %s before a server starts.\n", fit.Needed, where)
 }
 
 // checkMasterKey compares the key file with the database.

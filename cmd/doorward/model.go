@@ -135,7 +135,8 @@ func printPoliciesOff(w io.Writer, all []model.BrokenPolicy) {
 }
 
 func applyModel(ctx context.Context, n *node.Node, text string, force bool) (model.Applied, error) {
-	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, nil, force)
+	var anyVersion []string // the text replaces whichever version is current
+	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, anyVersion, force)
 }
 
 // readModel returns the text of a file, or of stdin for "-". It cuts a larger text one byte

@@ -38,7 +38,7 @@ one of that name. Servers load it when they start, and refuse a damaged one.`,
   doorward passwords build breached.txt --max-false-positives 0.001 --output /etc/doorward/passwords.filter`,
 		Args: oneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(falsePositives >= commonpw.MinFalsePositives && falsePositives <= commonpw.MaxFalsePositives) {
+			if !(falsePositives >= commonpw.MinFalsePositives && falsePositives <= commonpw.MaxFalsePositives) { // true for NaN, too
 				return usageError("--max-false-positives: it must be %g to %g.", commonpw.MinFalsePositives, commonpw.MaxFalsePositives)
 			}
 			if output == "" {

@@ -18,7 +18,7 @@ import (
 // as they were typed; the file, the files that it names and secrets are read again.
 type reloader struct {
 	started *settings
-	typed   *pflag.FlagSet    // the flags of the command
+	flags   *pflag.FlagSet    // of the command, with the values from the environment and the file
 	inForce map[string]string // results of describeState by setting; a setting that needs a restart has that of the start
 	hangups chan os.Signal
 	// onTerminal: SIGHUP may mean that the terminal was closed. False without a terminal, and
@@ -28,7 +28,7 @@ type reloader struct {
 
 // newReloader catches SIGHUP from now on.
 func newReloader(cmd *cobra.Command, s *settings) *reloader {
-	r := &reloader{started: s, typed: cmd.Flags(), hangups: make(chan os.Signal, 1)}
+	r := &reloader{started: s, flags: cmd.Flags(), hangups: make(chan os.Signal, 1)}
 	r.onTerminal = !signal.Ignored(syscall.SIGHUP) && hasTerminal()
 	signal.Ignore(syscall.SIGHUP) // untilSignal doesn't get it any more
 	signal.Notify(r.hangups, syscall.SIGHUP)
@@ -82,7 +82,7 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 func (r *reloader) typedCommand(next *settings) *cobra.Command {
 	cmd := new(cobra.Command)
 	next.register(cmd.Flags())
-	r.typed.VisitAll(func(f *pflag.Flag) {
+	r.flags.VisitAll(func(f *pflag.Flag) {
 		target := cmd.Flags().Lookup(f.Name)
 		if _, found := r.started.origins[f.Name]; !f.Changed || found || target == nil {
 			return

@@ -114,7 +114,7 @@ func needGitleaks(t *testing.T) string {
 }
 
 // scan returns the secrets that gitleaks finds in a folder.
-func scan(t *testing.T, gitleaks, rules, folder string) (secrets []string) {
+func scan(t *testing.T, gitleaks, rules, folder string) (found []string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
 	cmd := exec.Command(gitleaks, "dir", folder, "--config", rules, "--report-path", report, "--report-format", "json", "--exit-code", "0", "--no-banner")
@@ -130,7 +130,7 @@ func scan(t *testing.T, gitleaks, rules, folder string) (secrets []string) {
 		t.Fatal(err)
 	}
 	for _, leak := range leaks {
-		secrets = append(secrets, leak.Secret)
+		found = append(found, leak.Secret)
 	}
-	return secrets
+	return found
 }

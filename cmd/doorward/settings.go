@@ -31,8 +31,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// settings are the values of the flags that settings come from; node.Settings lists
-// them.
+// settings holds the values that flags, the environment and the YAML file set.
+// node.Settings lists the settings.
 type settings struct {
 	cfg     node.Config
 	raw     node.RawConfig
@@ -107,7 +107,8 @@ func namesOf(pick func(node.Setting) bool) (names []string) {
 	return names
 }
 
-// settingNames are the names that the environment and the file may use.
+// settingNames are the names of all settings. The environment may use them all, the file all
+// but config (see fileNames).
 var settingNames = sync.OnceValue(func() []string { return namesOf(func(node.Setting) bool { return true }) })
 
 // addresses are the settings that say where the server is reached.
@@ -292,8 +293,8 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	return nil
 }
 
-// insecurePublicURL reports whether browsers would withhold the session cookie: it is
-// Secure, and the address is plain http on a public name.
+// insecurePublicURL reports whether a URL is plain http on a name that isn't loopback. Browsers
+// would withhold the session cookie from such a base URL, because it is Secure.
 func insecurePublicURL(u *url.URL) bool {
 	return u != nil && u.Scheme == "http" && !front.IsLoopback(u.Hostname())
 }
@@ -416,7 +417,8 @@ func (s *settings) checkCookie(cfg *node.Config) error {
 }
 
 func (s *settings) checkSessions(cfg *node.Config) error {
-	if limits := cfg.Sessions; limits.Absolute >= time.Second && limits.Idle > limits.Absolute {
+	const least = time.Second // a shorter --session-absolute is refused by boundChecks
+	if limits := cfg.Sessions; limits.Absolute >= least && limits.Idle > limits.Absolute {
 		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
 			s.origins.place("session-idle"), formatDuration(limits.Idle), formatDuration(limits.Absolute), s.origins.place("session-absolute"))
 	}
@@ -459,8 +461,8 @@ func (s *settings) readPasswordList(cfg *node.Config) error {
 	return nil
 }
 
-// openMail relies on package smtp to say which of the two settings is wrong, without
-// quoting them.
+// openMail puts the place of the setting where errors of package smtp say "mail destination" or
+// "mail sender". They quote neither setting, except the path of a directory.
 func (s *settings) openMail(cfg *node.Config) (err error) {
 	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, cfg.Log); err != nil {
 		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"))
@@ -471,8 +473,9 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 }
 
 func (s *settings) readBrand(cfg *node.Config) error {
+	const noPointer = "" // the faults are only counted
 	switch {
-	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName("", s.raw.BrandName)) > 0:
+	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName(noPointer, s.raw.BrandName)) > 0:
 		return s.refuseValue("brand-name", s.raw.BrandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
 	case s.raw.BrandAccent != "" && !ui.IsColour(s.raw.BrandAccent):
 		return s.refuseValue("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")

@@ -66,9 +66,10 @@ func collect(cmd *cobra.Command, s *settings, log string) ([]bundleFile, error) 
 	cfg, invalid := s.readToServe(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 	defer cancel()
+	const effective = true // with the defaults
 	all := []bundleFile{
 		{"version.txt", fmt.Sprintf("doorward %s\n%s %s/%s\n%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format(time.RFC3339))},
-		{"settings.yaml", textOf(func(out io.Writer) error { return s.print(out, cmd.Flags(), true) })},
+		{"settings.yaml", textOf(func(out io.Writer) error { return s.print(out, cmd.Flags(), effective) })},
 	}
 	if invalid != nil {
 		all = append(all, bundleFile{"doctor.txt", describe(invalid) + "\n"})

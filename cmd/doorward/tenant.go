@@ -129,7 +129,7 @@ type tenantView struct {
 	Name      string                `json:"name"`
 	Status    doorward.TenantStatus `json:"status"`
 	CreatedAt time.Time             `json:"createdAt"`
-	// DestroyedAt is set for closed tenants.
+	// DestroyedAt is when the data of a closed tenant is destroyed; absent if that isn't fixed.
 	DestroyedAt *time.Time `json:"destroyedAt,omitempty"`
 }
 

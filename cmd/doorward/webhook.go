@@ -81,7 +81,8 @@ func webhookStatus(w doorward.Webhook) string {
 func webhookSwitchCommand(use, short string, enabled bool) *cobra.Command {
 	return onWebhook(withoutMigration(), &cobra.Command{Use: use + " ID", Short: short, Example: "  doorward webhook " + use + " whk_5tqm7x3yh4n6rj7wd2c5tpae7k"},
 		func(cmd *cobra.Command, n *node.Node, id string) error {
-			w, err := n.App.Webhooks.Edit(cmd.Context(), doorward.OperatorAtTerminal(), id, webhook.Draft{Enabled: &enabled}, nil)
+			var anyVersion []string // the edit is based on none
+			w, err := n.App.Webhooks.Edit(cmd.Context(), doorward.OperatorAtTerminal(), id, webhook.Draft{Enabled: &enabled}, anyVersion)
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "Webhook %s: %s.\n", w.ID, webhookStatus(w))
 			}

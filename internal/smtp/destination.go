@@ -123,8 +123,8 @@ func defaultPort(d destination) string {
 	return "25"
 }
 
-// validate finds valid parts that contradict each other. A password for a remote host is
-// accepted without ?tls=require, because needsTLS then requires TLS.
+// validate checks the port, and finds valid parts that contradict each other. A password for a
+// remote host is accepted without ?tls=require, because needsTLS then requires TLS.
 func (d destination) validate() error {
 	if n, err := strconv.ParseUint(d.port, 10, 16); err != nil || n == 0 {
 		return errPort
@@ -140,12 +140,13 @@ func (d destination) validate() error {
 	return nil
 }
 
-// needsTLS reports whether TLS is required, as it always is for a password on a network.
+// needsTLS reports whether a connection without implicit TLS must change to TLS, as it always
+// must for a password on a network.
 func (d destination) needsTLS() bool {
 	return d.security == tlsRequired || d.user != "" && !d.isLoopback()
 }
 
-// isLoopback checks the name only; RFC 6761 section 6.3 keeps localhost on this machine.
+// isLoopback doesn't resolve the host; RFC 6761 section 6.3 keeps localhost on this machine.
 func (d destination) isLoopback() bool {
 	ip := net.ParseIP(d.host)
 	return strings.EqualFold(d.host, "localhost") || ip != nil && ip.IsLoopback()

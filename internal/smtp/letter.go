@@ -110,6 +110,7 @@ func isPlainSubject(s string) bool {
 		!strings.Contains(s, "=?") && !slices.ContainsFunc(strings.Fields(s), isLong)
 }
 
+// crlf matches CRLF first, so that it stays as it is.
 var crlf = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 
 // canonicalLines ends every line, the last one too, with CRLF. A bare CR or LF

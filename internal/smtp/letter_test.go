@@ -14,6 +14,9 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
+// eightBitServer is an argument of encode: the mail goes to a server with 8BITMIME.
+const eightBitServer = true
+
 // encode returns m in transfer format.
 func encode(t testing.TB, m Message, eightBit bool) []byte {
 	t.Helper()
@@ -40,7 +43,7 @@ var wantHeaders = []string{
 
 func TestLetterIsAsComposed(t *testing.T) {
 	m := sample()
-	got := smtptest.Parse(t, encode(t, m, true))
+	got := smtptest.Parse(t, encode(t, m, eightBitServer))
 	if diff := cmp.Diff(wantHeaders, headerNames(got.Header)); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
@@ -67,7 +70,7 @@ func TestLetterIsAsComposed(t *testing.T) {
 }
 
 func TestHeadersAreASCIIInShortLines(t *testing.T) {
-	head, _, _ := bytes.Cut(encode(t, sample(), true), []byte("\r\n\r\n"))
+	head, _, _ := bytes.Cut(encode(t, sample(), eightBitServer), []byte("\r\n\r\n"))
 	if i := bytes.IndexFunc(head, func(r rune) bool { return r > unicode.MaxASCII }); i >= 0 {
 		t.Errorf("header is not ASCII from %q", head[i:])
 	}
@@ -113,7 +116,7 @@ func TestEncodingFollowsTheContent(t *testing.T) {
 func TestEveryLineEndsWithCRLF(t *testing.T) {
 	m := sample()
 	m.Text = "one\rtwo\nthree\r\nfour\n\r\n.\r\n.\nfive"
-	raw := encode(t, m, true)
+	raw := encode(t, m, eightBitServer)
 	rest := bytes.ReplaceAll(raw, []byte("\r\n"), nil)
 	if i := bytes.IndexAny(rest, "\r\n"); i >= 0 {
 		t.Errorf("bare CR or LF in %q", raw)
@@ -189,7 +192,7 @@ func TestSubjectArrivesUnchanged(t *testing.T) {
 	} {
 		m := sample()
 		m.Subject = subject
-		raw := encode(t, m, true)
+		raw := encode(t, m, eightBitServer)
 		if got := smtptest.Parse(t, raw).Subject; got != subject {
 			t.Errorf("subject is %q, want %q", got, subject)
 		}
@@ -208,7 +211,7 @@ func TestSubjectArrivesUnchanged(t *testing.T) {
 func TestSubjectIsTidied(t *testing.T) {
 	m := sample()
 	m.Subject = "  Acme \u2003 and   others "
-	if got, want := smtptest.Parse(t, encode(t, m, true)).Subject, "Acme and others"; got != want {
+	if got, want := smtptest.Parse(t, encode(t, m, eightBitServer)).Subject, "Acme and others"; got != want {
 		t.Errorf("subject is %q, want %q", got, want)
 	}
 }

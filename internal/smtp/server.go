@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	sendTimeout = time.Minute // for sending a mail, when ctx sets no deadline
+	sendTimeout = time.Minute // for Send or Check, when ctx sets no deadline
 	quitTimeout = time.Second // for the reply to QUIT, which is ignored
-	// maxReceived is how many bytes a server may send for one mail: its certificates and replies.
+	// maxReceived is how many bytes a server may send on one connection: its certificates and replies.
 	// go-mail reads a reply of any length into memory.
 	maxReceived = 256 << 10
 )

@@ -48,7 +48,8 @@ func (h header) check() error {
 	return h.Cost.checkCost()
 }
 
-// frame returns the bytes of the request, in an array that holds nothing else.
+// frame returns the bytes of the request in one array, so that the caller can overwrite the
+// only copy of the password that this makes.
 func (r request) frame(id uint64) ([]byte, error) {
 	h := header{ID: id, Cost: r.Cost, Size: r.Size, Salt: uint32(len(r.Salt)), Password: uint32(len(r.Password))}
 	if err := h.check(); err != nil {

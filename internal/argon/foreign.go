@@ -23,8 +23,8 @@ const (
 	maxPBKDF2Rounds              = 4_000_000
 )
 
-// foreignCost returns the cost of a hash that isn't Argon2id's. Its Time is 0, unlike
-// that of any Argon2id hash.
+// foreignCost returns the cost of a hash that isn't Argon2id's and takes this much memory. Its
+// Time is 0, unlike that of any Argon2id hash.
 func foreignCost(kib uint32) Params { return Params{MemoryKiB: kib, Parallelism: 1} }
 
 // bcryptForm matches the cost, 22 characters of salt and 31 of hash in bcrypt's own
@@ -38,12 +38,13 @@ func parseBcrypt(phc, rest string) (digest, error) {
 	if form == nil {
 		return digest{}, errors.New("want two digits of cost and 53 characters of salt and hash")
 	}
-	cost, err := parseNumber(strings.TrimPrefix(form[1], "0"))
+	cost, err := parseNumber(strings.TrimPrefix(form[1], "0")) // which refuses leading zeros
 	if err != nil || cost < minBcryptCost || cost > maxBcryptCost {
 		return digest{}, fmt.Errorf("a cost of %s is not within %d to %d", form[1], minBcryptCost, maxBcryptCost)
 	}
 	m, err := bcrypt.Decode(phc)
-	return digest{cost: foreignCost(4), foreign: m}, err
+	const kib = 4 // the tables of Blowfish
+	return digest{cost: foreignCost(kib), foreign: m}, err
 }
 
 // parseScrypt reads ln=…,r=…,p=…$salt$key, where N is 2^ln.
@@ -100,7 +101,8 @@ func parsePBKDF2(phc, rest string) (digest, error) {
 		return digest{}, err
 	}
 	m, err := pbkdf2.Decode(phc)
-	return digest{cost: foreignCost(0), foreign: m}, err
+	const kib = 0 // PBKDF2 takes next to none
+	return digest{cost: foreignCost(kib), foreign: m}, err
 }
 
 // parseDjango reads rounds$salt$key as Django writes it: the salt as it is, the key in

@@ -207,8 +207,8 @@ func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
 }
 
 // slotsFor returns the number of slots that work of this cost takes, at most all: its
-// lanes, or its memory divided by that of a hash of the pool, whichever is more. So neither
-// cores nor memory exceed what the pool was built for.
+// lanes, or its memory divided by that of a hash of the pool, whichever is more. So cores and
+// memory exceed what the pool was built for only if this hash alone needs more than all slots.
 func (p *Pool) slotsFor(cost Params) int {
 	memory := (cost.MemoryKiB + p.params.MemoryKiB - 1) / p.params.MemoryKiB
 	return min(p.workers, max(1, int(cost.Parallelism), int(memory)))

@@ -58,7 +58,7 @@ func (c *compiler) condition(n ast.IsNode) condition {
 	}
 	switch n := n.(type) {
 	case ast.NodeTypeAnd:
-		if isTrue(n.Left) {
+		if isTrue(n.Left) { // what PolicyToNode writes for a scope that admits all
 			return c.condition(n.Right)
 		}
 		return either(c.condition(n.Left), c.condition(n.Right), no)
@@ -195,9 +195,9 @@ func not(a condition) condition {
 	}
 }
 
-func choice(test, then, otherwise condition) condition {
+func choice(cond, then, otherwise condition) condition {
 	return func(e *evaluation) result {
-		switch test(e) {
+		switch cond(e) {
 		case no:
 			return otherwise(e)
 		case yes:

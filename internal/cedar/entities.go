@@ -124,9 +124,9 @@ func (s *Schema) Declared(kind string) []string {
 	return ids
 }
 
-// entity returns an entity with its declared attributes, which those that a caller states
-// replace. An attribute that is stated with another type than the declared one, or with a
-// value that Cedar doesn't have, is absent.
+// entity returns an entity with the attributes that it has in the schema. Those that a caller
+// states replace them. An attribute that is stated with another type than the declared one, or
+// with a value that Cedar doesn't have, is absent.
 func (s *Schema) entity(uid types.EntityUID, stated map[string]any) types.Entity {
 	e := s.known[uid]
 	e.UID = uid

@@ -31,10 +31,10 @@ type Set struct {
 type policy struct {
 	id, reason string
 	line       int
-	order      int
+	order      int // its index in Set.policies
 	ast        *ast.Policy
 	simple     *ast.Policy // what Prepare evaluates
-	shared     *residual   // for all principals; nil if it depends on the principal
+	shared     *residual   // for all principals; nil if it depends on the principal, or is the operator's
 	actions    []uint64    // the actions it applies to, a bit for each
 }
 

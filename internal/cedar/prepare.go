@@ -108,7 +108,7 @@ func (p *Prepared) add(env eval.Env, policy *policy) {
 	r := policy.shared
 	if r == nil {
 		r = policy.partiallyEvaluate(env, policy.simple)
-	} else if !r.never {
+	} else if !r.never { // whether the principal is in the scope is what evaluateForAll left open
 		scope := ast.Policy{Principal: policy.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
 		if _, keep := eval.PartialPolicy(env, &scope); !keep {
 			return
@@ -201,8 +201,8 @@ func alwaysErrs(p *ast.Policy) bool {
 	if _, all := p.Resource.(ast.ScopeTypeAll); !all || len(p.Conditions) == 0 {
 		return false
 	}
-	_, errs := eval.ToPartialError(p.Conditions[0].Body)
-	return errs
+	_, failed := eval.ToPartialError(p.Conditions[0].Body)
+	return failed
 }
 
 func alwaysTrue(p *ast.Policy) bool {
@@ -305,7 +305,7 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 
 // VerdictUnreadable returns the verdict for a request in which these names of the context
 // can't be read: for the first of the names that a policy reads, the first such policy
-// refuses.
+// refuses. It leaves out the policies that refuse every request; ask Refused first.
 func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
 	i, ok := p.set.schema.index[action]
 	if !ok || !hasBit(p.conditionalActions, i) {

@@ -2,5 +2,5 @@
 
 package cedar
 
-// The race detector multiplies the CPU time, which is only checked without it.
+// The race detector multiplies memory and CPU time, which are only checked without it.
 func init() { raceDetector = true }

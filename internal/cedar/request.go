@@ -220,7 +220,7 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 	return nil
 }
 
-// result evaluates a policy for which everything that it reads is known.
+// result evaluates a policy that doesn't read a missing resource.
 func (e *evaluation) result(r *residual) result {
 	if r.condition != nil {
 		return r.condition(e)

@@ -119,7 +119,8 @@ func (c *Call) ClearSessions() {
 
 // pathsAbove returns the paths, except "/", whose cookies a browser sends to the path
 // (RFC 6265, section 5.1.4). It stops at a segment with special characters, which could
-// inject attributes into Set-Cookie.
+// inject attributes into Set-Cookie, and after eight segments, which bounds the headers of the
+// answer.
 func pathsAbove(path string) (all []string) {
 	at := ""
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {

@@ -53,7 +53,8 @@ const (
 func Public() Guard { return Guard{name: public} }
 
 // Optional routes use a session if there is a valid one, and ignore other credentials unless
-// ForPeople refuses them. If validity can't be checked, the request fails.
+// ForPeople refuses them. A request fails if its credential can't be checked, and with a key that
+// is over a limit or not allowed from its address.
 func Optional() Guard { return Guard{name: optional} }
 
 // ForPeople refuses API keys and other keys on an optional route that is about the person.

@@ -108,7 +108,7 @@ type Route struct {
 	Doc      Doc
 	counts   *telemetry.Route // set by Handler
 	check    bool             // see Check
-	file     *Content         // of File
+	file     *Content         // set by File, with its name; nil for other routes
 	fileName string
 }
 
@@ -272,7 +272,8 @@ func (s *Site) withoutBase(r *http.Request) *http.Request {
 	}
 	short, address := *r, *r.URL
 	address.Path = rest
-	// If the base was percent-encoded, RawPath keeps it, and net/url uses Path.
+	// If the request has the base percent-encoded, it stays in RawPath. That doesn't fit Path
+	// then, and net/url ignores it.
 	address.RawPath = strings.TrimPrefix(r.URL.RawPath, s.BasePath())
 	short.URL = &address
 	return &short
@@ -323,7 +324,8 @@ func headersOf(base *url.URL) map[string][]string {
 }
 
 // Refuse answers a check (see Route.Check) with a problem, for handlers outside Handler.
-// It isn't counted in the metrics. The log line names the caller, if known.
+// It isn't counted as a request: Metrics.Checks has its own counters. The log line names the
+// caller, if known.
 func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller, err error) {
 	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := infoOf(r)

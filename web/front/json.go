@@ -66,7 +66,8 @@ type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // of the request body; nil: none
 	Media  []string     // media types of a raw request body, in place of In
-	// MaxBody is the greatest size of the body, in bytes; 0: the constant MaxBody.
+	// MaxBody is the greatest size of a body that JSON or Create decodes, in bytes; 0: the
+	// constant MaxBody.
 	MaxBody int
 	Out     reflect.Type // of the answer's body; nil: none
 	Cookie  string       // how a success changes the session cookie, from the = on, for the reference; may be empty
@@ -75,11 +76,11 @@ type Endpoint struct {
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
 	// Foreign: another specification defines the form of its bodies. Every fault of the body
-	// is 400, and the request keeps any visible X-Request-Id.
+	// except its size is 400, and the request keeps any visible X-Request-Id.
 	Foreign bool
 	serve   func(ctx context.Context, c *Call) error
-	fail    func(ctx context.Context, c *Call, err error) // nil: a problem
-	amend   func(ctx context.Context, c *Call, err error) error
+	fail    func(ctx context.Context, c *Call, err error)       // nil: a problem
+	amend   func(ctx context.Context, c *Call, err error) error // see AmendErrors; may be nil
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with
@@ -248,7 +249,7 @@ func decode[In any](c *Call) (in In, body []byte, err error) {
 	if err := checkMediaType(c.R.Header, len(body)); err != nil {
 		return in, nil, err
 	}
-	if _, optional := any(in).(OptionalBody); optional && len(body) == 0 {
+	if _, isOptional := any(in).(OptionalBody); isOptional && len(body) == 0 {
 		return in, body, nil
 	}
 	in, err = strictjson.Decode[In](body)

@@ -121,7 +121,8 @@ func badParameter(name, code, message string) error {
 }
 
 // Sort returns the name that the request sorts the list by, with a - before it for
-// descending; empty for the usual order. Errors: invalid_query, validation_failed.
+// descending; empty for the usual order. Pages, whose routes have no Doc.Sort, get any name.
+// Errors: invalid_query, validation_failed.
 func (c *Call) Sort() (string, error) {
 	sort, err := c.Filter("sort")
 	if err == nil && sort != "" && c.sorts != nil && !slices.Contains(c.sorts, strings.TrimPrefix(sort, "-")) {

@@ -37,7 +37,7 @@ type requestInfo struct {
 	began    time.Time
 	span     *trace.Span     // nil unless the request is traced
 	trace    string          // id of its trace, or empty
-	proxies  *[]netip.Prefix // trusted when the request arrived; nil outside Handler
+	proxies  *[]netip.Prefix // trusted when the request arrived; nil if it didn't pass harden
 	// Ids of the caller, empty if unknown.
 	userID, tenantID, keyID string
 }

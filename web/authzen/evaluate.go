@@ -15,6 +15,7 @@ var docEvaluation = front.Doc{
 	Description: "The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. Evaluating a session counts as a use of it.",
 }
 
+// A field _ makes the OpenAPI document allow unknown members in its object.
 type (
 	evaluationInput struct {
 		_ struct{} `json:"-" additionalProperties:"true"`

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// assertions serves signed identity to callers that are behind no gateway, and the keys
-// that verify it.
+// assertions serves signed identity to callers of services that are behind no gateway, and the
+// keys that verify it.
 type assertions struct{ app *app.App }
 
 func assertionRoutes(a *app.App) []front.Route {

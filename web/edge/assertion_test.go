@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
+// The audiences of a server that signs.
 const first, second = "https://messages.example", "https://reports.example/a%20b"
 
 func signing(c *node.Config) { c.Audiences = []string{first, second} }

@@ -1,9 +1,9 @@
 // Package edge answers gateways and the other services of the platform: is a credential
 // valid, and does it permit an action.
 //
-// Check is the hot path, outside of the pipeline of web/front: no route matching,
-// no context with a time limit, no log line and no reflection for a check with its
-// session in memory. All other cases are answered by the pipeline.
+// Check is the hot path, outside of the pipeline of web/front: no route matching and no log line
+// for a check that passes. With its session or key in memory it needs no context with a time
+// limit and no reflection, either. The pipeline answers only refusals.
 package edge
 
 import (

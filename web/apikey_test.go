@@ -438,8 +438,8 @@ func TestExpiringMailIsObsolete(t *testing.T) {
 	d.clock.advance(time.Minute)
 	d.emptyQueue(t)
 	var subjects []string
-	for _, m := range sink.Mails()[before:] {
-		subjects = append(subjects, m.Parse(t).Subject)
+	for _, mail := range sink.Mails()[before:] {
+		subjects = append(subjects, mail.Parse(t).Subject)
 	}
 	if len(subjects) != 1 || !strings.HasPrefix(subjects[0], "The API key kept ends on ") {
 		t.Errorf("the mails are %q", subjects)

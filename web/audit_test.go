@@ -32,8 +32,8 @@ func (s *server) trail(t *testing.T, by *doorwardtest.Person, query string) (eve
 	return events
 }
 
-// lines returns action, outcome and the actor's address of each event.
-func lines(events []m) (all []string) {
+// eventLines returns action, outcome and the actor's address of each event.
+func eventLines(events []m) (all []string) {
 	for _, e := range events {
 		all = append(all, fmt.Sprint(e["action"], " ", e["outcome"], " ", e["actor"].(m)["email"]))
 	}
@@ -67,7 +67,7 @@ func TestAuditEvents(t *testing.T) {
 			t.Errorf("the event (-want +got):\n%s", diff)
 		}
 
-		got := lines(d.trail(t, acme.Owner, "?limit=3"))
+		got := eventLines(d.trail(t, acme.Owner, "?limit=3"))
 		newest := []string{"session.refuse refused <nil>", "user.manage refused ann@acme.example", "user.role done ann@acme.example"}
 		if diff := cmp.Diff(newest, got); diff != "" {
 			t.Errorf("the newest (-want +got):\n%s", diff)

@@ -86,14 +86,14 @@ func TestEvaluation(t *testing.T) {
 		}
 		e.refuses(t, question(entity("spaceship", "1"), "message.send", tenant), "user, key and session")
 
-		from := func(ip any) m {
+		askedFrom := func(ip any) m {
 			q := question(entity("key", bound), "report.read", tenant)
 			q["context"] = m{"ip": ip}
 			return q
 		}
-		e.permits(t, from("192.0.2.9"))
+		e.permits(t, askedFrom("192.0.2.9"))
 		for _, elsewhere := range []any{"198.51.100.1", "", "x", 7, m{}} {
-			e.refuses(t, from(elsewhere), "address")
+			e.refuses(t, askedFrom(elsewhere), "address")
 		}
 		e.refuses(t, question(entity("key", bound), "report.read", tenant), "address")
 	})
@@ -567,22 +567,22 @@ func TestEvaluationUnderPolicies(t *testing.T) {
 		refusedBy("large", question(owner, "invoice.approve", entity("invoice", "inv_1")))
 		e.refuses(t, question(owner, "invoice.approve", tenant), "of the type invoice")
 
-		with := func(action string, context m) m {
+		askedIn := func(action string, context m) m {
 			q := question(owner, action, tenant)
 			q["context"] = context
 			return q
 		}
-		e.permits(t, with("report.read", m{"ip": "192.0.2.7"}))
+		e.permits(t, askedIn("report.read", m{"ip": "192.0.2.7"}))
 		for _, ip := range []any{"198.51.100.1", "", "x", 7} {
-			refusedBy("office", with("report.read", m{"ip": ip}))
+			refusedBy("office", askedIn("report.read", m{"ip": ip}))
 		}
 		refusedBy("office", question(owner, "report.read", tenant))
-		e.permits(t, with("user.read", m{"time": "2031-05-06T12:00:00Z"}))
-		e.permits(t, with("user.read", m{"time": "2031-05-06T19:00+02:00"}))
+		e.permits(t, askedIn("user.read", m{"time": "2031-05-06T12:00:00Z"}))
+		e.permits(t, askedIn("user.read", m{"time": "2031-05-06T19:00+02:00"}))
 		for _, at := range []any{"2031-05-06T18:00:00Z", "2031-05-06T12:00:00-07:00", "", "noon", 7} {
-			refusedBy("hours", with("user.read", m{"time": at}))
+			refusedBy("hours", askedIn("user.read", m{"time": at}))
 		}
-		search := with("report.read", m{"ip": "192.0.2.7"})
+		search := askedIn("report.read", m{"ip": "192.0.2.7"})
 		if got := e.searchAll(t, "subject", search, 10); !slices.Equal(got, []string{acme.Owner.ID}) {
 			t.Errorf("in the office %q are found", got)
 		}
@@ -600,7 +600,7 @@ func TestEvaluationUnderPolicies(t *testing.T) {
 func TestEvaluationAgrees(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		rounds, size := 8, 60
-		if *full {
+		if *fullSize {
 			rounds, size = 20, 100
 		}
 		r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))

@@ -35,13 +35,13 @@ func onCertified(t *testing.T, test func(*testing.T, certified)) {
 }
 
 var (
-	alice, bob       = entity("user", "alice"), entity("user", "bob")
-	record1, record2 = entity("record", "record-1"), entity("record", "record-2")
-	active, archived = withProperties(record1, m{"status": "active"}), withProperties(record2, m{"status": "archived"})
-	adminBob         = withProperties(bob, m{"role": "admin"})
-	anyUser          = m{"type": "user"}
-	anyRecord        = m{"type": "record"}
-	atHome           = m{"time": "2025-06-27T18:03-07:00", "ip": "192.168.1.1"}
+	userAlice, userBob           = entity("user", "alice"), entity("user", "bob")
+	record1, record2             = entity("record", "record-1"), entity("record", "record-2")
+	activeRecord, archivedRecord = withProperties(record1, m{"status": "active"}), withProperties(record2, m{"status": "archived"})
+	adminBob                     = withProperties(userBob, m{"role": "admin"})
+	anyUser                      = m{"type": "user"}
+	anyRecord                    = m{"type": "record"}
+	atHome                       = m{"time": "2025-06-27T18:03-07:00", "ip": "192.168.1.1"}
 )
 
 // withProperties returns the entity with properties.
@@ -71,34 +71,34 @@ func (c certified) decides(t *testing.T, section string, body any, want bool) {
 
 func TestCertificationBasic(t *testing.T) {
 	onCertified(t, func(t *testing.T, c certified) {
-		read := question(alice, "read", record1)
+		read := question(userAlice, "read", record1)
 		c.decides(t, "2.2.1", read, true)
-		c.decides(t, "1.4 rule 2", question(alice, "write", record1), true)
-		c.decides(t, "1.4 rule 3", question(bob, "read", record1), true)
-		c.decides(t, "2.2.2", question(bob, "write", record1), false)
+		c.decides(t, "1.4 rule 2", question(userAlice, "write", record1), true)
+		c.decides(t, "1.4 rule 3", question(userBob, "read", record1), true)
+		c.decides(t, "2.2.2", question(userBob, "write", record1), false)
 		c.decides(t, "2.2.3", withMember(read, "context", atHome), true)
-		c.decides(t, "2.2.4", question(alice, "write", archived), false)
-		c.decides(t, "2.2.4, for any record", question(alice, "write", withProperties(record1, m{"status": "archived"})), false)
-		c.decides(t, "2.2.5", question(adminBob, "write", archived), true)
-		c.decides(t, "2.2.5, for any user", question(withProperties(alice, m{"role": "admin"}), "write", archived), true)
-		c.decides(t, "2.2.6", withMember(question(alice, "", record1), "action", deletion(true)), true)
-		c.decides(t, "2.2.7", withMember(question(alice, "", record1), "action", deletion(false)), false)
+		c.decides(t, "2.2.4", question(userAlice, "write", archivedRecord), false)
+		c.decides(t, "2.2.4, for any record", question(userAlice, "write", withProperties(record1, m{"status": "archived"})), false)
+		c.decides(t, "2.2.5", question(adminBob, "write", archivedRecord), true)
+		c.decides(t, "2.2.5, for any user", question(withProperties(userAlice, m{"role": "admin"}), "write", archivedRecord), true)
+		c.decides(t, "2.2.6", withMember(question(userAlice, "", record1), "action", deletion(true)), true)
+		c.decides(t, "2.2.7", withMember(question(userAlice, "", record1), "action", deletion(false)), false)
 		c.decides(t, "2.2.8", m{
-			"subject":  withProperties(alice, m{"department": "Sales", "role": "manager"}),
+			"subject":  withProperties(userAlice, m{"department": "Sales", "role": "manager"}),
 			"action":   m{"name": "read", "properties": m{"method": "GET"}},
 			"resource": withProperties(record1, m{"status": "active", "owner": "bob"}),
 		}, true)
 		c.decides(t, "2.2.9", withMember(withMember(read, "foo", "bar"), "futureField", m{"nested": true}), true)
 		for range 5 {
 			c.decides(t, "2.6", read, true)
-			c.decides(t, "2.6", question(bob, "write", record1), false)
+			c.decides(t, "2.6", question(userBob, "write", record1), false)
 		}
 	})
 }
 
 func TestCertificationErrors(t *testing.T) {
 	onCertified(t, func(t *testing.T, c certified) {
-		read := question(alice, "read", record1)
+		read := question(userAlice, "read", record1)
 		for section, body := range map[string]any{
 			"2.4.1 subject": withoutMember(read, "subject", ""), "2.4.1 action": withoutMember(read, "action", ""), "2.4.1 resource": withoutMember(read, "resource", ""),
 			"2.4.2 subject.type": withoutMember(read, "subject", "type"), "2.4.2 subject.id": withoutMember(read, "subject", "id"), "2.4.2 action.name": withMember(read, "action", m{}),
@@ -140,17 +140,17 @@ func (c certified) decideAll(t *testing.T, section string, body m, want ...any) 
 func TestCertificationBatch(t *testing.T) {
 	onCertified(t, func(t *testing.T, c certified) {
 		read, write := m{"name": "read"}, m{"name": "write"}
-		c.decideAll(t, "3.2.1", m{"subject": alice, "action": read, "evaluations": []m{{"resource": record1}, {"resource": record2}}}, true, nil)
-		c.decideAll(t, "3.2.2", m{"subject": bob, "resource": record1, "evaluations": []m{{"action": read}, {"action": write}}}, true, false)
-		c.decideAll(t, "3.2.3", m{"subject": alice, "action": write, "evaluations": []m{{"resource": active}, {"resource": archived}}}, true, false)
-		c.decideAll(t, "3.2.4", m{"action": write, "resource": archived, "evaluations": []m{{"subject": alice}, {"subject": adminBob}}}, false, true)
-		c.decideAll(t, "3.2.5", m{"evaluations": []m{question(alice, "read", record1), question(bob, "write", record1)}}, true, false)
-		c.decideAll(t, "3.2.6", m{"subject": alice, "action": read, "context": m{"time": atHome["time"]}, "evaluations": []m{
+		c.decideAll(t, "3.2.1", m{"subject": userAlice, "action": read, "evaluations": []m{{"resource": record1}, {"resource": record2}}}, true, nil)
+		c.decideAll(t, "3.2.2", m{"subject": userBob, "resource": record1, "evaluations": []m{{"action": read}, {"action": write}}}, true, false)
+		c.decideAll(t, "3.2.3", m{"subject": userAlice, "action": write, "evaluations": []m{{"resource": activeRecord}, {"resource": archivedRecord}}}, true, false)
+		c.decideAll(t, "3.2.4", m{"action": write, "resource": archivedRecord, "evaluations": []m{{"subject": userAlice}, {"subject": adminBob}}}, false, true)
+		c.decideAll(t, "3.2.5", m{"evaluations": []m{question(userAlice, "read", record1), question(userBob, "write", record1)}}, true, false)
+		c.decideAll(t, "3.2.6", m{"subject": userAlice, "action": read, "context": m{"time": atHome["time"]}, "evaluations": []m{
 			{"resource": record1}, {"resource": record2, "context": m{"time": "2025-06-27T19:00-07:00", "source": "batch-override"}},
 		}}, nil, nil)
-		c.decideAll(t, "3.2.7", m{"subject": alice, "action": write, "resource": active, "evaluations": []m{{}, {"resource": archived}}}, true, false)
-		c.decideAll(t, "3.4.1", m{"subject": alice, "action": read, "options": m{"evaluations_semantic": "execute_all"}, "evaluations": []m{{"resource": record1}, {}}}, true, false)
-		single := question(alice, "read", record1)
+		c.decideAll(t, "3.2.7", m{"subject": userAlice, "action": write, "resource": activeRecord, "evaluations": []m{{}, {"resource": archivedRecord}}}, true, false)
+		c.decideAll(t, "3.4.1", m{"subject": userAlice, "action": read, "options": m{"evaluations_semantic": "execute_all"}, "evaluations": []m{{"resource": record1}, {}}}, true, false)
+		single := question(userAlice, "read", record1)
 		c.send(t, evaluationsPath, single, c.key).ok(http.StatusOK).is("decision", true)
 		c.send(t, evaluationsPath, withMember(single, "evaluations", []m{}), c.key).ok(http.StatusOK).is("decision", true)
 	})
@@ -183,19 +183,19 @@ func TestCertificationSearch(t *testing.T) {
 		subjects := question(anyUser, "read", record1)
 		c.finds(t, "4.2.1", "subject", subjects, "alice", "bob")
 		c.finds(t, "4.2.2", "subject", withMember(subjects, "context", atHome), "alice", "bob")
-		c.finds(t, "4.2.3", "subject", question(alice, "read", record1), "alice", "bob")
-		c.finds(t, "4.2.4", "subject", question(anyUser, "write", archived), "bob")
+		c.finds(t, "4.2.3", "subject", question(userAlice, "read", record1), "alice", "bob")
+		c.finds(t, "4.2.4", "subject", question(anyUser, "write", archivedRecord), "bob")
 
-		resources := question(alice, "read", anyRecord)
+		resources := question(userAlice, "read", anyRecord)
 		c.finds(t, "4.3.1", "resource", resources, "record-1", "record-2")
 		c.finds(t, "4.3.2", "resource", withMember(resources, "context", atHome), "record-1", "record-2")
-		c.finds(t, "4.3.3", "resource", question(alice, "read", record1), "record-1", "record-2")
+		c.finds(t, "4.3.3", "resource", question(userAlice, "read", record1), "record-1", "record-2")
 		c.finds(t, "4.3.4", "resource", question(adminBob, "write", anyRecord), "record-2")
 
-		actions := m{"subject": alice, "resource": record1}
+		actions := m{"subject": userAlice, "resource": record1}
 		c.finds(t, "4.4.1", "action", actions, "read", "write")
 		c.finds(t, "4.4.2", "action", withMember(actions, "context", atHome), "read", "write")
-		c.finds(t, "4.4.3", "action", m{"subject": adminBob, "resource": archived}, "read", "write")
+		c.finds(t, "4.4.3", "action", m{"subject": adminBob, "resource": archivedRecord}, "read", "write")
 
 		page := c.send(t, searchPath+"subject", withMember(subjects, "page", m{"limit": 1}), c.key).ok(http.StatusOK)
 		next, isText := page.at("page.next_token").(string)
@@ -213,19 +213,19 @@ func TestCertificationOfUnknownEntities(t *testing.T) {
 	onCertified(t, func(t *testing.T, c certified) {
 		nobody, nothing := entity("user", "nonexistent-user"), entity("record", "nonexistent-record")
 		c.finds(t, "4.6.1", "action", m{"subject": nobody, "resource": record1})
-		c.finds(t, "4.6.1", "action", m{"subject": alice, "resource": nothing})
+		c.finds(t, "4.6.1", "action", m{"subject": userAlice, "resource": nothing})
 		c.finds(t, "4.6.1", "resource", question(nobody, "read", anyRecord))
 		c.finds(t, "4.6.1", "subject", question(anyUser, "read", nothing))
 		ship := entity("spaceship", "1")
 		c.finds(t, "4.6.2", "subject", question(m{"type": "spaceship"}, "read", record1))
 		c.finds(t, "4.6.2", "subject", question(anyUser, "read", ship))
-		c.finds(t, "4.6.2", "resource", question(alice, "read", m{"type": "spaceship"}))
+		c.finds(t, "4.6.2", "resource", question(userAlice, "read", m{"type": "spaceship"}))
 		c.finds(t, "4.6.2", "resource", question(ship, "read", anyRecord))
 		c.finds(t, "4.6.2", "action", m{"subject": ship, "resource": record1})
-		c.finds(t, "4.6.2", "action", m{"subject": alice, "resource": ship})
+		c.finds(t, "4.6.2", "action", m{"subject": userAlice, "resource": ship})
 
 		for section, body := range map[string]m{
-			"subject 4.7.1": {"subject": anyUser, "resource": record1}, "resource 4.7.1": {"action": m{"name": "read"}, "resource": anyRecord}, "action 4.7.1": {"subject": alice},
+			"subject 4.7.1": {"subject": anyUser, "resource": record1}, "resource 4.7.1": {"action": m{"name": "read"}, "resource": anyRecord}, "action 4.7.1": {"subject": userAlice},
 			"subject 4.7.2": question(anyUser, "read", anyRecord), "resource 4.7.2": question(anyUser, "read", anyRecord), "action 4.7.2": {"subject": anyUser, "resource": record1},
 		} {
 			kind, _, _ := strings.Cut(section, " ")

@@ -21,7 +21,7 @@ func (s *server) faults(req *http.Request, a answer) (all []string) {
 	if a.status >= 400 && req.Method != http.MethodHead {
 		all = append(all, s.problemFaults(req, a)...)
 	}
-	for _, secret := range secrets(req, a.sent) {
+	for _, secret := range secretsOf(req, a.sent) {
 		if strings.Contains(string(a.body)+fmt.Sprint(a.header), secret) {
 			all = append(all, "the answer repeats a secret of the request")
 		}
@@ -133,7 +133,8 @@ var titles sync.Map
 // may occur in an answer by chance.
 var secretMember = regexp.MustCompile(`(?i)"(?:password|currentPassword|confirmPassword|token|key)"\s*:\s*"([^"\\]{12,})"`)
 
-func secrets(req *http.Request, sent string) (all []string) {
+// secretsOf returns the secrets of a request: those of its body, and its session tokens.
+func secretsOf(req *http.Request, sent string) (all []string) {
 	for _, found := range secretMember.FindAllStringSubmatch(sent, -1) {
 		all = append(all, found[1])
 	}
@@ -458,6 +459,7 @@ func TestOrigins(t *testing.T) {
 		}
 		for _, site := range sites {
 			for i, origin := range origins {
+				// Without Sec-Fetch-Site the first two pass: no origin, and the server's own.
 				allowed := site == "same-origin" || site == "none" || site == absent && i <= 1
 				var opts []opt
 				if site != absent {

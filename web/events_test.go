@@ -101,7 +101,7 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.WebhookDisable:          "Doorward disables a webhook: the endpoint answered 410, nothing could be delivered for five days, or the database was restored from a backup",
 }
 
-// fieldMeanings describes the fields. A new field needs a line.
+// fieldMeanings describes the fields of events. A new field needs a line.
 var fieldMeanings = map[string]string{
 	"about":               "what a role or a webhook is for",
 	"accent":              "the colour of the tenant",

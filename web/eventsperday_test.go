@@ -23,6 +23,7 @@ type exhaustedTenant struct {
 	acme  *doorwardtest.Tenant
 	owner opt
 
+	// By what happens to them; "waits" is suspended, and waits to be resumed.
 	people map[string]*doorwardtest.Person
 
 	key, hook, delivery, role, invitation string

@@ -354,7 +354,7 @@ func (s *server) emptyQueue(t *testing.T) {
 		if len(queued) == 0 {
 			return
 		}
-		if slices.ContainsFunc(queued, func(m store.Mail) bool { return m.NextAt.After(now.Add(pause)) }) {
+		if slices.ContainsFunc(queued, func(mail store.Mail) bool { return mail.NextAt.After(now.Add(pause)) }) {
 			<-time.After(time.Millisecond)
 			continue
 		}
@@ -371,7 +371,7 @@ func (s *server) waitUntilTried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(all) > 0 && !slices.ContainsFunc(all, func(m store.Mail) bool { return m.LastError == "" }) {
+		if len(all) > 0 && !slices.ContainsFunc(all, func(mail store.Mail) bool { return mail.LastError == "" }) {
 			return
 		}
 		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {

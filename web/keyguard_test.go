@@ -88,7 +88,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 		d.freeze(t, frozen.ID)
 		d.send(t, "DELETE /api/v2/tenant", m{"confirm": "Closing"}, as(closing.Owner.Token())).ok(http.StatusAccepted)
 		unknown := func(route string) answer { return d.send(t, route, nil, bearer(secret.NewKey("dwk_").Reveal())) }
-		for range 30 {
+		for range 30 { // uses up what the client may try with unknown keys
 			unknown("GET /api/v2/users").fails(401, "unauthenticated")
 		}
 		exceedRate := func(route string) {

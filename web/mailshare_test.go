@@ -79,8 +79,8 @@ func waitForReset(t *testing.T, sink *smtptest.Server, email string) {
 	}
 }
 
-// full makes the tests as large as an attack would be; they then take a minute (make chaos).
-var full = flag.Bool("full", false, "floods at full size")
+// fullSize makes the tests as large as an attack would be; they then take a minute (make chaos).
+var fullSize = flag.Bool("full", false, "floods at full size")
 
 // TestResetInAFlood: a tenant has invited people at many dead hosts, and resets for
 // unknown addresses keep coming from many networks; a real reset mail still leaves.
@@ -88,7 +88,7 @@ var full = flag.Bool("full", false, "floods at full size")
 func TestResetInAFlood(t *testing.T) {
 	t.Parallel()
 	deadHosts, junk := 300, 1500
-	if *full {
+	if *fullSize {
 		deadHosts, junk = 1000, 10_000
 	}
 	for name, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
@@ -143,11 +143,11 @@ func (s *server) inviteAtDeadHosts(t *testing.T, owner *doorwardtest.Person, hos
 }
 
 // queueUnknownResets stores reset requests for unknown addresses, from count networks numbered
-// from the given one.
-func (s *server) queueUnknownResets(t *testing.T, from, count int) {
+// from first on.
+func (s *server) queueUnknownResets(t *testing.T, first, count int) {
 	t.Helper()
 	err := s.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {
-		for n := from; n < from+count; n++ {
+		for n := first; n < first+count; n++ {
 			network, email := fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255), fmt.Sprintf("n%d@nowhere.example", n)
 			err := tx.FileInbox(context.Background(), store.InboxRow{
 				Source: network, Action: doorward.PasswordForgot, Subject: "1 " + email, Minute: tx.Now.Truncate(store.InboxMinute), Email: email, Hits: 1,

@@ -60,8 +60,8 @@ func wantNoMail(t *testing.T, got []smtp.Message) {
 }
 
 func subjects(mails []smtp.Message) (all []string) {
-	for _, m := range mails {
-		all = append(all, m.Subject)
+	for _, mail := range mails {
+		all = append(all, mail.Subject)
 	}
 	return all
 }
@@ -84,9 +84,9 @@ func TestPasswordNotice(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		newMails := d.newMails(t, ann.Email)
-		change := func(from, to string) answer {
+		change := func(current, next string) answer {
 			t.Helper()
-			return d.send(t, changePath, m{"currentPassword": from, "password": to, "confirmPassword": to},
+			return d.send(t, changePath, m{"currentPassword": current, "password": next, "confirmPassword": next},
 				as(ann.Token()), agent(firefox), from203)
 		}
 		change("wrong password", "three old boats").invalid("/currentPassword", "wrong")

@@ -287,11 +287,11 @@ func (s *spec) checkProblem(a answer) error {
 	return s.problem.Value.VisitJSON(a.at(""), openapi3.EnableJSONSchema2020(), openapi3.VisitAsResponse())
 }
 
-// seen holds, as "METHOD path status code", every answer that a test has got.
-var seen sync.Map
+// seenAnswers holds, as "METHOD path status code", every answer that a test has got.
+var seenAnswers sync.Map
 
 func recordAnswer(route *routers.Route, a answer) {
-	seen.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
+	seenAnswers.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
 }
 
 // untested are documented answers, or parts of their text, that the tests here needn't see.
@@ -316,7 +316,7 @@ var untested = []string{
 	"PUT /api/v2/tenant/logo 400 invalid_body",
 }
 
-// documentedAnswers returns the answers in the document, in the format of seen.
+// documentedAnswers returns the answers in the document, in the format of seenAnswers.
 func documentedAnswers(doc *openapi3.T) (all []string) {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -384,7 +384,7 @@ func reportUntested() (code int) {
 		return 1
 	}
 	for _, promise := range documentedAnswers(s.doc) {
-		_, has := seen.Load(promise)
+		_, has := seenAnswers.Load(promise)
 		excused := slices.ContainsFunc(untested, func(excuse string) bool { return strings.Contains(promise, excuse) })
 		if !has && !excused {
 			fmt.Printf("FAIL: the document promises %q, and no test has seen it: add a test, or take it out of web/api\n", promise)

@@ -92,7 +92,7 @@ func TestStepUp(t *testing.T) {
 	}, masterKey(t))
 }
 
-// TestLiftingADemandNeedsAProof: who has an old session of an OWNER without a factor can't
+// TestLiftingADemandNeedsAProof: a caller with an old session of an OWNER without a factor can't
 // lift the tenant's demand for one, and then close the tenant.
 func TestLiftingADemandNeedsAProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

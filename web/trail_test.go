@@ -42,9 +42,9 @@ type recorder struct {
 func (r *recorder) newEvents() (all []string) {
 	r.t.Helper()
 	r.Node.App.Inbox.RecordPending(r.t.Context())
-	ids, err := r.Node.DB.Read().ChainIDs(r.t.Context())
-	slices.SortStableFunc(ids, func(a, b string) int { return strings.Compare(r.name(a), r.name(b)) })
-	for _, id := range ids {
+	trails, err := r.Node.DB.Read().ChainIDs(r.t.Context())
+	slices.SortStableFunc(trails, func(a, b string) int { return strings.Compare(r.name(a), r.name(b)) })
+	for _, id := range trails {
 		var events []doorward.Event
 		if err == nil {
 			events, err = storetest.Events(r.t.Context(), r.Node.DB.Read(), id)
@@ -73,14 +73,14 @@ func (r *recorder) line(e doorward.Event) string {
 	for _, c := range e.Changes {
 		text += fmt.Sprintf(", %s %q %q", c.Field, c.From, c.To)
 	}
-	text = hints.ReplaceAllString(ids.ReplaceAllStringFunc(text, r.name), "HINT")
-	return strings.TrimSpace(times.ReplaceAllString(text, "TIME"))
+	text = anyHint.ReplaceAllString(anyID.ReplaceAllStringFunc(text, r.name), "HINT")
+	return strings.TrimSpace(anyTime.ReplaceAllString(text, "TIME"))
 }
 
 var (
-	ids   = regexp.MustCompile(`[a-z]{3}_[a-z2-7]{26}`)
-	hints = regexp.MustCompile(`dwk_\w{4}…\w{4}`)
-	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	anyID   = regexp.MustCompile(`[a-z]{3}_[a-z2-7]{26}`)
+	anyHint = regexp.MustCompile(`dwk_\w{4}…\w{4}`)
+	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 )
 
 // name returns the test's name for the object, or the prefix of its id.
@@ -91,7 +91,7 @@ func (r *recorder) name(id string) string {
 	if name, has := r.names[id]; has {
 		return name
 	}
-	if ids.MatchString(id) {
+	if anyID.MatchString(id) {
 		return id[:3]
 	}
 	return id
@@ -800,7 +800,7 @@ func (r *recorder) checkTenantsApart() {
 		}
 	}
 	for _, e := range r.events {
-		for _, id := range ids.FindAllString(fmt.Sprintf("%+v", e), -1) {
+		for _, id := range anyID.FindAllString(fmt.Sprintf("%+v", e), -1) {
 			if in, known := tenantOf[id]; known && in != e.Target.TenantID {
 				r.t.Errorf("%s has %s of %s", r.line(e), id, r.name(in))
 			}

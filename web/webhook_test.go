@@ -155,7 +155,7 @@ func TestWebhook(t *testing.T) {
 		if err := json.Unmarshal(got[0].body, &body); err != nil {
 			t.Fatal(err)
 		}
-		data := body["data"].(m)
+		data := body["data"].(m) // the invitation is the fifth event of the trail
 		if body["type"] != "user.invite" || body["timestamp"] != event["at"] || got[0].header.Get("Webhook-Id") != event["id"] || data["id"] != event["id"] || data["seq"] != 5.0 {
 			t.Errorf("the body is %s\nof the event %v", got[0].body, event)
 		}

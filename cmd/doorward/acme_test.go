@@ -72,6 +72,7 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	pebble, dns := needPebble(t)
 	folder, listen, admin, resolver := t.TempDir(), freeport.AddressOn("localhost"), freeport.AddressOn("localhost"), freeport.AddressOn("localhost")
 	cert, key := certtest.NewAuthority(t).WriteChain(t, folder)
+	// The challenge is TLS-ALPN-01, so the port for HTTP-01 is never used.
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": listen, "managementListenAddress": admin, "certificate": cert, "privateKey": key,
 		"httpPort": 1, "tlsPort": json.Number(port), "profiles": map[string]any{"default": map[string]any{"description": life.String(), "validityPeriod": int(life.Seconds())}},

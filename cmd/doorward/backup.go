@@ -27,7 +27,7 @@ import (
 func backupCommand() *cobra.Command {
 	s := newSettings()
 	var force, record bool
-	var rotate rotation
+	var into backupFolder
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Copy a SQLite database while the server runs",
 		Long: `Backup writes a consistent snapshot of the database to FILE, checks it for damage
@@ -56,13 +56,14 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 				return err
 			}
 			if record {
-				return recordBackup(cmd.Context(), cfg, "")
+				const unknown = "" // where the other program has put it
+				return recordBackup(cmd.Context(), cfg, unknown)
 			}
-			if rotate.folder != "" {
-				if err := rotate.check(); err != nil {
+			if into.path != "" {
+				if err := into.check(); err != nil {
 					return err
 				}
-				return rotate.run(cmd, cfg)
+				return into.run(cmd, cfg)
 			}
 			if err := checkBackupTarget(args[0], force); err != nil {
 				return err
@@ -71,18 +72,18 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 		},
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		noFile := record || rotate.folder != ""
+		noFile := record || into.path != ""
 		return fileArgUnless(&noFile)(cmd, args)
 	}
 	s.registerBase(cmd.Flags())
 	hideFlags(cmd, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
-	cmd.Flags().StringVar(&rotate.folder, "into", "", "write to a new file in this `FOLDER`, verify it, and delete the oldest there")
-	cmd.Flags().IntVar(&rotate.keep, "keep", 7, "how many backups --into keeps")
+	cmd.Flags().StringVar(&into.path, "into", "", "write to a new file in this `FOLDER`, verify it, and delete the oldest there")
+	cmd.Flags().IntVar(&into.keep, "keep", 7, "how many backups --into keeps")
 	cmd.AddCommand(backupVerifyCommand())
 	return checkFirst(refuseTogether(refuseTogether(cmd, "into", "record"), "into", "force"), func() error {
-		if cmd.Flags().Changed("keep") && rotate.folder == "" {
+		if cmd.Flags().Changed("keep") && into.path == "" {
 			return usageError("--keep: it counts the backups in the folder of --into, which is missing.")
 		}
 		return nil

@@ -13,11 +13,10 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// rotation keeps the newest backups in a folder: "doorward backup --into", which a timer
-// runs.
-type rotation struct {
-	folder string
-	keep   int
+// backupFolder holds the newest backups: "doorward backup --into", which a timer runs.
+type backupFolder struct {
+	path string
+	keep int // how many backups stay
 }
 
 // The names of the backups in a folder, whose order is that of their times. Files with other
@@ -27,12 +26,12 @@ const (
 	backupLayout  = "doorward-20060102T150405Z.db"
 )
 
-func (r rotation) check() error {
-	if r.keep < 1 {
+func (f backupFolder) check() error {
+	if f.keep < 1 {
 		return usageError("--keep: keep at least one backup.")
 	}
-	if info, err := os.Stat(r.folder); err != nil || !info.IsDir() {
-		return notDone("--into: there is no folder %s.", r.folder)
+	if info, err := os.Stat(f.path); err != nil || !info.IsDir() {
+		return notDone("--into: there is no folder %s.", f.path)
 	}
 	return nil
 }
@@ -40,8 +39,8 @@ func (r rotation) check() error {
 // run writes a backup, reads it again, records it, and only then deletes the oldest ones: if
 // writing or verifying fails, every earlier backup is still there, and the recorded time is
 // that of the last one that was verified.
-func (r rotation) run(cmd *cobra.Command, cfg node.Config) error {
-	file := filepath.Join(r.folder, time.Now().UTC().Format(backupLayout))
+func (f backupFolder) run(cmd *cobra.Command, cfg node.Config) error {
+	file := filepath.Join(f.path, time.Now().UTC().Format(backupLayout))
 	const force = false
 	if err := checkBackupTarget(file, force); err != nil {
 		return err
@@ -59,16 +58,16 @@ func (r rotation) run(cmd *cobra.Command, cfg node.Config) error {
 	if err := takeBackup(cmd, cfg, file, verify); err != nil {
 		return err
 	}
-	return r.deleteOldest(cmd)
+	return f.deleteOldest(cmd)
 }
 
-func (r rotation) deleteOldest(cmd *cobra.Command) error {
-	all, err := filepath.Glob(filepath.Join(r.folder, backupPattern))
+func (f backupFolder) deleteOldest(cmd *cobra.Command) error {
+	all, err := filepath.Glob(filepath.Join(f.path, backupPattern))
 	if err != nil {
 		return err
 	}
 	slices.Sort(all)
-	for _, old := range all[:max(0, len(all)-r.keep)] {
+	for _, old := range all[:max(0, len(all)-f.keep)] {
 		if err := os.Remove(old); err != nil {
 			return notDone("the backup is complete, but an old one could not be deleted: %w", err)
 		}

@@ -125,6 +125,8 @@ func (s *Set) TakeFile(path, field string, maxBytes int, fn, again func(ctx cont
 	})
 }
 
+// take is Take and its variants. read reads the form. If the form only switches the language of
+// the page that answered it, translate is called instead of fn.
 func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) (err error) {
 		c := s.call(fc)
@@ -296,7 +298,8 @@ func (c *Call) frame(v View) (Frame, error) {
 
 // choices returns the languages to switch to. On a page that answers a form they are
 // buttons that send the form again, since the address alone can't show the page. The
-// page of an unreadable form has none, and neither has one with View.OneLanguage.
+// page of an unreadable form has none, and neither has one after Call.DropForm or with
+// View.OneLanguage.
 func (c *Call) choices(v View) []Choice {
 	if v.OneLanguage || !front.Safe(c.R.Method) && c.form == nil {
 		return nil
@@ -350,7 +353,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	return err
 }
 
-// explain says why something was refused.
+// explain says why something was refused, with the messages of the page if it has its own.
 func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 	if e.Code == doorward.CodeMaintenance {
 		return c.paused(e.Reason), nil
@@ -367,11 +370,12 @@ func (c *Call) Explain(refusal error) (string, error) {
 	if !errors.As(refusal, &e) {
 		return "", refusal
 	}
-	p, err := c.set.page(c.Language.Tag, "error")
+	p, err := c.set.page(c.Language.Tag, "error") // every set has it, with all messages of the set
 	if err != nil {
 		return "", err
 	}
-	return p.words.explain("", e)
+	const anyPage = "" // no messages of one page
+	return p.words.explain(anyPage, e)
 }
 
 // firstMessageOr returns the first existing message of the keys, else the fallback.

@@ -76,7 +76,8 @@ func edge(c colour.Colour, s colour.Scheme) string {
 	return "var(--edge)"
 }
 
-// brandRoutes serve accents and logos by their path only, without a session.
+// brandRoutes serve the installation's accent as brand.css, and any accents and logos by their
+// path only. None needs a session.
 func brandRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {

@@ -89,7 +89,7 @@ func (c *Call) sendErrorPage(err error) bool {
 	}
 	problem, key := e.Code.Problem(), errorKey(e)
 	texts := []string{key + ".text"}
-	if !front.Safe(c.R.Method) { // the page of the form did exist
+	if !front.Safe(c.R.Method) { // not_found is about what the form names, not about the address
 		texts = []string{"notice." + string(e.Code), key + ".text"}
 	}
 	m := errorPage{

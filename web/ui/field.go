@@ -48,7 +48,7 @@ func (f *Field) set(attribute string, value any) error {
 	switch text := texts[attribute]; {
 	case text != nil:
 		*text = fmt.Sprint(value)
-	case attribute == "value":
+	case attribute == "value": // unless the form has a value, or the empty one has a fault
 		if f.Value == "" && f.Fault == "" {
 			f.Value = fmt.Sprint(value)
 		}

@@ -28,8 +28,8 @@ var matcher = func() language.Matcher {
 	return language.NewMatcher(tags)
 }()
 
-// The query parameter that chooses a language, the cookie that remembers it,
-// and for how many seconds.
+// The query parameter that chooses a language, the cookie that remembers it, and for how
+// many seconds; a theme is remembered as long.
 const (
 	languageQuery  = "lang"
 	languageCookie = "doorward_lang"

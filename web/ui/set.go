@@ -24,8 +24,8 @@ type page struct {
 	words catalogue
 }
 
-// NewSet returns the set of the templates in html and the messages in text, in
-// addition to those of this package. They are parsed on first use.
+// NewSet returns the set of own's templates in html and messages in text, in addition to
+// those of this package; own is nil for none. They are parsed on first use.
 func NewSet(own fs.FS) *Set {
 	s := &Set{files: []fs.FS{files}}
 	if own != nil {

@@ -107,7 +107,7 @@ func Sheets(name string, from fs.FS) []front.Route {
 	return all
 }
 
-// withoutTheme removes the choice of a theme from the query, and returns it.
+// withoutTheme removes the choice of a theme from the query, and returns the query.
 func withoutTheme(q url.Values) url.Values {
 	q.Del(themeQuery)
 	return q

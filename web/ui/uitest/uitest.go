@@ -30,8 +30,8 @@ type Sample struct {
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Pages renders the samples in every language, and fails the test for each that
-// can't be rendered. With -render it writes them to the folder of this name in the given
-// one, with the assets and the given files.
+// can't be rendered. With -render it writes them to the folder name below that of the flag,
+// with the assets and the files, which are given by their names.
 func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
 	t.Helper()
 	index := "<!doctype html><title>Pages</title><ul>"

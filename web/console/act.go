@@ -86,7 +86,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if q.Act == "sign-out" || q.Act == "reset-factors" { // these end sessions only
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
-	if q.Act == "reset-factors" && p.IsCaller {
+	if q.Act == "reset-factors" && p.IsCaller { // people remove their own factors on their account
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if q.Act == "role" {

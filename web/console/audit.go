@@ -30,7 +30,8 @@ type trail struct {
 	People  []personFilter
 }
 
-// HasMoreFilters reports whether there are filters besides the two that are always shown.
+// HasMoreFilters reports whether there are filters besides the two that are always shown,
+// action and outcome.
 func (t trail) HasMoreFilters() bool {
 	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
 }

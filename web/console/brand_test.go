@@ -124,7 +124,8 @@ func TestLogoFormRefuses(t *testing.T) {
 		{"too many pixels", string(solidPNG(4097, 1)), "too many pixels", http.StatusUnprocessableEntity},
 	} {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
-		admin.shows(c.name, res, page, c.status, []string{c.want, `id="logo-fault"`, `value="60"`})
+		const otherForm = `value="60"` // a setting, in minutes
+		admin.shows(c.name, res, page, c.status, []string{c.want, `id="logo-fault"`, otherForm})
 	}
 	// The refusal can be shown in another language, by a form with a file.
 	for _, file := range []string{"<svg/>", strings.Repeat("x", doorward.MaxLogoSent+1)} {

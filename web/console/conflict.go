@@ -22,7 +22,7 @@ type edited struct {
 // conflict is a field that two people have changed. The form keeps what was typed.
 type conflict struct {
 	Label         string // key of a message
-	Kind          string // of the values: role, check, minutes, or text
+	Kind          string // of the values: role, check or minutes; empty for text
 	Typed, Stored []string
 }
 

@@ -93,10 +93,10 @@ func Routes(a *app.App) []front.Route {
 		get("/console/invitations", invites, h.invitations, invitationFilters...),
 		get("/console/invitations/new", invites, h.newInvitation),
 		post("/console/invitations/new", "/console/invitations/new", invites, h.invite, h.newInvitation),
-		front.On("POST "+previewPath, invites, set.OpenText("/console/invitations/new", 4*maxPeopleFile, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
+		front.On("POST "+previewPath, invites, set.OpenText("/console/invitations/new", maxPeopleForm, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
 		front.On("POST "+previewPath+"/file", invites,
 			set.TakeFile("/console/invitations/new", "file", maxPeopleFile, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
-		front.On("POST "+previewPath+"/send", invites, set.TakeText("/console/invitations/new", 4*maxPeopleFile, withTenantStyle(h.sendPreview), withTenantStyle(h.newInvitation)), front.Doc{}),
+		front.On("POST "+previewPath+"/send", invites, set.TakeText("/console/invitations/new", maxPeopleForm, withTenantStyle(h.sendPreview), withTenantStyle(h.newInvitation)), front.Doc{}),
 		front.On("POST /console/invitations/chosen", invites, set.Open(invitationsPath, withTenantStyle(h.chooseInvitations), withTenantStyle(h.invitations)), front.Doc{}),
 		post("/console/invitations/chosen/do", invitationsPath, invites, h.changeInvitations, h.chooseInvitations),
 		get("/console/invitations/{id}", invites, h.invitation),
@@ -334,7 +334,8 @@ func displayName(u doorward.User) string {
 }
 
 // Version returns the version of the tenant, for forms. A form that is shown again keeps
-// its first version: somebody may have changed the tenant since.
+// its first version, since somebody may have changed the tenant; a form that was refused for
+// that gets the present one (keepTyped, dropStaleInput).
 func (s pageData) Version() string { return s.Tenant.Version() }
 
 // Version returns the version of the member, for forms.

@@ -29,7 +29,7 @@ const (
 type explainPage struct {
 	pageData
 	Actions []policyAction
-	// The question, as it was typed.
+	// The question, as it was typed. Number is that of a version of the policies.
 	Who, Action, IP, Time, Attributes, Number string
 	// Wrong is the key of a message about the question; empty: it can be answered, or
 	// nothing was asked.

@@ -109,8 +109,8 @@ type pager struct {
 // HasUncounted reports whether there are more rows than are counted.
 func (r pager) HasUncounted() bool { return r.Total > doorward.MaxTotal }
 
-// readWindow returns the pager, without Prev and Next, and the requested part of the list; with
-// an invalid cursor that is the beginning.
+// readWindow returns the pager, without Prev, Next and Total, and the requested part of the list;
+// with an invalid cursor that is the beginning.
 func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {
@@ -130,12 +130,13 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 		return r, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
 	}
 	if w.IsBackward() || w.After != (doorward.Position{}) {
-		r.First = f.linkWith("", "")
+		r.First = f.linkWith("", "") // without a cursor
 	}
 	return r, w, err
 }
 
-// rowsPerPage is the number of rows on a page unless the request asks for another.
+// rowsPerPage is the default number of rows on a page, as in package front, and how many people
+// are read to find one by address.
 const rowsPerPage = 50
 
 // setLinks sets the links to the previous and the next page, and removes the link to the

@@ -40,8 +40,8 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 		return ui.View{}, err
 	}
 	body := operatorTrail{pager: r, ExpiresAt: expiresAt}
-	// Permissions are left out: they are only in events of refusals, in the trails of tenants.
-	// The exception is tenant.destroy, which is recorded here and can't be filtered for.
+	// Permissions are left out: their events are in the trails of tenants. The exception is
+	// tenant.destroy, which is recorded here and can't be filtered for.
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && !v.IsPermission() {
 			body.Actions = append(body.Actions, v.Action)

@@ -17,8 +17,8 @@ type overviewPage struct {
 	pageData
 	Figures overview.Tenant
 	Chart   Chart
-	Refused int // of all kinds
-	Days    int // of sign-ins
+	Refused int // refusals of all kinds
+	Days    int // that the chart of sign-ins shows
 	Steps   []step
 	Recent  []entry
 }
@@ -42,8 +42,8 @@ type step struct {
 // showStepsFor is how long a tenant is shown the first steps.
 const showStepsFor = 30 * 24 * time.Hour
 
-// firstSteps returns the first steps in a new tenant; none once all are done, and none for
-// people who may not take them.
+// firstSteps returns the first steps in a new tenant; none once all are done or after
+// showStepsFor, and none for people who may not take them.
 func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorward.User) []step {
 	if !c.Can(doorward.SettingsManage) || !c.Can(doorward.UserInvite) || c.Now().Sub(t.CreatedAt) > showStepsFor {
 		return nil

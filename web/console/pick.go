@@ -87,7 +87,8 @@ type preset struct {
 	Current bool
 }
 
-// presets returns the links; each keeps the other filters. Days are those of UTC.
+// presets returns the links. Each keeps the other filters, but those of a time remove the end of
+// the period. Days are those of UTC.
 func presets(f filters, now time.Time) (all []preset) {
 	from := f.Get("from")
 	start, err := time.Parse(fieldTime, from)

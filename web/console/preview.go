@@ -16,6 +16,10 @@ const previewPath = "/console/invitations/preview"
 // maxPeopleFile bounds a file with people, in bytes.
 const maxPeopleFile = 64 << 10
 
+// maxPeopleForm bounds a form with the text of such a file, or with the rows read from it, in
+// bytes: a browser encodes a byte as up to three.
+const maxPeopleForm = 4 * maxPeopleFile
+
 // previewPage shows what was read of each person, to be corrected and sent.
 type previewPage struct {
 	newInvitation
@@ -65,6 +69,8 @@ func correctedRows(c *ui.Call) []draft {
 	return all
 }
 
+// showPreview shows the rows with their faults. sent is how many rows of the last preview were
+// sent; 0 if none was.
 func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sent int) (ui.View, error) {
 	v, err := h.newInvitation(ctx, c)
 	body, ok := v.Body.(newInvitation)

@@ -23,7 +23,7 @@ import (
 var (
 	noon = uitest.Noon
 	acme = doorward.Tenant{ID: "tnt_acme", Name: "Acme", Status: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0)}
-	// members has one of each role; the last is suspended and has a long name.
+	// members has each role, the highest first; the last is suspended and has a long name.
 	members = []doorward.User{
 		userOf("ann", "Ann Lee", doorward.RoleOwner, doorward.UserActive),
 		userOf("ben", "", doorward.RoleAdmin, doorward.UserActive),
@@ -210,8 +210,9 @@ func sampledKeyPage(n int) ui.View {
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
 }
 
+// sampledRoles are the four built-in roles, the highest first, and then two of the tenant's own.
 func sampledRoles() (all []roleEntry) {
-	var rules *doorward.Rules
+	var rules *doorward.Rules // of the built-in model
 	for n, name := range highestFirst(rules) {
 		g := rules.Grant(name)
 		all = append(all, roleEntry{Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, Permissions: g.Actions}, Rank: name, BuiltIn: true, Members: int64(n * n * 300)}})

@@ -201,7 +201,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	affected, err := h.app.Overviews.CountAllAffected(ctx, c.Caller)
 	now := c.Now()
-	if s.Tenant.ClosedAt == nil {
+	if s.Tenant.ClosedAt == nil { // as if it were closed now
 		s.Tenant.ClosedAt = &now
 	}
 	at := h.app.Tenants.DestroyedAt(s.Tenant)

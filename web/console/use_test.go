@@ -285,7 +285,8 @@ func TestPersonIsChanged(t *testing.T) {
 	h := newFixture(t)
 	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	path := "/console/people/" + user.ID
-	page := owner.get(path, http.StatusOK, "user@acme.example", "Go", "Sign out everywhere …")
+	const device = "Go" // of the session, which doorwardtest has opened
+	page := owner.get(path, http.StatusOK, "user@acme.example", device, "Sign out everywhere …")
 
 	old := owner.version(page)
 	owner.submit(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")

@@ -209,6 +209,8 @@ func (p webhookPage) Version() string { return p.Hook.Version() }
 // Rotation identifies the present secret, for the form that replaces it.
 func (p webhookPage) Rotation() string { return rotation(p.Hook.Webhook) }
 
+// rotation returns a text that changes when the secret is replaced: each rotation sets the end of
+// the previous secret.
 func rotation(w doorward.Webhook) string {
 	if w.PreviousEndsAt == nil {
 		return "none"
@@ -216,7 +218,8 @@ func rotation(w doorward.Webhook) string {
 	return strconv.FormatInt(w.PreviousEndsAt.UnixMicro(), 10)
 }
 
-// chartedDeliveries is how many of the newest deliveries have their attempts in the chart.
+// chartedDeliveries is how many of the newest deliveries have their attempts in the chart, and
+// up to how many waiting ones are counted.
 const chartedDeliveries = 200
 
 func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -366,7 +369,7 @@ var webhookActions = map[string]struct {
 
 func setWebhookEnabled(enabled bool) func(context.Context, *console, *ui.Call, string) error {
 	return func(ctx context.Context, h *console, c *ui.Call, id string) error {
-		_, err := h.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{Enabled: &enabled}, nil)
+		_, err := h.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{Enabled: &enabled}, nil) // whatever its version
 		return err
 	}
 }

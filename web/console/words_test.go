@@ -46,7 +46,7 @@ func TestLanguagesSayTheSame(t *testing.T) {
 	}
 }
 
-// Every message key that a page computes exists.
+// The message keys that pages compute from actions, codes, statuses, roles and states exist.
 func TestMessagesOfActions(t *testing.T) {
 	var keys []string
 	for name, action := range memberActions {

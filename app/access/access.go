@@ -215,7 +215,7 @@ func (w *Writer) Do(ctx context.Context, by doorward.Caller, action doorward.Act
 // another operation of the same call.
 //
 // While the clock is wrong, the error is unavailable. While the operator has paused changes, it
-// is maintenance, except for the actions that RefuseIfPaused exempts.
+// is maintenance, except for the operations that areAllowedWhilePaused names.
 func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
@@ -270,9 +270,9 @@ func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Op
 	return at, nil
 }
 
-// performAll decides again on the operations and performs them. It returns the one that failed and
-// its error, else the last one; and whether one of them changed nothing.
-func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (at Operation, noChange bool, err error) {
+// performAll decides again on the operations and performs them. It returns the one that failed
+// (zero if none did) and its error, and whether one of them changed nothing.
+func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (failed Operation, noChange bool, err error) {
 	callers := make([]doorward.Caller, len(operations))
 	for i, op := range operations {
 		if callers[i], err = decideAgain(ctx, tx, by, op); err != nil {
@@ -286,7 +286,7 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 		}
 		noChange = noChange || unchanged
 	}
-	return at, noChange, nil
+	return Operation{}, noChange, nil
 }
 
 // ConfirmGone is called before an answer that an object is gone, which must be true on every

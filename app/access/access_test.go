@@ -105,7 +105,7 @@ func (h *fixture) marked(hash byte) bool {
 	h.Helper()
 	var exists bool
 	err := h.Upkeep(h.Context(), func(tx *store.Tx) error {
-		exists = tx.InsertLinkToken(h.Context(), []byte{hash}, "x") != nil
+		exists = tx.InsertLinkToken(h.Context(), []byte{hash}, "x") != nil // hashes are unique
 		return errRollback
 	})
 	if !errors.Is(err, errRollback) && !exists {

@@ -115,7 +115,8 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *
 	return no(ReasonCredential)
 }
 
-// canMember decides for a user or an API key on an object of their tenant.
+// canMember decides for a user or an API key on an object of their tenant, and for a service inside
+// a tenant.
 func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, r *doorward.Request) Decision {
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:

@@ -54,11 +54,11 @@ func TestHigherRolesMayMore(t *testing.T) {
 				on, lowerCould := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
 				for _, role := range doorward.Roles {
 					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
-					can := Can(&by, verb.Action, on).Allowed
-					if lowerCould && !can {
+					allowed := Can(&by, verb.Action, on).Allowed
+					if lowerCould && !allowed {
 						t.Errorf("%s may not %s to %v, but a lower role may", role, verb.Action, on)
 					}
-					lowerCould = can
+					lowerCould = allowed
 				}
 			}
 		}

@@ -151,7 +151,8 @@ func (k *queuedDecision) row() store.KeptDecision {
 	return row
 }
 
-// isGranted reports whether role, rank and key allow the action, regardless of policies.
+// isGranted reports whether role, rank, key and the tenant's status allow the action, regardless of
+// policies.
 func (k *queuedDecision) isGranted() bool {
 	verb, known := k.principal.Rules.Model().Lookup(k.action)
 	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)

@@ -14,7 +14,8 @@ import (
 )
 
 // pauseCache caches whether the operator has paused changes. The lease keeps it current: once the
-// command that pauses returns, every node refuses changes, except those that are exempt.
+// command that pauses returns, every node refuses changes, except those that are allowed during a
+// pause.
 type pauseCache struct {
 	db    *store.DB
 	lease *lease.Lease
@@ -86,15 +87,15 @@ func (w *Writer) KnownMaintenance() (m store.Maintenance) {
 	return m
 }
 
-// RefuseIfPaused refuses an action if changes are paused and it is not exempt. Do calls it;
-// a feature that writes a caller's action with Upkeep must call it itself. Errors:
-// maintenance, unavailable.
+// RefuseIfPaused refuses an action if changes are paused and it is not allowed during a pause. Do
+// makes the same check; a feature that writes a caller's action with Upkeep must call
+// RefuseIfPaused itself. Errors: maintenance, unavailable.
 func (w *Writer) RefuseIfPaused(ctx context.Context, by doorward.Caller, action doorward.Action) error {
 	return w.refuseIfPaused(ctx, by, []Operation{{Action: action}})
 }
 
 func (w *Writer) refuseIfPaused(ctx context.Context, by doorward.Caller, operations []Operation) error {
-	if areExempt(by, operations) {
+	if areAllowedWhilePaused(by, operations) {
 		return nil
 	}
 	return errorIfPaused(w.pauses.state(ctx))
@@ -103,7 +104,7 @@ func (w *Writer) refuseIfPaused(ctx context.Context, by doorward.Caller, operati
 // refuseIfPausedSince checks again in the transaction, before the commit: an operation that began
 // before the pause must not commit long after the command that pauses has returned.
 func (w *Writer) refuseIfPausedSince(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) error {
-	if areExempt(by, operations) {
+	if areAllowedWhilePaused(by, operations) {
 		return nil
 	}
 	return errorIfPaused(tx.Maintenance(ctx))
@@ -119,10 +120,10 @@ func errorIfPaused(m store.Maintenance, err error) error {
 	return e
 }
 
-// areExempt reports whether the operations are allowed during a pause: those of Doorward itself,
-// which carry out earlier decisions; those of the operator at the terminal (without an id), for
-// whose work changes are paused; and actions with AllowedWhilePaused.
-func areExempt(by doorward.Caller, operations []Operation) bool {
+// areAllowedWhilePaused reports whether the operations are allowed during a pause: those of
+// Doorward itself, which carry out earlier decisions; those of the operator at the terminal
+// (without an id), for whose work changes are paused; and actions with AllowedWhilePaused.
+func areAllowedWhilePaused(by doorward.Caller, operations []Operation) bool {
 	if by.Kind == doorward.System || by.Kind == doorward.Operator && by.ID == "" {
 		return true
 	}

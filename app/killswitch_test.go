@@ -64,7 +64,7 @@ func newHolder(f *apptest.Fixture, inTwoTenants bool) holder {
 	c.byAnn, c.byOwner = sendInvitation(f, c.ann, "guest"), sendInvitation(f, c.owner, "guest")
 	c.reset, c.device = f.ResetToken(c.ann), []byte(c.ann.User.Email)
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertDevice(f.Context(), c.device, c.ann.User.ID, 20, time.Time{})
+		_, err := tx.InsertDevice(f.Context(), c.device, c.ann.User.ID, 20, time.Time{}) // at most 20 browsers, of any age
 		return err
 	})
 	f.NoError(err)
@@ -265,12 +265,15 @@ var killSwitch = []struct {
 	{"signed out", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
 	}, signedOut + " - valid valid valid valid valid", signedOut + " valid valid valid valid valid valid", nil},
+
+	// Nothing ends: the domain of the invited addresses is still allowed.
 	{"stricter settings", func(f *apptest.Fixture, c holder) error {
 		days, domains := int64(1), []string{"example.com"} // the domain of the invited addresses
 		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 		return err
 	}, "valid - valid valid valid valid valid", "valid valid valid valid valid valid valid", nil},
 
+	// The person's other sessions end, in every tenant, and all known browsers but the caller's.
 	{"signed out elsewhere", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), c.ann.Caller))
 	}, "valid - valid valid valid valid " + unknownBrowser, "valid " + signedOut + " valid valid valid valid " + unknownBrowser, nil},
@@ -278,7 +281,8 @@ var killSwitch = []struct {
 		return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), c.inBrowser()))
 	}, "valid - valid valid valid valid valid", "valid " + signedOut + " valid valid valid valid valid", nil},
 
-	// A new password ends the person's sessions, links and browsers in every tenant.
+	// A new password ends the person's sessions, links and browsers in every tenant, except the
+	// session and the browser that set it.
 	{"a new password", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), c.ann.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 	}, "valid - valid valid valid " + resetExpired + " " + unknownBrowser, "valid " + signedOut + " valid valid valid " + resetExpired + " " + unknownBrowser, nil},

@@ -11,8 +11,9 @@ import (
 )
 
 // noticeLog logs the notices of the lease. Of notices of one kind about one node, it logs one in
-// noticeQuiet. It logs the end of a condition only if it logged the beginning. A condition whose
-// beginning was left out is logged after noticeQuiet if it persists.
+// noticeQuiet; those about settings and the clock it always logs. It logs the end of a condition
+// only if it logged the beginning. A condition whose beginning was left out is logged after
+// noticeQuiet if it persists.
 type noticeLog struct {
 	log   *slog.Logger
 	limit lograte.Limiter

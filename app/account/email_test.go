@@ -10,7 +10,7 @@ import (
 
 // requestChange requests a change of the person's address to to, and returns the codes that confirm
 // and undo it.
-func requestChange(f *apptest.Fixture, p apptest.Person, to string) (confirm, undo string) {
+func requestChange(f *apptest.Fixture, p apptest.Person, to string) (confirmCode, undoCode string) {
 	f.Helper()
 	current := f.Account(p).Email
 	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))

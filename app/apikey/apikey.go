@@ -38,7 +38,7 @@ type Keys struct {
 	maxDays  int
 	registry *registry.Registry    // by the hash of a secret
 	queries  registry.QueryLimiter // bounds the checks that wait for the database
-	states   keyStates             // limits requests a second, by key
+	states   keyStates             // last addresses, and limiters of requests, by key
 }
 
 // maxInMemory is how many secrets are kept in memory; others are read from the database.

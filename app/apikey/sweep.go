@@ -25,7 +25,8 @@ const (
 )
 
 // Sweep notifies the owners of keys that end soon, records which keys have expired, and
-// deletes secrets that ended long ago. Several nodes may sweep at the same time.
+// deletes secrets that ended long ago. It also removes unused limiters from this node's memory.
+// Several nodes may sweep at the same time.
 func (k *Keys) Sweep(ctx context.Context) error {
 	k.states.sweep()
 	var errs []error

@@ -142,7 +142,8 @@ func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
 	f.Nodes = append(f.Nodes, f.start(db, limits))
 }
 
-// start starts a node, which answers checks from memory, as in production.
+// start starts a node, which answers checks from memory, as in production. Of its background work
+// only the lease runs: tests call the rest themselves, such as Sweep, Flush and RecordPending.
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keyFolder),

@@ -159,7 +159,8 @@ func (f *Fixture) CountWaiting() int {
 	return f.Int(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// WaitFor returns when n connections to PostgreSQL wait for locks, or the channel is closed.
+// WaitFor returns when n connections to PostgreSQL wait for locks, or the channel, unless nil, is
+// closed.
 func (f *Fixture) WaitFor(n int, stop <-chan struct{}) {
 	f.Helper()
 	for f.CountWaiting() < n {

@@ -24,8 +24,9 @@ const (
 	KeySetLife = 300 * time.Second
 )
 
-// keySet has the keys, at least one, in the order in which they sign: for a day the previous key,
-// then the key that signs now, and the next key.
+// keySet has the keys, at least one, in the order in which they sign: those that were replaced within
+// the last day, the key that signs now, and the next one. Within KeySetLife before the next one
+// signs, there is a further one.
 type keySet struct {
 	keys      []signer
 	published []jwt.Public
@@ -262,8 +263,8 @@ type Rotated struct {
 }
 
 // Rotate lets the next key sign after KeySetLife, when every verifier has read the key, or at once.
-// When it returns, every node has applied the change. Errors: ErrNoNextKey, master_key_missing,
-// unavailable.
+// If the next key starts earlier by itself, Rotate leaves that time. When it returns, every node has
+// applied the change. Errors: ErrNoNextKey, master_key_missing, unavailable.
 func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool) (r Rotated, err error) {
 	_, err = a.writer.Do(ctx, by, doorward.SigningKeyRotate, doorward.Object{Type: "installation"}, func(tx *access.Tx) error {
 		if err := a.master.Hold(ctx, tx.Tx); err != nil {

@@ -159,7 +159,7 @@ func (t *Trail) feed(ctx context.Context, at store.FeedPosition, limit int, want
 				break
 			}
 		}
-		if scanned += max(len(page.Events), 1); at.Pos == page.End.Pos {
+		if scanned += max(len(page.Events), 1); at.Pos == page.End.Pos { // all of the feed is read
 			break
 		}
 	}

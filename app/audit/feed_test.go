@@ -94,7 +94,7 @@ func TestFollowersMissNothing(t *testing.T) {
 				for last := false; failed[i] == nil; {
 					events, err := f.read(ctx)
 					seen[i], failed[i] = append(seen[i], events...), err
-					if len(seen[i]) > writers*each/2 {
+					if len(seen[i]) > writers*each/2 { // the writers held back commit after later ones
 						release()
 					}
 					if last {

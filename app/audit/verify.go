@@ -49,7 +49,7 @@ func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	}
 	for _, id := range chains {
 		_, found, err := t.Verify(ctx, id)
-		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) { // it has since been destroyed
+		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) { // not_found: it has since been destroyed
 			return faults, err
 		}
 		faults += len(found)
@@ -78,7 +78,7 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 		}
 		// An event beyond end may have been added since end was read. If the end hasn't moved,
 		// the event doesn't belong to the chain.
-		if w.seq <= end.Last || !moved || w.isFull() {
+		if w.seq <= end.Last || !moved || w.hasMaxFaults() {
 			return Mark{tenantID, end.Last, end.Head}, w.result(end), nil
 		}
 	}

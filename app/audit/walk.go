@@ -36,7 +36,7 @@ type misfit struct {
 	before []byte // the hash of the event before it
 }
 
-func (w *walk) isFull() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
+func (w *walk) hasMaxFaults() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
 
 // walkRest checks all remaining events.
 func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain) error {
@@ -64,7 +64,7 @@ func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain)
 					return err
 				}
 			}
-			if w.step(l, end.Origin); w.isFull() {
+			if w.step(l, end.Origin); w.hasMaxFaults() {
 				return nil
 			}
 		}
@@ -110,7 +110,7 @@ func (w *walk) step(l store.Link, origin int64) {
 
 // mayBeBlank reports whether Doorward may have removed the personal data of an event: in the
 // installation's trail when a tenant was destroyed, in every trail by an erasure that the trail has
-// recorded.
+// recorded, except from that record.
 func (w *walk) mayBeBlank(e doorward.Event) bool {
 	return w.tenantID == "" || slices.ContainsFunc(w.erased, func(r store.ErasureRecord) bool {
 		return concerns(r, e) && (e.Action != doorward.AccountErase || e.Outcome != doorward.Done)
@@ -131,14 +131,14 @@ func (w *walk) addFault(kind FaultKind, seq int64, id string) {
 // result returns the faults, by number.
 func (w *walk) result(end store.Chain) []Fault {
 	w.explain(end.Last)
-	last := func(f Fault) bool { return f.Seq == w.seq }
+	isOfLastEvent := func(f Fault) bool { return f.Seq == w.seq }
 	switch {
-	case w.isFull():
+	case w.hasMaxFaults():
 	case w.seq > end.Last:
 		w.addFault(Inserted, end.Last+1, "")
 	case w.seq < end.Last:
 		w.addFault(CutOff, w.seq+1, "")
-	case !bytes.Equal(w.head, end.Head) && !slices.ContainsFunc(w.faults, last):
+	case !bytes.Equal(w.head, end.Head) && !slices.ContainsFunc(w.faults, isOfLastEvent):
 		w.addFault(CutOff, w.seq, "")
 	}
 	slices.SortStableFunc(w.faults, func(a, b Fault) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -158,6 +158,7 @@ func (w *walk) explain(last int64) {
 			w.addFault(Reordered, m.Seq, m.ID)
 		}
 	}
+	// Misfits contradict each other, so at least one event was edited, even if it can't be told which.
 	if len(w.misfits) > 0 && len(w.faults) == 0 && w.misfits[0].Seq <= last {
 		w.addFault(Edited, w.misfits[0].Seq, w.misfits[0].ID)
 	}

@@ -12,7 +12,7 @@ import (
 
 // refuse counts the attempt as a failure and records the refusal, in one transaction. The worker
 // of the inbox looks up the account later, so refuse does the same work for every address. The text
-// typed as the address is not recorded, since people type passwords into that field.
+// typed as the address doesn't get into the trail, since people type passwords into that field.
 func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance

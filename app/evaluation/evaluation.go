@@ -85,7 +85,7 @@ func New(writer *access.Writer, db *store.DB, sessions *session.Sessions, keys *
 }
 
 // Decide answers the questions of a service, in their order; by is nil for the operator. It records
-// uses of sessions. Errors: unavailable.
+// uses of sessions, and decisions as access.Writer.Check does. Errors: unavailable.
 func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, questions []Question) ([]Decision, error) {
 	asked := make(map[subjectKey]candidate)
 	for _, q := range questions {
@@ -102,10 +102,10 @@ func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, quest
 	return all, nil
 }
 
-// subjectKey is the key by which a principal is looked up.
+// subjectKey identifies a principal to look up.
 type subjectKey struct {
 	subject Subject
-	ip      string
+	ip      string // from which an API key would be used
 }
 
 func (q Question) subjectKey() subjectKey { return subjectKey{q.Subject, q.IP} }
@@ -270,7 +270,8 @@ func candidateOfCredential(by *doorward.ServiceKey, p doorward.Principal, err er
 	return []candidate{candidateOf(p)}, nil
 }
 
-// decide answers a question about the candidate. It calls check with the request of the question.
+// decide answers a question about the candidate. It calls check with the request of the question:
+// access.Writer.Check, or for searches access.CanCheckAt, which records nothing.
 func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
 	if c.refusal != "" {
 		return Decision{Reason: c.refusal}
@@ -284,6 +285,7 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 	case want == Tenant && q.Resource.ID != c.p.TenantID:
 		return Decision{Reason: otherTenant}
 	}
+	// Searches pass CanCheckAt, which doesn't demand a proof. Writer.Check has already demanded it.
 	d := access.RequireProofFor(&c.p, func() time.Time { return now }, check(&c.p, q.Action, q.request(now)))
 	switch {
 	case d.Allowed:

@@ -29,8 +29,8 @@ func (a Answer) Method() string {
 	return doorward.ByCode
 }
 
-// Match is an answer that was right when it was checked. Call Use in the transaction of the permitted
-// action.
+// Match is an answer that was right when it was checked; of a recovery code only the form was checked.
+// Call Use in the transaction of the permitted action.
 type Match struct {
 	Methods []string // for Assurance.AMR
 	userID  string

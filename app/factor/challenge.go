@@ -31,7 +31,9 @@ type NewChallenge struct {
 	Token     secret.Token
 	Methods   []string
 	ExpiresAt time.Time
-	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey
+	// PublicKey has WebAuthn's options: to answer with a passkey, or to make one in an enrolment.
+	// It is empty if the challenge was not begun for either.
+	PublicKey json.RawMessage
 }
 
 // Challenge is a challenge that a request has brought.
@@ -43,7 +45,8 @@ type Challenge struct {
 
 // BeginChallenge makes a challenge for the account in the transaction that asks for the proof. The
 // account was locked before: each change of its factors ends its challenges, and must not miss
-// this one. sessionID is the session that the proof replaces; it may be empty.
+// this one. sessionID is the session that the proof replaces; it may be empty. The challenge is over
+// if the account's generation has changed since the caller read the account.
 func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
 	current, err := tx.Account(ctx, account.ID)
 	if err != nil {

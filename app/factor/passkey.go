@@ -249,7 +249,7 @@ func (f *Factors) creationOptions(ctx context.Context, token secret.Token, accou
 
 // ConfirmPasskey completes the enrolment of the caller's passkey, and raises the session to
 // assurance level 2. The name may be empty. Errors: challenge_over, step_up_required,
-// too_many_factors, validation_failed with /credential wrong.
+// too_many_factors, passkeys_unavailable, validation_failed for the name or with /credential wrong.
 func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
 	c, _, err := f.OpenChallenge(ctx, token, ForPasskey)
 	if err == nil && (c.UserID != by.ID || c.SessionID != by.SessionID) {
@@ -293,7 +293,7 @@ type newPasskey struct {
 }
 
 // register counts a try of the challenge, and checks the answer. Errors: validation_failed,
-// challenge_over, invalid_code.
+// passkeys_unavailable, challenge_over, invalid_code.
 func (f *Factors) register(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (newPasskey, error) {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return newPasskey{}, doorward.InvalidFields(faults...)
@@ -336,7 +336,7 @@ func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (C
 }
 
 // TryFirstPasskey counts a try of the challenge, and checks the passkey that was made for it.
-// Errors: validation_failed, challenge_over, invalid_code, unavailable.
+// Errors: those of register, unavailable.
 func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (FirstFactor, error) {
 	made, err := f.register(ctx, by, c, response, name)
 	return FirstFactor{made.methods, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {

@@ -47,7 +47,7 @@ var separators = strings.NewReplacer(" ", "", "-", "", "\t", "")
 
 // hashOfRecovery returns the hash of a typed code, and false if it doesn't have the form of a code.
 func hashOfRecovery(code string) ([]byte, bool) {
-	if len(code) > 4*recoveryChars {
+	if len(code) > 4*recoveryChars { // longer than anybody types it, with all separators
 		return nil, false
 	}
 	text := strings.ToUpper(separators.Replace(code))

@@ -7,7 +7,7 @@ type Metric int
 
 // The counters.
 const (
-	Passed    Metric = iota // the answer to a challenge completed a sign-in
+	Passed    Metric = iota // an answer other than a recovery code completed a sign-in
 	Recovered               // a recovery code completed a sign-in
 	Asked                   // a challenge was made
 	Proved                  // an answer completed a step-up

@@ -56,10 +56,10 @@ const (
 func (w *Inbox) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for full := true; ctx.Err() == nil; {
-		more, err := w.pass(ctx, full)
+	for flush := true; ctx.Err() == nil; {
+		more, err := w.pass(ctx, flush)
 		w.warnUnlessEnded(ctx, err)
-		full = w.wait(ctx, tick, more && err == nil)
+		flush = w.wait(ctx, tick, more && err == nil)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPassTimeout)
 	defer cancel()
@@ -67,9 +67,9 @@ func (w *Inbox) Run(ctx context.Context) {
 	w.warnUnlessEnded(last, err)
 }
 
-// wait waits until there is work, and reports whether a full pass is due. If there is more work
+// wait waits until there is work, and reports whether the next pass must flush. If there is more work
 // already, it returns at once.
-func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (full bool) {
+func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (flush bool) {
 	if more {
 		select {
 		case <-tick.C:
@@ -107,10 +107,10 @@ func (w *Inbox) warnUnlessEnded(ctx context.Context, err error) {
 // written and counted.
 const passBatches = 10
 
-// pass records some of the due rows and reports whether there are more. A full
-// pass also writes the rows in memory and counts those in the database.
-func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
-	if full {
+// pass records some of the due rows and reports whether there are more. If flush is set, it
+// also writes the rows in memory and counts those in the database.
+func (w *Inbox) pass(ctx context.Context, flush bool) (more bool, err error) {
+	if flush {
 		if err := errors.Join(w.writer.Inbox().Flush(ctx), w.writer.Inbox().Count(ctx)); err != nil {
 			w.warnUnlessEnded(ctx, err) // the rows in the database are recorded all the same
 		}
@@ -286,13 +286,13 @@ const (
 // setAside postpones the row. The log line leaves out the source and the subject, since both
 // may contain an address.
 func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) error {
-	pause := firstRetryAfter
+	retryAfter := firstRetryAfter
 	if row.IsSetAside {
-		pause = laterRetryAfter
+		retryAfter = laterRetryAfter
 	}
 	found := false
 	err := w.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		found, err = tx.SetAsideInbox(ctx, row, tx.Now.Add(pause))
+		found, err = tx.SetAsideInbox(ctx, row, tx.Now.Add(retryAfter))
 		return err
 	})
 	if err != nil || !found {
@@ -300,7 +300,7 @@ func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) e
 	}
 	if leftOut, ok := w.lines.Allow(cause.Error(), time.Now()); ok {
 		w.log.Error("inbox: a row can't be recorded and is set aside",
-			"action", row.Action, "reason", row.Reason, "minute", row.Minute, "event", row.Event.ID, "retryIn", pause, "leftOut", leftOut, "err", cause)
+			"action", row.Action, "reason", row.Reason, "minute", row.Minute, "event", row.Event.ID, "retryIn", retryAfter, "leftOut", leftOut, "err", cause)
 	}
 	return nil
 }

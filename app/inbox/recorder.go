@@ -188,7 +188,7 @@ func (r *recorder) fileAnonymous(ctx context.Context) error {
 // mergeBeyondLimit keeps the rows of maxAnonymousSources networks and merges the others into
 // one row without a source. Networks that already have a row in the inbox are kept first.
 func (r *recorder) mergeBeyondLimit(ctx context.Context, group []store.InboxRow) ([]store.InboxRow, error) {
-	sources, err := r.tx.InboxSources(ctx, group[0], maxAnonymousSources+1)
+	sources, err := r.tx.InboxSources(ctx, group[0], maxAnonymousSources+1) // +1: the merged row, which has none
 	if err != nil {
 		return nil, err
 	}

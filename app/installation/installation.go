@@ -20,13 +20,13 @@ import (
 type Installation struct {
 	writer   *access.Writer
 	db       *store.DB
-	sessions store.SessionLifetime
+	lifetime store.SessionLifetime
 }
 
-// New returns the feature. sessions decides which sessions have expired and are
-// not counted.
-func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime) *Installation {
-	return &Installation{writer, db, sessions}
+// New returns the feature. lifetime determines which sessions have expired; these are
+// left out of the counts of ended sessions.
+func New(writer *access.Writer, db *store.DB, lifetime store.SessionLifetime) *Installation {
+	return &Installation{writer, db, lifetime}
 }
 
 // object is what the events are about.
@@ -50,12 +50,12 @@ type Ended struct {
 // Restored prepares a database that was restored from a backup. What has ended since the
 // backup would be valid again. So unless keep says otherwise, all sessions and links end, and
 // API keys, service keys and webhooks are disabled, to be enabled one by one. Known browsers,
-// answers kept for retries and positions in the feed of events end in any case. Before it
-// returns, running nodes have cleared their memory of sessions.
+// challenges, answers kept for retries and positions in the feed of events end in any case.
+// Before it returns, running nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {
-			if ended.Sessions, err = tx.DeleteAllSessions(ctx, i.sessions); err != nil {
+			if ended.Sessions, err = tx.DeleteAllSessions(ctx, i.lifetime); err != nil {
 				return err
 			}
 		}

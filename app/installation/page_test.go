@@ -19,10 +19,10 @@ func TestOperatorPageOnce(t *testing.T) {
 			f.NoError(err)
 			return token.Reveal()
 		}
-		code := link()
+		shared := link()
 		const callers = 16
 		errs := apptest.Concurrently(callers, func(i int) error {
-			return apptest.ErrorOf(at(i).OpenPage(f.Context(), apptest.Anonymous(0), code))
+			return apptest.ErrorOf(at(i).OpenPage(f.Context(), apptest.Anonymous(0), shared))
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeInvalidCode: callers - 1})
 

@@ -18,7 +18,7 @@ func TestRestoreForgetsDevices(t *testing.T) {
 		_, ann := f.Tenant()
 		device := []byte(ann.User.Email)
 		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
-			_, err := tx.InsertDevice(f.Context(), device, ann.User.ID, 20, time.Time{})
+			_, err := tx.InsertDevice(f.Context(), device, ann.User.ID, 20, time.Time{}) // at most 20 browsers, of any age
 			return err
 		})
 		f.NoError(err)

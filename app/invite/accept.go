@@ -234,8 +234,9 @@ func checkActive(tenant doorward.Tenant) error {
 	return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
 }
 
-// checkAuthorised checks the inviter's current authority and the tenant's current settings.
-// Errors: invitation_revoked if one of them no longer permits the invitation, unavailable.
+// checkAuthorised checks the inviter's current authority and the tenant's current settings. An
+// invitation by the operator needs neither. Errors: invitation_revoked if one of them no longer
+// permits the invitation, unavailable.
 func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	switch {
 	case inv.ServiceKeyID != "":
@@ -277,8 +278,8 @@ func checkInviter(ctx context.Context, read store.Reader, inv doorward.Invitatio
 	return doorward.Fail(doorward.CodeInvitationRevoked, "")
 }
 
-// join accepts the invitation and makes the account a member, in one transaction.
-// Before that, prepare creates or locks the account.
+// join marks the invitation as accepted and makes the account a member, in one transaction.
+// Between the two, prepare creates or locks the account.
 func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
 	var joined doorward.User
 	user := doorward.User{

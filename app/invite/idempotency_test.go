@@ -28,7 +28,7 @@ func TestLateAttemptMakesNothing(t *testing.T) {
 		}
 		slow, begin := try(0, "slow")
 		f.NoError(apptest.ErrorOf(begin()))
-		clock.Move(5 * time.Second)
+		clock.Move(5 * time.Second) // a mark expires after four
 		quick, begin := try(1, "quick")
 		f.NoError(apptest.ErrorOf(begin()))
 
@@ -64,7 +64,7 @@ func TestSweepSparesAnAnswer(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
 	call := doorward.IdempotentCall{ID: []byte("a call"), Body: []byte("a body"), Attempt: "slow"}
 	f.NoError(apptest.ErrorOf(f.Node(0).Access.BeginCall(f.Context(), &call)))
-	clock.Move(5 * time.Second)
+	clock.Move(5 * time.Second) // a mark expires after four
 	var swept error
 	done := make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {

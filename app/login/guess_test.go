@@ -16,11 +16,11 @@ import (
 func TestGuessesAtOnce(t *testing.T) {
 	const guesses = 100
 	limits := credential.Limits{PerAccount: 5, PerIP: 30}
-	noon := time.Now()
+	stopped := time.Now()
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			f := apptest.New(t, e, limits, func() time.Time { return noon })
+			f := apptest.New(t, e, limits, func() time.Time { return stopped })
 			_, ann := f.Tenant()
 			_, invitee := f.Tenant()
 			_, token := f.Invite(ann, invitee.User.Email, doorward.RoleUser)

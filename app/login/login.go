@@ -1,11 +1,11 @@
 // Package login turns a proof of identity into a session.
 //
-// A sign-in has three steps: a proof (the password, in WithPassword), the choice of a
-// tenant, and complete, which opens the session. A valid proof ends in an [Outcome]: a
-// session; or a challenge for the second factor, which WithSecond answers (second.go); or,
-// where the tenant demands a factor and the account has none, a challenge to set up the
-// first one, which WithFirst or WithFirstPasskey completes. Only the answer to a challenge
-// clears the counters and makes the browser a known one; the password alone doesn't.
+// A sign-in has three steps: a proof (the password in WithPassword, a passkey in WithPasskey),
+// the choice of a tenant, and complete or finish, which opens the session. A valid proof ends
+// in an [Outcome]: a session; or a challenge for the second factor, which WithSecond answers
+// (second.go); or, where the tenant demands a factor and the account has none, a challenge to
+// set up the first one, which WithFirst or WithFirstPasskey completes. After a challenge only
+// its answer clears the counters and makes the browser a known one; the password alone doesn't.
 package login
 
 import (
@@ -42,7 +42,7 @@ type SignedIn struct {
 	// Device, unless nil, is a token for the browser to keep for DeviceLife: it
 	// identifies a browser that has signed in before.
 	Device *secret.Token
-	// CanSwitch reports whether the user can switch to another tenant.
+	// CanSwitch reports whether the user can switch to another tenant; false after a switch.
 	CanSwitch bool
 	// Allowance is how many attempts the known browser has left; nil for other browsers.
 	// See credential.Proof.Allowance.

@@ -35,10 +35,9 @@ type tenantChoice struct {
 }
 
 // complete opens the session, counts the attempt as a success and stores the browser, in one
-// transaction.
-// If the account may not sign in to the tenant, the attempt has failed, and the browser doesn't
-// become known. If a second factor is needed, the transaction is rolled back, and complete
-// makes a challenge.
+// transaction. If the account may not sign in to the tenant, the attempt has failed, and the
+// browser doesn't become known. If a second factor is needed, the transaction is rolled back,
+// and complete makes a challenge.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, choice tenantChoice) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, choice.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
@@ -49,7 +48,7 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 		return err
 	})
 	if err != nil {
-		return l.askForMore(ctx, by, proof, choice.tenantID, "", err)
+		return l.askForMore(ctx, by, proof, choice.tenantID, "", err) // "": not a switch
 	}
 	done := SignedIn{Opened: opened, CanSwitch: choice.hasOthers, Allowance: proof.Allowance()}
 	if isNew {

@@ -16,7 +16,8 @@ import (
 
 // askForMore makes a challenge if a session was refused because a second factor is missing.
 // The attempt then counts neither as a failure nor as a success; see
-// credential.Proof.Pause. Other causes end the attempt.
+// credential.Proof.Pause. Other causes end the attempt. sessionID is the session to switch from;
+// empty for a login.
 func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID, sessionID string, cause error) (Outcome, error) {
 	purpose := factor.ForLogin
 	switch {
@@ -64,7 +65,7 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 // session.Sessions.Switch. Where that tenant asks for a second factor, the challenge
 // completes the switch and the current session stays until then.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
-	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil })
+	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil }) // nil: without another proof
 	if err == nil {
 		return SignedIn{Opened: opened}, nil
 	}

@@ -432,8 +432,8 @@ func TestGraceEnds(t *testing.T) {
 func TestSwitchIntoStricterTenant(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		_, boss := f.Tenant()
-		_, token := f.Invite(boss, ann.User.Email, doorward.RoleUser)
+		_, otherOwner := f.Tenant()
+		_, token := f.Invite(otherOwner, ann.User.Email, doorward.RoleUser)
 		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
 		f.NoError(err)
 		a := f.Enrol(ann)
@@ -447,13 +447,13 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		f.NoError(err)
 		as := by.As(weak.User)
 		as.Principal = doorward.PrincipalOf(weak.User, weak.Session)
-		o, err = f.Node(1).Login.Switch(f.Context(), as, boss.User.TenantID)
+		o, err = f.Node(1).Login.Switch(f.Context(), as, otherOwner.User.TenantID)
 		needed, ok := o.(login.SecondNeeded)
 		if err != nil || !ok || !f.IsValid(weak.Token) {
 			f.Fatalf("the switch ends in %T, %v, want a challenge; the session is valid: %v", o, err, f.IsValid(weak.Token))
 		}
 		done, err := withSecond(f, 2, apptest.Anonymous(1), needed.NewChallenge, factor.Answer{RecoveryCode: a.Recovery[0]})
-		if err != nil || done.Session.TenantID != boss.User.TenantID || done.Session.AAL != 2 || !done.Session.CreatedAt.Equal(weak.Session.CreatedAt) {
+		if err != nil || done.Session.TenantID != otherOwner.User.TenantID || done.Session.AAL != 2 || !done.Session.CreatedAt.Equal(weak.Session.CreatedAt) {
 			f.Fatalf("after the challenge the session is %+v, %v", done.Session, err)
 		}
 		if f.IsValid(weak.Token) || !f.IsValid(done.Token) {

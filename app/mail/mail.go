@@ -156,8 +156,8 @@ func (m *Mail) try(ctx context.Context, row store.Mail, send outbox.Send) error 
 	return m.send(ctx, row, rendered, send)
 }
 
-// claim renders the mail, or returns nil when another worker has the mail or it is
-// obsolete.
+// claim renders the mail. It returns nil when another worker has the mail, or when the mail is
+// not to be sent.
 func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMail, err error) {
 	err = m.upkeep(ctx, func(tx *store.Tx) error {
 		rendered = nil

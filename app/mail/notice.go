@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// compose makes the mail of a row inside the transaction that claims it: nil when the
-// mail is obsolete.
+// compose makes the mail of a row inside the transaction that claims it. It returns nil when the
+// mail is not to be sent; the row is then deleted or finished.
 func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	rendered, err := composers[row.Kind](m, ctx, tx, row)
 	if errors.Is(err, store.ErrNone) {
@@ -66,11 +66,13 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 		return nil, err
 	}
 	browser, system := useragent.Parse(changeOf(e, access.FieldUserAgent).To)
+	// An event has one of these: a factor was added, removed or renamed.
+	factor := cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To)
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: formatTime(e.At), IP: e.IP,
 		Browser: browser, System: system,
-		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To),
+		ByMail: e.Action == doorward.PasswordReset, Factor: factor,
 		CodesLeft: changeOf(e, "recoveryCodes").To,
 	}), err
 }
@@ -235,7 +237,8 @@ func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*
 }
 
 // composeOperatorLeak makes the notice of a leaked operator key or service key. The key is
-// deleted, so its name is taken from the event.
+// deleted, so its name is taken from the event. It is in the fallback language, since operators
+// have no account.
 func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {

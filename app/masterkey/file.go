@@ -47,7 +47,7 @@ func (e *NeededError) Error() string {
 }
 
 // Read returns the key, or the zero key if there is none. Errors: *FileError, when the
-// file has another form, other users may read it, or it is missing and not optional.
+// file holds no key, can't be read, other users may read it, or it is missing and not optional.
 func (f File) Read() (seal.Key, error) {
 	if f.Path == "" {
 		return seal.Key{}, nil

@@ -247,9 +247,9 @@ func (k *Keys) Open(ctx context.Context, at seal.Place, sealed []byte) ([]byte, 
 	return plain, nil
 }
 
-// reload reads the file and the database again. A file that can't be read now, or holds
-// a wrong key, leaves the keys as they are. It writes nothing, since Seal calls it
-// within a transaction.
+// reload reads the file and the database again. If the file can't be read now, its last key still
+// counts; if it holds a wrong key, the keys stay as they are. It writes nothing, since Seal calls
+// it within a transaction.
 func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 	rows, err := read.MasterKeys(ctx)
 	if err != nil {

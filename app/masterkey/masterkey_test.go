@@ -248,8 +248,8 @@ func TestForgetTheOldKey(t *testing.T) {
 				t.Errorf("a third key is taken with %v", err)
 			}
 			n.put(t, next)
-			if replaced, err := n.Refresh(t.Context()); !replaced || err != nil {
-				t.Errorf("Refresh reports that the key is being replaced: %v, %v", replaced, err)
+			if isReplacing, err := n.Refresh(t.Context()); !isReplacing || err != nil {
+				t.Errorf("Refresh reports that the key is being replaced: %v, %v", isReplacing, err)
 			}
 		}
 		if done, err := a.Forget(t.Context(), live()); !done || err != nil {
@@ -339,7 +339,7 @@ func TestDatabaseHoldsNoKey(t *testing.T) {
 	check(t, err)
 	rows, err := a.db.Read().MasterKeys(t.Context())
 	check(t, err)
-	for _, secret := range []string{"plain a", old.Reveal()[:43], next.Reveal()[:43]} {
+	for _, secret := range []string{"plain a", old.Reveal()[:43], next.Reveal()[:43]} { // without padding and line break
 		if bytes.Contains(all[0].Sealed, []byte(secret)) || bytes.Contains(fmt.Append(nil, rows), []byte(secret)) {
 			t.Errorf("%q is in the database", secret)
 		}

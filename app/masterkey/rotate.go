@@ -208,5 +208,5 @@ func CheckFile(ctx context.Context, read store.Reader, f File) (Fit, error) {
 // Fit has the ids of the key that a database needs and of the key in a file.
 type Fit struct {
 	Needed string // by the database; empty: it has never used one
-	InFile string // empty: there is no file
+	InFile string // empty: there is no file, or Needed is empty
 }

@@ -107,7 +107,8 @@ func (d *dispatcher[T]) preempt() {
 }
 
 // preemptFor cancels a try in favour of work without a slot, unless a try that is ending will
-// free a slot for it: any try for urgent work, else one that isn't urgent.
+// free a slot for it. Urgent work can take the slot of any try, other work only that of a try
+// that isn't urgent.
 func (d *dispatcher[T]) preemptFor(urgent bool, ending *[lanes]int) {
 	normalLane, urgentLane := laneOf(normalWork, fastHost), laneOf(urgentWork, fastHost)
 	switch {

@@ -206,9 +206,9 @@ func TestEndpoints(t *testing.T) {
 	}
 	h := hosts{endpoints: true}
 	steps := []bool{h.isSlow(Job{Host: "x"}), h.isSlow(Job{Host: "x", LastTryWasQuick: true})}
-	for _, quick := range []bool{true, true, false, true} {
-		h.score("x", quick)
-		steps = append(steps, h.isSlow(Job{Host: "x", LastTryWasQuick: !quick}))
+	for _, isQuick := range []bool{true, true, false, true} {
+		h.score("x", isQuick)
+		steps = append(steps, h.isSlow(Job{Host: "x", LastTryWasQuick: !isQuick}))
 	}
 	if want := []bool{true, false, false, false, true, false}; !slices.Equal(steps, want) {
 		t.Errorf("slow by step: %v, want %v", steps, want)

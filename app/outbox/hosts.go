@@ -32,18 +32,18 @@ func (h *hosts) isSlow(job Job) bool {
 }
 
 // score records a try and reports whether that has made the host slow or fast.
-func (h *hosts) score(host string, quick bool) (changed bool) {
+func (h *hosts) score(host string, isQuick bool) (changed bool) {
 	before, known := h.known[host]
 	if h.endpoints {
 		after := minScore
-		if quick {
+		if isQuick {
 			after = 1
 		}
 		h.set(host, after)
 		return !known || before != after
 	}
 	after := max(before-1, minScore)
-	if quick {
+	if isQuick {
 		after = min(before+1, maxScore)
 	}
 	h.set(host, after)

@@ -1,6 +1,6 @@
 package outbox
 
-// Values of the booleans urgent, slow and quick.
+// Values of the booleans urgent, slow and isQuick.
 const (
 	urgentWork, normalWork = true, false
 	slowHost, fastHost     = true, false

@@ -14,7 +14,7 @@ type poller struct {
 	scanBegan   time.Time
 	nextBatchAt time.Time // no batch is read before
 	nextScanAt  time.Time // no scan begins before
-	incomplete  bool      // rows were left out, for lack of memory or time
+	incomplete  bool      // rows were left out: they didn't fit into memory, or into the batch of a recent poll
 
 	rows  int // fetched so far
 	timer *time.Timer
@@ -75,7 +75,7 @@ func (d *dispatcher[T]) pollRecent(r *pollState, read func(after Job) error) err
 		return nil
 	}
 	from := now
-	if !r.polledAt.IsZero() && r.polledAt.Before(from) { // else the clock was set back
+	if !r.polledAt.IsZero() && r.polledAt.Before(from) { // else this is the first poll, or the clock was set back
 		from = r.polledAt
 	}
 	before := d.poller.rows

@@ -111,7 +111,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 		}
 	}
 	for i := range maxHosts {
-		h.score(fmt.Sprint("more ", i), false)
+		h.score(fmt.Sprint("more ", i), !quick)
 	}
 	slow := 0
 	for _, n := range h.known {

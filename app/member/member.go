@@ -127,7 +127,7 @@ func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, ha
 	if err != nil {
 		return err
 	}
-	return tx.RaiseCredentialGeneration(ctx, a.ID, nil)
+	return tx.RaiseCredentialGeneration(ctx, a.ID, nil) // nil: no browser stays known
 }
 
 // Add makes the account u.ID a member of the tenant u.TenantID, with the role, status

@@ -56,7 +56,7 @@ func TestChangeWithFactor(t *testing.T) {
 		ann := f.Join(owner, doorward.RoleUser)
 		before := ann.Caller
 		f.Enrol(ann)
-		clock.Move(11 * time.Minute)
+		clock.Move(11 * time.Minute) // longer than the proof at the login counts
 		withFactor := before
 		withFactor.HasFactor, withFactor.HasCode = true, true
 		change := func(by doorward.Caller, current string) doorward.Code {

@@ -34,7 +34,8 @@ func TestManyResetRequests(t *testing.T) {
 		f.RecordDue()
 		clock.Move(time.Minute)
 		f.RecordDue()
-		// One for the owner; per minute of the test, ten for networks and one for the rest.
+		// One for the owner; in each minute, of which there are up to three, ten for networks and
+		// one for the rest.
 		if got := f.CountRows("events") - events; got < 2 || got > 1+3*11 {
 			f.Errorf("%d events of %d requests", got, networks*each)
 		}

@@ -239,7 +239,7 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 // has just changed the password. A reset also ends factors that are being set up, since
 // somebody else may have begun to set them up. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
-	by.Email = account.Email
+	by.Email = account.Email // by which CurrentDevice finds the browser
 	var current []byte
 	if by.SessionID != "" {
 		current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
@@ -252,5 +252,5 @@ func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by d
 	if err := tx.RaiseCredentialGeneration(ctx, account.ID, current); err != nil {
 		return err
 	}
-	return tx.ClearThrottle(ctx, "newcomers:"+account.ID)
+	return tx.ClearThrottle(ctx, "newcomers:"+account.ID) // the count of notices about unknown browsers
 }

@@ -161,6 +161,6 @@ func TestAddressOfAnotherAccount(t *testing.T) {
 		next := apptest.Password(1)
 		err := apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, next, next)) // ann.Caller was read before
 		f.WantCodes([]error{err}, apptest.Codes{doorward.CodeValidationFailed: 1})
-		f.WantPassword(ann.User.Email, 0, 2)
+		f.WantPassword(ann.User.Email, 0, 2) // the owner's, which is unchanged
 	})
 }

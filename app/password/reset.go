@@ -18,7 +18,7 @@ import (
 // usable).
 func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.Revocation, error) {
 	if token == "" {
-		faults := p.rules.Load().CheckNew(password, confirm, "")
+		faults := p.rules.Load().CheckNew(password, confirm, "") // without a token the address is unknown
 		return doorward.Revocation{}, doorward.InvalidFields(append([]doorward.FieldError{{Pointer: "/token", Code: "required", Message: "Send the code of the mail."}}, faults...)...)
 	}
 	_, account, err := open(ctx, p.db.Read(), token, p.db.Now())
@@ -90,7 +90,7 @@ func use(ctx context.Context, tx *access.Tx, token string) error {
 	if err != nil {
 		return err
 	}
-	home, err := credential.HomeTenant(ctx, tx.Reader, reset.UserID, "")
+	home, err := credential.HomeTenant(ctx, tx.Reader, reset.UserID, "") // no tenant is preferred
 	tx.SetTenant(home)
 	return err
 }

@@ -77,7 +77,8 @@ type Explanation struct {
 }
 
 // Explain decides as checks, introspection and AuthZEN do. It writes nothing, not even the use of
-// the credential, so the same question about the same state has the same answer. Errors:
+// the credential, so the same question about the same state has the same answer. Only a session
+// that has idled out is deleted, as by a check. Errors:
 // not_found if there is no such user, key, credential or version in the caller's tenant;
 // validation_failed; unavailable.
 func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) (Explanation, error) {
@@ -144,7 +145,8 @@ func (p *Policies) findSubject(ctx context.Context, by doorward.Caller, q Questi
 	if errors.Is(err, store.ErrNone) || doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && s.p.TenantID != by.TenantID && by.Kind != doorward.Operator {
 		return subject{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	if d := access.CanEnter(&s.p, false); err == nil && !d.Allowed && len(s.refused) == 0 {
+	const openWhileClosing = false
+	if d := access.CanEnter(&s.p, openWhileClosing); err == nil && !d.Allowed && len(s.refused) == 0 {
 		s.refused = append(s.refused, s.refusalCause(d))
 	}
 	return s, err
@@ -200,6 +202,8 @@ var keyReasons = map[access.KeyCause]string{
 	access.KeyOwner:    "The owner of the API key is no active member.",
 }
 
+// subjectOfKey returns the subject of a key. secretEndsAt is nil if the current secret is asked
+// about, or the key by its id.
 func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
 	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
 	if cause := access.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
@@ -270,7 +274,7 @@ func (s *subject) refusingPolicies(verb *doorward.Verb, r *doorward.Request) (al
 	if verb.Action != verb.Permission {
 		found = append(found, s.p.Policy.Refusals(verb.Action, r)...)
 	}
-	slices.SortStableFunc(found, func(a, b doorward.PolicyRefusal) int {
+	slices.SortStableFunc(found, func(a, b doorward.PolicyRefusal) int { // those of the platform have version 0
 		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Line, b.Line))
 	})
 	for i, f := range found {

@@ -45,22 +45,22 @@ func TestExplain(t *testing.T) {
 		_, _, err = f.Node(0).Users.Edit(ctx, owner.Caller, eve.User, suspended())
 		f.NoError(err)
 		put(f, 0, owner.Caller, policy.Draft{Text: explainedText})
-		inside := policy.Context{IP: "192.0.2.7"}
+		fromOffice := policy.Context{IP: "192.0.2.7"}
 		for n, c := range []struct {
 			q    policy.Question
 			want string
 		}{
 			{policy.Question{UserID: bob.User.ID, Action: "message.read"}, "true USER [USER] | role USER"},
 			{policy.Question{UserID: vic.User.ID, Action: "message.send"}, "false VIEWER [] | role VIEWER The role VIEWER does not grant message.send."},
-			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: inside}, "false USER [USER] | policy closed:1 Closed for the audit."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: fromOffice}, "false USER [USER] | policy closed:1 Closed for the audit."},
 			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: policy.Context{IP: "198.51.100.7"}}, "false USER [USER] | policy closed:1 Closed for the audit. | policy inside:3"},
 			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send"}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
-			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send", Context: inside}, "true OWNER [OWNER] | role OWNER"},
+			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send", Context: fromOffice}, "true OWNER [OWNER] | role OWNER"},
 			{policy.Question{UserID: eve.User.ID, Action: "message.read"}, "false USER [USER] | role USER The membership is suspended."},
 			{policy.Question{KeyID: key.ID, Action: "message.read"}, "false USER [USER] | key " + key.ID + " The API key does not have the permission message.read."},
 			{policy.Question{KeyID: key.ID, Action: "user.manage"}, "false USER [] | role USER The role USER does not grant user.manage."},
 			{policy.Question{KeyID: ended.ID, Action: "message.send"}, "false USER [USER] | key " + ended.ID + " The API key was revoked."},
-			{policy.Question{Credential: secret.Reveal(), Action: "message.send", Context: inside}, "false USER [USER] | policy closed:1 Closed for the audit."},
+			{policy.Question{Credential: secret.Reveal(), Action: "message.send", Context: fromOffice}, "false USER [USER] | policy closed:1 Closed for the audit."},
 			{policy.Question{UserID: owner.User.ID, Action: "user.suspend", IncludeInternal: true}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
 			{policy.Question{UserID: owner.User.ID, Action: "policy.read"}, "true OWNER [OWNER] | role OWNER"},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: tenant.ID}}, "true USER [USER] | role USER"},

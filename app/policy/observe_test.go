@@ -95,6 +95,7 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 			enforced int64
 			maySend  bool
 		}{
+			// by the number of the version
 			1: {policy.Draft{Text: noMessages}, 0, false},
 			2: {observing(noPeople), 1, false},
 			3: {observing(forbidAll), 1, false},

@@ -143,7 +143,8 @@ func TestReplayIsIdentical(t *testing.T) {
 		f.NoError(err)
 		const model = "actions: {doc.sign: {roles: [OWNER]}}\npolicies: |\n  permit (principal in Role::\"USER\", action, resource) when { context.ip.isLoopback() };\n" +
 			"  @id(\"far\") forbid (principal, action, resource) when { context has path && context.path like \"/b*\" };\n"
-		_, err = f.Node(0).Models.Apply(ctx, apptest.Operator, model, nil, false)
+		const force = false
+		_, err = f.Node(0).Models.Apply(ctx, apptest.Operator, model, nil, force)
 		f.NoError(err)
 		pick := func(from ...string) string { return from[r.IntN(len(from))] }
 		allowed, refused := 0, 0

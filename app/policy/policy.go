@@ -132,9 +132,9 @@ func stateOf(ctx context.Context, read store.Reader, tenantID string, at time.Ti
 }
 
 // enforcedBeside returns the version that keeps refusing while a version with the text observed
-// only observes; 0 for none. Usually it is the version that refuses now. An unconfirmed version
-// ends with its successor, so if one is in force, it is the version that refused under the last
-// confirmed one. A version with the same text as the observing one doesn't refuse.
+// only observes; 0 for none. Usually that is the version that refuses now. But an unconfirmed
+// version ends with its successor: if one is in force, the version that refused under the last
+// confirmed one keeps refusing. A version with the same text as the observing one doesn't refuse.
 func (s state) enforcedBeside(observed string) int64 {
 	base := &s.inForce
 	if base.ConfirmUntil != nil {

@@ -110,7 +110,7 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			e.Nodes = 2
-			clock := apptest.NewStoppedClock() // a node is started below, within the last second
+			clock := apptest.NewStoppedClock() // a node is started below, in the last second before the version ends
 			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
 			ctx := f.Context()
 			_, owner := f.Tenant()

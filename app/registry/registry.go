@@ -21,7 +21,6 @@ import (
 	"encoding/hex"
 	"hash/maphash"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,8 +57,8 @@ type shard struct {
 // holds nothing specific to a kind of credential, since there may be a million
 // sessions: an entry takes 64 bytes, its text and its slot in the map.
 type Entry struct {
-	text    string    // ids of session and user, and the e-mail address, in one allocation
-	user    uint16    // offset of the user's id in text
+	text    string    // id of the session, empty for a key; id of the user or key; e-mail address
+	user    uint16    // offset of the id of the user or key in text
 	email   uint16    // offset of the e-mail address
 	subject [2]uint16 // slots in revoked of the user or owner, and of the tenant
 	shared  unique.Handle[shared]
@@ -322,7 +321,7 @@ func ParseSubject(subject string) (secret.Hash, bool) {
 	if err != nil || len(raw) != len(secret.Hash{}) {
 		return secret.Hash{}, false
 	}
-	return secret.Hash(slices.Clone(raw)), true
+	return secret.Hash(raw), true
 }
 
 // micros converts an entry's time.

@@ -180,22 +180,22 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 	}
 	var sizes []int
 	written := map[secret.Hash]int{}
-	for uses := d.batch(flushBatch); len(uses) > 0; uses = d.batch(flushBatch) {
-		sizes = append(sizes, len(uses))
-		for _, u := range uses {
+	for batch := d.batch(flushBatch); len(batch) > 0; batch = d.batch(flushBatch) {
+		sizes = append(sizes, len(batch))
+		for _, u := range batch {
 			if written[u.Hash]++; u.At.UnixMicro() != 2000 || d.unwritten(u.Hash) != 2000 {
 				t.Fatalf("a use at %d, known as %d; want 2000", u.At.UnixMicro(), d.unwritten(u.Hash))
 			}
 		}
-		d.removeWritten(uses)
+		d.removeWritten(batch)
 	}
 	if diff := cmp.Diff([]int{200, 200, 50}, sizes); diff != "" || len(written) != 450 || d.unwritten(first) != 0 {
 		t.Errorf("%d sessions written, the first is queued at %d, in batches (-want +got):\n%s", len(written), d.unwritten(first), diff)
 	}
 	d.add(first, 3000)
-	uses := d.batch(flushBatch)
+	batch := d.batch(flushBatch)
 	d.add(first, 4000)
-	d.removeWritten(uses)
+	d.removeWritten(batch)
 	if at := d.unwritten(first); at != 4000 {
 		t.Errorf("the last use is %d, want 4000", at)
 	}

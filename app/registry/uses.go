@@ -135,7 +135,7 @@ func (r *Registry) Flush(write func([]store.Use) error) error {
 // Run writes uses until ctx ends, then all that remain. now is in Unix microseconds.
 func (r *Registry) Run(ctx context.Context, now func() int64, write func(context.Context, []store.Use) error) {
 	flush := func(ctx context.Context) {
-		_ = r.Flush(func(uses []store.Use) error { return write(ctx, uses) }) // on an error the uses are kept and retried in a second
+		_ = r.Flush(func(batch []store.Use) error { return write(ctx, batch) }) // on an error the uses are kept and retried in a second
 	}
 	second, sweep := time.NewTicker(time.Second), time.NewTicker(sweepEvery)
 	defer second.Stop()

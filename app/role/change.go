@@ -73,7 +73,7 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (create
 	faults = slices.Concat(checkName(d.Name), doorward.CheckAbout("/about", d.About, doorward.RoleAboutMax), faults)
 	c := doorward.CustomRole{ID: doorward.NewID(doorward.PrefixRole), Name: doorward.Role(d.Name), About: d.About, Permissions: permissions}
 	if len(checkName(d.Name)) > 0 {
-		c.Name = "" // refusals quote the name
+		c.Name = "" // refusals quote the name, which isn't valid
 	}
 	on := object(by, c.ID, "")
 	on.Grant = grant(by.Rules, c)
@@ -200,7 +200,7 @@ func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.Cu
 // checkVersion is doorward.CheckVersion for the role as callers see it: only with the
 // permissions that the model has.
 func checkVersion(rules *doorward.Rules, c doorward.CustomRole, versions []string) error {
-	return doorward.CheckVersion(view(rules, c, 0).Version(), versions)
+	return doorward.CheckVersion(view(rules, c, 0).Version(), versions) // the number of members is not in the version
 }
 
 // change returns the edited role, and the faults of the edit.

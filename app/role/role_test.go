@@ -184,7 +184,8 @@ func TestVersionWithoutThePermission(t *testing.T) {
 		_, owner := f.Tenant()
 		r := create(f, owner, "DESK", "message.read", "user.read")
 		apply := func(text string) {
-			_, err := f.Node(0).Models.Apply(f.Context(), doorward.OperatorAtTerminal(), text, nil, true)
+			const force = true
+			_, err := f.Node(0).Models.Apply(f.Context(), doorward.OperatorAtTerminal(), text, nil, force)
 			f.NoError(err)
 		}
 		apply("actions: {}")

@@ -110,7 +110,7 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 
 // For implements doorward.Policy.
 func (p *policy) For(principal *doorward.Principal) doorward.PrincipalPolicies {
-	prepared := &policyOf{operator: p.operator.prepare(principal), latest: p.latest.prepare(principal), confirmed: p.confirmed.prepare(principal), until: p.until}
+	prepared := &principalPolicies{operator: p.operator.prepare(principal), latest: p.latest.prepare(principal), confirmed: p.confirmed.prepare(principal), until: p.until}
 	if principal.Kind == doorward.ByUser {
 		prepared.authAt, prepared.aal = principal.AuthAt, principal.AAL
 	}
@@ -123,7 +123,7 @@ func (p *policy) ForDeclared(id string, stated map[string]any) doorward.Principa
 		return nil
 	}
 	principal := cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated}
-	return &policyOf{operator: &preparedText{p.operator, p.operator.set.Prepare(principal)}}
+	return &principalPolicies{operator: &preparedText{p.operator, p.operator.set.Prepare(principal)}}
 }
 
 // Declared implements doorward.Policy.
@@ -157,8 +157,8 @@ func (t *text) roleOf(role doorward.Role) string {
 	return string(role)
 }
 
-// policyOf is a doorward.PrincipalPolicies.
-type policyOf struct {
+// principalPolicies is a doorward.PrincipalPolicies.
+type principalPolicies struct {
 	operator          *preparedText
 	latest, confirmed preparedPolicies
 	until             time.Time
@@ -176,7 +176,7 @@ type preparedText struct {
 }
 
 // DependsOnRequest implements doorward.PrincipalPolicies.
-func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
+func (p *principalPolicies) DependsOnRequest(action doorward.Action) bool {
 	return !p.until.IsZero() || p.operator.isConditional(action) || p.latest.enforced.isConditional(action)
 }
 
@@ -185,7 +185,7 @@ func (t *preparedText) isConditional(action doorward.Action) bool {
 }
 
 // Permit implements doorward.PrincipalPolicies.
-func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward.PolicyPermit {
+func (p *principalPolicies) Permit(action doorward.Action, r *doorward.Request) *doorward.PolicyPermit {
 	if p.operator == nil {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward
 
 // Refusal implements doorward.PrincipalPolicies. If the time of the request is unknown, so that the latest
 // version may have ended, that version and the confirmed one both refuse.
-func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+func (p *principalPolicies) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if refusal := p.refusal(p.operator, action, r); refusal != nil {
 		return refusal
 	}
@@ -215,7 +215,7 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 }
 
 // Refusals implements doorward.PrincipalPolicies.
-func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
+func (p *principalPolicies) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
 	for _, t := range []*preparedText{p.operator, p.current(r).enforced} {
 		if t == nil {
 			continue
@@ -228,7 +228,7 @@ func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []
 }
 
 // current returns the tenant's policies that are in force at the time of the request.
-func (p *policyOf) current(r *doorward.Request) preparedPolicies {
+func (p *principalPolicies) current(r *doorward.Request) preparedPolicies {
 	if p.hasEnded(r) {
 		return p.confirmed
 	}
@@ -236,19 +236,21 @@ func (p *policyOf) current(r *doorward.Request) preparedPolicies {
 }
 
 // hasEnded reports whether the latest version has ended at the time of the request.
-func (p *policyOf) hasEnded(r *doorward.Request) bool {
+func (p *principalPolicies) hasEnded(r *doorward.Request) bool {
 	return !p.until.IsZero() && !r.At.Before(p.until)
 }
 
 // Observes implements doorward.PrincipalPolicies.
-func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confirmed.observed != nil }
+func (p *principalPolicies) Observes() bool {
+	return p.latest.observed != nil || p.confirmed.observed != nil
+}
 
 // ObservedRefusal implements doorward.PrincipalPolicies.
-func (p *policyOf) ObservedRefusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+func (p *principalPolicies) ObservedRefusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	return p.refusal(p.current(r).observed, action, r)
 }
 
-func (p *policyOf) refusal(set *preparedText, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+func (p *principalPolicies) refusal(set *preparedText, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if set == nil {
 		return nil
 	}
@@ -271,7 +273,7 @@ func (t *preparedText) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.text.version, ByOperator: t.text.operator, Needs: v.Needs}
 }
 
-func (p *policyOf) request(r *doorward.Request) *cedar.Request {
+func (p *principalPolicies) request(r *doorward.Request) *cedar.Request {
 	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Deferred: r.Deferred}
 	if !p.authAt.IsZero() {
 		asked.AAL = p.aal

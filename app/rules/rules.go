@@ -14,7 +14,7 @@ import (
 // The zero Compiler is ready for use.
 type Compiler struct {
 	mu       sync.Mutex
-	revision int64
+	revision int64 // RulesVersion.Model of last
 	last     compiledModel
 }
 

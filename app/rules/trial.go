@@ -17,7 +17,8 @@ type Trial struct {
 	prepared map[principalKey]doorward.PrincipalPolicies
 }
 
-// principalKey is what policies read of a principal.
+// principalKey is what policies read of a principal, besides its tenant: one trial is for the
+// principals of one tenant.
 type principalKey struct {
 	kind                   doorward.PrincipalKind
 	id, email, owner, role string

@@ -60,7 +60,7 @@ func (s *Sessions) remembered(hash secret.Hash) (doorward.Principal, bool) {
 	return p, true
 }
 
-// busy holds the time of the last check.
+// busy holds the time of the last check from memory.
 type busy struct{ last atomic.Int64 }
 
 const (
@@ -76,7 +76,7 @@ func (b *busy) note(now int64) {
 	}
 }
 
-// Busy reports whether checks are running, so that deferrable work can leave them
+// Busy reports whether checks are running from memory, so that deferrable work can leave them
 // a core.
 func (s *Sessions) Busy() bool {
 	return s.db.Now().UnixMicro()-s.busy.last.Load() < busyFor.Microseconds()
@@ -87,8 +87,8 @@ func (s *Sessions) inTime(session doorward.Session, now time.Time) bool {
 	return now.Before(session.ExpiresAt(s.limits)) && now.Before(session.IdleExpiresAt(s.limits))
 }
 
-// Peek returns the session of a token as Check would find it, without recording a use.
-// Errors are those of Check.
+// Peek returns the session of a token as Check would find it, without recording a use. Like
+// Check, it deletes a session that has idled out. Errors are those of Check.
 func (s *Sessions) Peek(ctx context.Context, token secret.Token) (store.Credential, error) {
 	return s.peek(ctx, token.Hash())
 }
@@ -150,13 +150,15 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 // entryOf makes the entry of a session, under the limits of the installation.
 func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registry.Entry {
 	limits := c.Session.Tenant.Tighten(l)
+	// The days of grace without a second factor may be over before the absolute limit.
 	limits.Absolute = c.Session.ExpiresAt(l).Sub(c.Session.CreatedAt)
 	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, limits, c.Session.LastSeenAt, mark)
 }
 
 func isUsable(c store.Credential) bool { return CheckUsable(c.User) == nil }
 
-// looksIdle reports whether the session has idled out as far as this node knows.
+// looksIdle reports whether the session has idled out, as far as this node knows, before its
+// absolute limit.
 func (s *Sessions) looksIdle(session doorward.Session) bool {
 	now := s.db.Now()
 	return !now.Before(session.LastSeenAt.Add(s.idle(session))) && now.Before(session.ExpiresAt(s.limits))

@@ -49,7 +49,7 @@ func TestAbsoluteIsExact(t *testing.T) {
 	c := newClock()
 	server := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour), withClock(c))
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
-	for _, d := range []time.Duration{time.Hour, time.Hour, time.Hour, 2 * time.Microsecond} {
+	for _, d := range []time.Duration{time.Hour, time.Hour, time.Hour, 2 * time.Microsecond} { // the last check is 2 µs before the end
 		c.Move(d - time.Microsecond)
 		if !isLive(t, ann) {
 			t.Fatal("a session in use ended before its absolute time")

@@ -268,11 +268,11 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := func(on *doorwardtest.Server) doorward.Role {
-		p, err := on.Node.App.Sessions.Check(context.Background(), token)
+		principal, err := on.Node.App.Sessions.Check(context.Background(), token)
 		if err != nil {
 			t.Error(err)
 		}
-		return p.Role
+		return principal.Role
 	}
 	stop := make(chan struct{})
 	var others sync.WaitGroup

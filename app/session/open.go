@@ -201,7 +201,8 @@ func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	return o.requireFactor(ctx, tx)
 }
 
-// begin sets the time of the login and of its proofs to now.
+// begin sets the time of the login and of its proofs to now. Without other proofs, the login is
+// one by a password alone.
 func (o *Opened) begin(now time.Time) {
 	s := &o.Session
 	s.CreatedAt, s.ProvedAt = now, now

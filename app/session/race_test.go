@@ -24,6 +24,7 @@ func TestSessionLimit(t *testing.T) {
 			tenants = append(tenants, other.ID)
 		}
 		account := f.Account(ann)
+		const perUser = 10 // the limit that apptest sets
 		for round := range 6 {
 			var o apptest.OpenedSessions
 			errs := apptest.Concurrently(20, func(i int) error {
@@ -37,8 +38,8 @@ func TestSessionLimit(t *testing.T) {
 			f.WantCodes(errs, apptest.Codes{"": 20})
 			rows, err := f.DB.Read().UserSessions(f.Context(), ann.User.ID)
 			f.NoError(err)
-			if n := f.CountValid(&o); n != 10 || len(rows) != 10 {
-				f.Fatalf("of 20 new sessions %d are valid and %d are stored, want 10", n, len(rows))
+			if n := f.CountValid(&o); n != perUser || len(rows) != perUser {
+				f.Fatalf("of 20 new sessions %d are valid and %d are stored, want %d", n, len(rows), perUser)
 			}
 		}
 	})

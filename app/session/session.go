@@ -69,8 +69,8 @@ func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	return errors.Join(errs...)
 }
 
-// End ends the sessions of all tokens in one transaction; if it returns an error, none. It
-// also succeeds for a session that has already ended, once that has reached every node.
+// End ends the sessions of all tokens in one transaction, all or none. It also succeeds for a
+// session that has already ended, once that has reached every node.
 //
 // Errors: unavailable.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) (doorward.Revocation, error) {
@@ -111,7 +111,7 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 			return err
 		}
 		if n = len(ended); n == 0 {
-			return errEnded
+			return errAllEnded
 		}
 		if !ended[first.Session.ID] {
 			tx.SkipEvent()
@@ -123,14 +123,14 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 		}
 		return err
 	})
-	if errors.Is(err, errEnded) {
+	if errors.Is(err, errAllEnded) {
 		return revocation, 0, nil
 	}
 	return revocation, n, err
 }
 
-// errEnded rolls the transaction back if another call has already ended all sessions.
-var errEnded = errors.New("session: ended already")
+// errAllEnded rolls the transaction back if another call has already ended all sessions.
+var errAllEnded = errors.New("session: ended already")
 
 func object(s doorward.Session) doorward.Object {
 	return doorward.Object{Type: "session", ID: s.ID, TenantID: s.TenantID}

@@ -70,7 +70,7 @@ func (c Change) faults() (all []doorward.FieldError) {
 // what they have ended.
 func (t *Tenants) operations(ctx context.Context, id string, c Change, ended *doorward.Ended) (all []access.Operation) {
 	if c.Quotas != nil {
-		all = append(all, quotaOperation(ctx, id, c.Quotas, new(doorward.Tenant)))
+		all = append(all, quotaOperation(ctx, id, c.Quotas, new(doorward.Tenant))) // Change reads the tenant afterwards
 	}
 	switch c.Status {
 	case doorward.TenantActive:

@@ -64,7 +64,7 @@ func TestExport(t *testing.T) {
 		_, stranger := f.Tenant()
 		_, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", About: "Answers", Permissions: []string{"user.read", "message.read"}})
 		f.NoError(err)
-		for n := range 21 {
+		for n := range 21 { // more than one batch
 			text := fmt.Sprintf("// %d\n", n+1)
 			if n == 20 {
 				text = ""
@@ -161,7 +161,7 @@ func wantComplete(f *apptest.Fixture, text []byte, hashes bool) {
 		f.Errorf("the OWNER is %+v", p)
 	}
 	last := doc.AuditEvents[len(doc.AuditEvents)-1]
-	if last.Action != "tenant.export" || len(last.Changes) == 1 != hashes {
+	if last.Action != "tenant.export" || (len(last.Changes) == 1) != hashes {
 		f.Errorf("the last record is %+v", last)
 	}
 }

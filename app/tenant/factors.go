@@ -62,12 +62,12 @@ func weakensProof(old, next doorward.TenantSettings) bool {
 	return isLifted || next.MaxProofAge() > old.MaxProofAge()
 }
 
-// covers reports whether the old demand covers all roles that the next one covers.
-func covers(old, next doorward.SecondFactor) bool {
-	if len(old.Roles) == 0 {
+// covers reports whether the demand covers all roles that the other one covers.
+func covers(demand, other doorward.SecondFactor) bool {
+	if len(demand.Roles) == 0 {
 		return true
 	}
-	return len(next.Roles) > 0 && !slices.ContainsFunc(next.Roles, func(r doorward.Role) bool { return !slices.Contains(old.Roles, r) })
+	return len(other.Roles) > 0 && !slices.ContainsFunc(other.Roles, func(r doorward.Role) bool { return !slices.Contains(demand.Roles, r) })
 }
 
 // checkRoles returns the roles, sorted and each once, and the faults.

@@ -53,7 +53,7 @@ type Number struct {
 
 	unit  string      // in messages
 	event string      // the field of the event
-	own   string      // the tenant's own, for events
+	own   string      // the value as events show it
 	set   func(int64) // sets the tenant's own
 }
 
@@ -186,12 +186,13 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after door
 	return tx.DeleteAgedSessions(ctx, after.ID, tx.Now.Add(-limit))
 }
 
-// check normalizes domains and accent and returns all faults.
+// check normalizes domains and accent, and returns the faults that can be found without the
+// tenant.
 func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
 		faults = append(faults, doorward.RequireName("/name", *e.Name, "Give the tenant a name.")...)
 	}
-	for _, n := range t.Numbers(e, &doorward.Tenant{}) {
+	for _, n := range t.Numbers(e, &doorward.Tenant{}) { // their limits are those of the installation
 		if typed := *n.Edit; typed != nil && (*typed < n.Min || *typed > n.Max) {
 			faults = append(faults, doorward.FieldError{
 				Pointer: "/settings/" + n.Name, Code: "out_of_range",

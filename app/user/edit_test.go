@@ -83,10 +83,10 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 		account := f.Account(bob)
 		for range apptest.Rounds(25, 100) {
 			var o apptest.OpenedSessions
-			suspended := 4
+			const suspension = 4 // the others sign in
 			errs := apptest.Concurrently(5, func(i int) error {
 				switch i {
-				case suspended:
+				case suspension:
 					_, err := f.Node(0).Users.Suspend(f.Context(), owner.Caller, bob.User)
 					return err
 				case 0:
@@ -95,7 +95,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 				}
 				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, bob.User.TenantID, doorward.Assurance{}, apptest.NoExtraWrites))
 			})
-			f.NoError(errs[suspended])
+			f.NoError(errs[suspension])
 			f.WantOnly(errs, "", doorward.CodeMembershipSuspended)
 			if n := f.CountValid(&o); n > 0 {
 				f.Fatalf("%d sessions are valid after the suspension", n)

@@ -203,8 +203,8 @@ func (e *erasing) leave(memberships []doorward.User) error {
 	return nil
 }
 
-// blankAtOnce is how many events of each kind one transaction blanks. Their trails are
-// locked for that time; Sweep blanks the others.
+// blankAtOnce is how many events by the person, and how many about the person, one transaction
+// blanks. Their trails are locked for that time; Sweep blanks the others.
 const blankAtOnce = 500
 
 // delete deletes the account, blanks invitations and events that are about it, and records that.

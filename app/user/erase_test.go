@@ -171,7 +171,7 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 			f.Errorf("list the table %s in exported, or in notExported with the reason", table)
 		}
 		rows, isList := document[member].([]any)
-		if member != "" && (document[member] == nil || document[member] == 0.0 || isList && len(rows) == 0) {
+		if member != "" && (document[member] == nil || document[member] == 0.0 || isList && len(rows) == 0) { // recoveryCodes is a number
 			f.Errorf("the export has no %s of the table %s: %v", member, table, document[member])
 		}
 	}

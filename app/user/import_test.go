@@ -244,15 +244,15 @@ func TestImportsAtOnce(t *testing.T) {
 			}
 		}
 		zeta, _ := f.Tenant()
-		iota, _ := f.Tenant()
+		theta, _ := f.Tenant()
 		done := make([]user.Imported, 2)
 		errs = apptest.Concurrently(2, func(i int) (err error) {
-			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, iota.ID}[i], fresh[i], notDry)
+			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, theta.ID}[i], fresh[i], notDry)
 			return err
 		})
 		f.WantCodes(errs, apptest.Codes{"": 2})
 		wantMembers(f, zeta.ID, size+1)
-		wantMembers(f, iota.ID, size+1)
+		wantMembers(f, theta.ID, size+1)
 		if n := done[0].Accounts + done[1].Accounts; n != size {
 			f.Errorf("%d accounts made for %d people", n, size)
 		}

@@ -49,7 +49,7 @@ func TestLastMembership(t *testing.T) {
 			clock := apptest.NewStoppedClock()
 			f := apptest.New(t, e, apptest.HighLimits, clock.Now)
 			_, owner := f.Tenant()
-			_, boss := f.Tenant()
+			_, otherOwner := f.Tenant()
 			for how, end := range map[string]func(apptest.Person) error{
 				"removed": func(p apptest.Person) error {
 					_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
@@ -64,7 +64,7 @@ func TestLastMembership(t *testing.T) {
 				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword)
 				both := f.Join(owner, doorward.RoleUser)
 				both = signInWithBrowser(f, both.User.Email, apptest.FirstPassword)
-				_, token := f.Invite(boss, both.User.Email, doorward.RoleUser)
+				_, token := f.Invite(otherOwner, both.User.Email, doorward.RoleUser)
 				_, err := f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")
 				f.NoError(err)
 				if got := f.TryLogin(p.User.Email, apptest.Password(1)); got != doorward.CodeInvalidCredentials {
@@ -100,7 +100,7 @@ func TestLastMembership(t *testing.T) {
 				if n := len(apptest.RowsWith(f.AllRows(), bucket, "newcomers:"+p.User.ID, "devices:"+p.User.ID)); n != 0 {
 					t.Errorf("%s: after a day %d of its counters are left", how, n)
 				}
-				owner, boss = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(boss.User.Email, apptest.FirstPassword) // the sessions are a day old
+				owner, otherOwner = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(otherOwner.User.Email, apptest.FirstPassword) // the sessions are a day old
 
 				// The person returns with the same account.
 				_, token = f.Invite(owner, p.User.Email, doorward.RoleViewer)
@@ -116,7 +116,7 @@ func TestLastMembership(t *testing.T) {
 				}
 				clock.Move(24 * time.Hour)
 				f.NoError(f.Node(0).Sweep(f.Context()))
-				owner, boss = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(boss.User.Email, apptest.FirstPassword)
+				owner, otherOwner = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(otherOwner.User.Email, apptest.FirstPassword)
 				f.NoError(end(f.SignIn(p.User.Email, apptest.Password(2))))
 			}
 		})
@@ -153,7 +153,7 @@ func TestImportOfARemovedPerson(t *testing.T) {
 func TestRemovalAndReturnAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		globex, boss := f.Tenant()
+		globex, otherOwner := f.Tenant()
 		returns := map[string]func(i int, p apptest.Person, token string) error{
 			"by password": func(i int, _ apptest.Person, token string) error {
 				_, err := f.Node(i).Invitations.Accept(f.Context(), apptest.Anonymous(1), token, apptest.FirstPassword)
@@ -169,7 +169,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 			},
 			"by a list": func(i int, p apptest.Person, _ string) error {
 				list := roster.List{People: []roster.Person{{
-					Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: f.Account(boss).PasswordHash,
+					Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: f.Account(otherOwner).PasswordHash,
 				}}}
 				_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, globex.ID, list, notDry)
 				return err
@@ -186,7 +186,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 			for round := range 6 {
 				p := f.Join(owner, doorward.RoleUser)
 				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword)
-				_, token := f.Invite(boss, p.User.Email, doorward.RoleUser)
+				_, token := f.Invite(otherOwner, p.User.Email, doorward.RoleUser)
 				errs := apptest.Concurrently(2, func(i int) error {
 					if i == round%2 {
 						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)

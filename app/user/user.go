@@ -204,8 +204,8 @@ func object(u doorward.User) doorward.Object {
 	return doorward.Object{Type: "user", ID: u.ID, TenantID: u.TenantID, Held: u.Role}
 }
 
-// step is one action of a change to a member. write gets the member as the earlier steps
-// have left it.
+// step is one action of a change to a member. grants is the role that the action gives; empty:
+// none. write gets the member as the earlier steps have left it.
 type step struct {
 	action doorward.Action
 	grants doorward.Role

@@ -51,8 +51,8 @@ type Webhooks struct {
 	mailTo  string
 	log     *slog.Logger
 	queue   *outbox.Queue[store.QueuedDelivery]
-	writers chan struct{}
-	tests   chan struct{}
+	writers chan struct{} // holds an item for each running transaction of the queue
+	tests   chan struct{} // holds an item for each running test
 	retired chan struct{} // has an item when a webhook was deleted
 	counts  counts
 }

@@ -179,7 +179,7 @@ func TestTakenOver(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		f.AddNode(apptest.NoLimits, clock.Now)
 		_, owner := f.Tenant()
-		to := newReceiver(t, func(n int) int { return []int{0, 204}[min(n, 2)-1] })
+		to := newReceiver(t, func(n int) int { return []int{0, 204}[min(n, 2)-1] }) // answers all messages but the first
 		w := createHook(f, owner.Caller, to.URL, "user.*")
 		f.NoError(f.Nodes[len(f.Nodes)-1].MasterKey.Load(f.Context()))
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
@@ -194,7 +194,7 @@ func TestTakenOver(t *testing.T) {
 		if n := len(to.got()); n != 1 {
 			t.Fatalf("%d messages came before the claim was over", n)
 		}
-		clock.Move(31 * time.Second)
+		clock.Move(31 * time.Second) // a claim lasts 30 s
 		f.NoError(other.Deliver(f.Context()))
 		if got := to.got(); len(got) != 2 || got[0] != got[1] {
 			t.Errorf("the messages that came have the ids %v", got)
@@ -237,7 +237,7 @@ func TestNodesShare(t *testing.T) {
 	for _, id := range to.got() {
 		seen[id] = true
 	}
-	if len(seen) != events+1 || len(to.got()) != events+1 {
+	if len(seen) != events+1 || len(to.got()) != events+1 { // with the message of Test
 		t.Errorf("%d messages with %d ids came, want %d", len(to.got()), len(seen), events+1)
 	}
 }
@@ -285,7 +285,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 	for i := range 5 {
 		began := time.Now()
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
-		f.Until("the live endpoint has its event", func() bool { return len(to.got()) == i+2 })
+		f.Until("the live endpoint has its event", func() bool { return len(to.got()) == i+2 }) // with the message of Test
 		longest = max(longest, time.Since(began))
 		if s := f.Node(0).Webhooks.Sending(); s.Slow > 8 || s.Fast > 24 {
 			t.Errorf("%d attempts at once to fast endpoints and %d to slow ones", s.Fast, s.Slow)

@@ -108,8 +108,8 @@ WHERE user_id = $2 AND created_at >= $3 AND undone_at IS NULL`
 )
 
 // UndoEmailChange marks the change and all later ones of the account as undone, and
-// reports whether it could be undone: of concurrent callers, one succeeds. It also marks the
-// unconfirmed ones as replaced.
+// reports whether it could be undone: of concurrent callers, one succeeds. It also marks all
+// later and all unconfirmed ones as replaced.
 func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) {
 	undone, err := tx.affected(ctx, sqlUndoEmailChange, micros(tx.Now), c.ID)
 	if err != nil || !undone {

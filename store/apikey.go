@@ -421,7 +421,7 @@ func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 const sqlEachAPIKey = selectAPIKey + `WHERE k.tenant_id = $2 ORDER BY k.created_at, k.id`
 
 // EachAPIKey calls fn with the keys of the tenant as they are at now, the oldest first, until
-// fn fails, and returns fn's error.
+// fn fails, and returns fn's error. Their rules are not read.
 func (r Reader) EachAPIKey(ctx context.Context, tenantID string, now time.Time, fn func(doorward.APIKey) error) error {
 	return each(ctx, r, apiKeyFields, fn, sqlEachAPIKey, micros(now), tenantID)
 }

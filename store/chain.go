@@ -158,7 +158,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 type lockedChain struct {
 	Chain
 	times      chainTimes
-	subscribed bool            // a webhook gets its events
+	subscribed bool            // a webhook may get its events
 	counted    int64           // events of today that count for the quota
 	quotas     doorward.Quotas // EventsPerDay alone
 }
@@ -181,7 +181,7 @@ func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 			return err
 		}
 	}
-	chain.Last -= int64(len(events))
+	chain.Last -= int64(len(events)) // back to the last event before these: sqlLockChain has advanced it
 	if chain.Head == nil {
 		chain.Head = chain.Genesis()
 	}

@@ -102,8 +102,9 @@ const (
 WHERE id = $1 AND token_hash = $8`
 )
 
-// RenewSession does what ProveSession does, and replaces the session's token by the one with
-// the hash. It also reports false if the token was replaced at the same time.
+// RenewSession does what ProveSession does, sets the last use to s.LastSeenAt, and replaces the
+// session's token by the one with the hash. It also reports false if the token was replaced at
+// the same time.
 func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
 	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
 	if errors.Is(err, ErrNone) {
@@ -126,10 +127,10 @@ FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.
 WHERE u.id = $1 AND d.second_at <> 0 AND d.second_at > $2 ORDER BY d.second_at DESC`
 )
 
-// RememberBrowser makes a known browser stand in for the second factor, which has just been
-// proved in it.
-func (tx *Tx) RememberBrowser(ctx context.Context, device []byte, ip, userAgent string) error {
-	return tx.run(ctx, sqlRememberBrowser, device, micros(tx.Now), ip, userAgent)
+// RememberBrowser makes the known browser with the hash stand in for the second factor, which
+// has just been proved in it.
+func (tx *Tx) RememberBrowser(ctx context.Context, hash []byte, ip, userAgent string) error {
+	return tx.run(ctx, sqlRememberBrowser, hash, micros(tx.Now), ip, userAgent)
 }
 
 // RememberedBrowser is a known browser that stands in for the second factor.
@@ -156,10 +157,10 @@ func (tx *Tx) ForgetBrowsers(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlForgetBrowsers, userID)
 }
 
-// ForgetBrowser is ForgetBrowsers for one browser. It reports whether it stood in for the
-// factor.
-func (tx *Tx) ForgetBrowser(ctx context.Context, userID string, device []byte) (bool, error) {
-	return tx.affected(ctx, sqlForgetBrowser, userID, device)
+// ForgetBrowser is ForgetBrowsers for the browser with the hash. It reports whether it stood in
+// for the factor.
+func (tx *Tx) ForgetBrowser(ctx context.Context, userID string, hash []byte) (bool, error) {
+	return tx.affected(ctx, sqlForgetBrowser, userID, hash)
 }
 
 const sqlForgetBrowsersProvedBefore = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE second_at <> 0 AND second_at <= $1

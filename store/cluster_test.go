@@ -60,7 +60,7 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 		default:
 			return startAll()
 		}
-	}, func() {})
+	}, func() {}) // there is no memory to clear
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { l.Run(ctx) })

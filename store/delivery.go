@@ -57,7 +57,7 @@ func (tx *Tx) queueDeliveries(ctx context.Context, tenantID string, events []doo
 type QueuedDelivery struct {
 	doorward.WebhookDelivery
 	DueAt    time.Time
-	Urgent   bool   // not yet tried, and the webhook's health wasn't bad when it was queued
+	Urgent   bool   // never tried, not a replay, and the webhook's health wasn't bad when it was queued
 	Tries    int    // claims so far; RetryDelivery adds one, so that an older claim stores nothing
 	Step     int    // of the schedule of retries
 	TenantID string // of the webhook
@@ -169,7 +169,7 @@ func (tx *Tx) RetryDelivery(ctx context.Context, id string) error {
 // Replay selects events to be queued again.
 type Replay struct {
 	TenantID string     // empty: all tenants
-	After    int64      // a number in the tenant's trail; 0: from its beginning
+	After    int64      // a number in the tenant's trail; 0: from its beginning. Not used for all tenants
 	From, To *time.Time // To is exclusive
 	Actions  []doorward.Action
 	Limit    int
@@ -216,8 +216,8 @@ func (r Reader) replayed(ctx context.Context, p Replay) (all []replayedEvent, er
 		to = micros(*p.To)
 	}
 	read := func(query, actions string, more ...any) error {
-		page, err := list(ctx, r, replayedFields, query, append([]any{from, to, actions, p.Limit}, more...)...)
-		all = append(all, page...)
+		found, err := list(ctx, r, replayedFields, query, append([]any{from, to, actions, p.Limit}, more...)...)
+		all = append(all, found...)
 		return err
 	}
 	actions := " " + strings.ReplaceAll(joined(p.Actions, actionText), " ", "  ") + " "

@@ -52,8 +52,8 @@ func (r Reader) CountDevices(ctx context.Context, userID string, since time.Time
 }
 
 const (
-	// sqlDeleteUnusedDevices deletes expired devices, and unused ones beyond the limit, the
-	// oldest first. A device that was used again is never deleted for a new one.
+	// sqlDeleteUnusedDevices deletes expired devices, and unused ones of an earlier generation or
+	// beyond the limit, the oldest first. A device that was used again is never deleted for a new one.
 	sqlDeleteUnusedDevices = `DELETE FROM devices WHERE user_id = $1 AND (used_at = 0 OR created_at <= $3) AND hash NOT IN (
   SELECT hash FROM devices WHERE user_id = $1 AND created_at > $3
   AND credential_generation = (SELECT credential_generation FROM users WHERE id = $1) ORDER BY used_at DESC, created_at DESC LIMIT $2)`

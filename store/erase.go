@@ -13,7 +13,7 @@ import (
 // about something else, such as an event or an answered invitation, stay, with blanks in
 // place of that data.
 
-// Addresses that other accounts have now are left out. The new address of a change that was
+// Addresses that an account has now are left out. The new address of a change that was
 // undone is a former one, too.
 const (
 	sqlConfirmedFormerEmails = `SELECT e.old_email AS email FROM email_changes e
@@ -210,8 +210,8 @@ AND NOT EXISTS (SELECT 1 FROM invitations i WHERE i.id = mails.subject_id AND i.
 	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )
 
-// ForgetAddress deletes the counters, the attempts in flight, the requests in the inbox and
-// the mails of an address that has no account any more.
+// ForgetAddress deletes the counters, the attempts in flight, the rows in the inbox and the
+// mails of an address that has no account any more.
 func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 	account := "account:" + email
 	for _, bucket := range []string{account, "forgot:" + email} {

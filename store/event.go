@@ -78,7 +78,8 @@ const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
 // eventConditions are the conditions of a search; by is a name that mostSelective returns. A
 // listing finds its rows by the index of at most one condition, and has that one as driving,
 // which needs a value. It has the others as filter, which selects all rows for an empty value.
-// column and value are those of driving, where the index is on column and seq.
+// column and value are those of driving, where the index is on column and seq. The driving
+// condition of an outcome compares $7 only because each statement must have all parameters.
 var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"request", "($8 = '' OR request_id = $8)", "request_id = $8", "request_id", "$8"},
 	{"target", "($6 = '' OR target_id = $6)", "target_id = $6", "target_id", "$6"},

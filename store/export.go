@@ -7,7 +7,8 @@ import (
 )
 
 // The queries here pass rows to fn one at a time, for lists of any length. Inside a
-// Snapshot fn must not run other queries on that Snapshot: its connection is busy.
+// Snapshot fn must not run other queries on that Snapshot: its connection is busy. The rules
+// of a row are not read.
 
 // Member is a member of a tenant, with the password hash of the account.
 type Member struct {

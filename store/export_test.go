@@ -74,13 +74,13 @@ type Sorted struct {
 	Args        []any
 }
 
-func sorted(list string, s statements, order string, byKey bool, args []any) []Sorted {
+func sorted(listName string, s statements, orderName string, byKey bool, args []any) []Sorted {
 	var at any = int64(5)
 	if byKey {
 		at = "7"
 	}
 	later := append(slices.Clone(args), at, "x", 51)
-	name := list + " by " + order
+	name := listName + " by " + orderName
 	return []Sorted{
 		{name, s.up, append(slices.Clone(args), 51)},
 		{name + ", reversed", s.down, append(slices.Clone(args), 51)},

@@ -48,7 +48,7 @@ const sqlInsertFactor = `INSERT INTO factors (id, user_id, kind, name, created_a
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (credential_id) DO NOTHING`
 
 // InsertFactor adds a factor, confirmed or not, and reports whether its credential was
-// new.
+// new. Call UpdateFactorCounts after a confirmed one.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) (bool, error) {
 	return tx.affected(ctx, sqlInsertFactor, f.ID, f.UserID, f.Kind, f.Name, micros(f.CreatedAt), nullableMicros(f.ConfirmedAt),
 		f.SeedSealed, f.LastStep, f.CredentialID, f.Credential, f.Synced)
@@ -57,7 +57,7 @@ func (tx *Tx) InsertFactor(ctx context.Context, f Factor) (bool, error) {
 const sqlConfirmFactor = `UPDATE factors SET confirmed_at = $3, last_used_at = $3, last_step = $4 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NULL`
 
 // ConfirmFactor completes the enrolment of a TOTP by its first code, and records the step of
-// that code. It reports whether the TOTP was being enrolled.
+// that code. It reports whether the TOTP was being enrolled. Call UpdateFactorCounts after it.
 func (tx *Tx) ConfirmFactor(ctx context.Context, userID, id string, step int64) (bool, error) {
 	return tx.affected(ctx, sqlConfirmFactor, id, userID, micros(tx.Now), step)
 }
@@ -147,7 +147,7 @@ func (tx *Tx) UpdateFactorCounts(ctx context.Context, userID string) error {
 }
 
 // FactorTotals count the factors of the installation that can be used, and the accounts that
-// have one.
+// have one. Apps are TOTPs.
 type FactorTotals struct{ Apps, Passkeys, Accounts int }
 
 const sqlFactorTotals = `SELECT COALESCE(sum(CASE WHEN kind = 'totp' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN kind = 'passkey' THEN 1 ELSE 0 END), 0), count(DISTINCT user_id)
@@ -177,6 +177,7 @@ type RoleCount struct {
 	Count int
 }
 
+// As in sqlDueMails, a list contains a role if removing it makes the text shorter.
 const sqlCountWithoutFactor = `SELECT m.role, count(*) FROM memberships m JOIN users u ON u.id = m.user_id
 WHERE m.tenant_id = $1 AND u.factors = 0 AND ($2 = '' OR replace($2, ' ' || m.role || ' ', '') <> $2) GROUP BY m.role`
 

@@ -17,8 +17,8 @@ type InboxRow struct {
 	Source  string // client network, user, key or counter of attempts
 	Action  doorward.Action
 	Reason  doorward.Code // empty for what was not refused
-	Subject string
-	Minute  time.Time // its start
+	Subject string        // identifies the object of the action, or the request for a reset
+	Minute  time.Time     // its start
 
 	Email    string // canonical address whose account the event is about; may be empty
 	ReturnTo string // for the mail of a reset

@@ -14,9 +14,9 @@ import (
 type listing[T any] struct {
 	head         string     // SELECT … FROM, to which where belongs
 	count        string     // FROM of the same rows, without what only columns need
-	where        string     // WHERE with the parameters $1 to $args
+	where        string     // WHERE with parameters from $1 on
 	extra        statements // more conditions, for each statement; the total has those of up
-	args         int
+	args         int        // how many parameters where and extra have
 	fields       fields[T]
 	id           string // column that decides between equal rows
 	idOf         func(T) string

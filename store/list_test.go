@@ -32,7 +32,7 @@ VALUES ('inv_a', 'tnt_a', 'c@acme.example', 'USER', 'Jürgen', '', 'PENDING', 1,
 				}
 				return nil
 			})
-			for _, want := range []int{1, 1, 0} { // the most rows of one list: two memberships, one invitation
+			for _, want := range []int{1, 1, 0} { // two memberships, one invitation and one tenant, one of each at a time
 				write(func(tx *store.Tx) error {
 					n, err := tx.FoldLists(ctx, 1)
 					if n != want {

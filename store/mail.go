@@ -87,7 +87,7 @@ type Mail struct {
 	CreatedAt time.Time
 	LastError string
 	ReturnTo  string // where the page of the link redirects to; may be empty
-	Share     string // its owner: a tenant, or the client network that caused it; may be empty
+	Share     string // see Tx.MailShare; may be empty
 }
 
 func mailFields(m *Mail) []any {
@@ -144,7 +144,7 @@ func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, l
 const sqlDueMailsOf = selectMail + `WHERE subject_id = $1 AND state = 'queued' AND (next_at, id) > ($2, $3) AND next_at <= $4
 ORDER BY next_at, id LIMIT $5`
 
-// DueMailsOf is DueMails for those about a subject.
+// DueMailsOf is DueMails for those about a subject, of any kind.
 func (r Reader) DueMailsOf(ctx context.Context, subjectID string, after Mail, now time.Time, limit int) ([]Mail, error) {
 	return list(ctx, r, mailFields, sqlDueMailsOf, subjectID, micros(after.NextAt), after.ID, micros(now), limit)
 }

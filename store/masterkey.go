@@ -132,8 +132,8 @@ func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Se
 		if c.isOf(after) {
 			afterID = after.ID
 		}
-		page, err := list(ctx, r, fields, c.find, header, afterID, limit-len(all))
-		if all = append(all, page...); err != nil || len(all) == limit {
+		found, err := list(ctx, r, fields, c.find, header, afterID, limit-len(all))
+		if all = append(all, found...); err != nil || len(all) == limit {
 			return all, err
 		}
 	}

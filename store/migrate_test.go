@@ -26,8 +26,8 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// tables are the queries that count the tables, and for SQLite the indexes, by engine.
-var tables = map[string]string{
+// countTables are the queries that count the tables, and for SQLite the indexes, by engine.
+var countTables = map[string]string{
 	"sqlite":   `SELECT count(*) FROM sqlite_master`,
 	"postgres": `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`,
 }
@@ -55,7 +55,7 @@ func TestAnotherProgramsDatabase(t *testing.T) {
 	if err := db.Migrate(t.Context()); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), file+" is the database of another program") {
 		t.Errorf("the migration answers %v", err)
 	}
-	if n := storetest.Query[int64](t, write, tables["sqlite"]); n != 1 {
+	if n := storetest.Query[int64](t, write, countTables["sqlite"]); n != 1 {
 		t.Errorf("there are %d tables, want the one from before", n)
 	}
 }
@@ -156,7 +156,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 			db := storetest.Open(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
 			wantSchemaError(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
-			if n := storetest.Query[int](t, write, tables[engine]); n != 0 {
+			if n := storetest.Query[int](t, write, countTables[engine]); n != 0 {
 				t.Errorf("inspecting an empty database created %d tables or indexes", n)
 			}
 
@@ -234,7 +234,7 @@ func wantSchemaError(t *testing.T, err error, words ...string) {
 // TestWaitingForTheLockCanBeGivenUp: a node that waits for another node's migration stops
 // when its context ends, as it does after Ctrl-C.
 func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
-	hold := map[string]func(t *testing.T, address string) (release func()){
+	holdLock := map[string]func(t *testing.T, address string) (release func()){
 		"sqlite": func(t *testing.T, address string) func() {
 			f, err := os.OpenFile(strings.TrimPrefix(address, "sqlite:")+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 			ok(t, err)
@@ -251,7 +251,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			address := dsn(t)
-			release := hold[engine](t, address)
+			release := holdLock[engine](t, address)
 			db := storetest.Open(t, address, time.Now)
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
@@ -260,7 +260,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 				t.Errorf("got %v: want the wait to be cancelled", err)
 			}
 			write, _ := store.Pools(db)
-			if n := storetest.Query[int](t, write, tables[engine]); n != 0 {
+			if n := storetest.Query[int](t, write, countTables[engine]); n != 0 {
 				t.Errorf("without the lock %d tables and indexes were created", n)
 			}
 			release()

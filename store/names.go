@@ -55,13 +55,13 @@ func (r Reader) Removals(ctx context.Context, tenantID string, ids []string) ([]
 	return listByIDs(ctx, r, eventFields, sqlRemovals, tenantID, withPrefix(ids, "usr_"))
 }
 
-func withPrefix(ids []string, prefix string) (matching []string) {
+func withPrefix(ids []string, prefix string) (found []string) {
 	for _, id := range ids {
 		if strings.HasPrefix(id, prefix) {
-			matching = append(matching, id)
+			found = append(found, id)
 		}
 	}
-	return matching
+	return found
 }
 
 // listByIDs runs a statement that takes a tenant and namesAtOnce ids, as often as needed.

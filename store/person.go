@@ -107,6 +107,7 @@ func (r Reader) EventsAbout(ctx context.Context, userID string, after doorward.P
 	return list(ctx, r, eventFields, sqlEventsAbout, userID, after.At, after.ID, limit)
 }
 
+// As in sqlDueMails, a list contains an action if removing it makes the text shorter.
 const (
 	sqlLatestEventsBy    = selectEvent + `WHERE actor_id = $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
 	sqlLatestEventsAbout = selectEvent + `WHERE target_id = $1 AND actor_id <> $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`

@@ -111,8 +111,8 @@ const (
   WHERE h.tenant_id = p.tenant_id AND (h.version = p.version OR h.enforced = p.version) AND ` + latestPolicies + `) ORDER BY tenant_id, version`
 )
 
-// EachPolicy calls fn with the versions of all tenants' policies that can be in force, until
-// fn fails, and returns fn's error.
+// EachPolicy calls fn with the versions of all tenants' policies that can be in force, except
+// empty ones, until fn fails, and returns fn's error.
 func (r Reader) EachPolicy(ctx context.Context, fn func(PolicyVersion) error) error {
 	return each(ctx, r, policyFields, fn, sqlEachPolicy)
 }
@@ -130,7 +130,7 @@ var policyPages = newPages(listing[PolicyVersion]{
 	where:  "WHERE tenant_id = $1\n",
 	args:   1,
 	fields: policyFields,
-	id:     "tenant_id",
+	id:     "tenant_id", // decides nothing: no two versions of a tenant have the same number
 	idOf:   func(v PolicyVersion) string { return v.TenantID },
 	orders: []order[PolicyVersion]{
 		{name: "version", column: "version", number: func(v PolicyVersion) int64 { return v.Version }},

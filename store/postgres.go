@@ -158,8 +158,8 @@ func IsValueRefused(err error) bool {
 	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "22") || strings.HasPrefix(e.Code, "54"))
 }
 
-func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
-	own := pool.Copy()
+func postgresMigrator(cfg *pgx.ConnConfig) *sql.DB {
+	own := cfg.Copy()
 	own.RuntimeParams["lock_timeout"] = strconv.FormatInt(migrationLockTimeout.Milliseconds(), 10)
 	return stdlib.OpenDB(*own)
 }

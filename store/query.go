@@ -151,7 +151,7 @@ func microsOrZero(t time.Time) int64 {
 	return micros(t)
 }
 
-// microsOrNone is microsOrZero for a time that may be absent.
+// microsOrNone stores an absent time as 0.
 func microsOrNone(t *time.Time) int64 {
 	if t == nil {
 		return 0

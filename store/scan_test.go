@@ -105,15 +105,17 @@ func genericPlan(t *testing.T, engine string, conn *sql.Conn, query string) stri
 	if engine == "sqlite" {
 		return lines(t.Context(), t, conn, "EXPLAIN QUERY PLAN "+query, make([]any, n)...)
 	}
+	// A Seq Scan is left only where no index serves: for the few rows of a test it would be chosen
+	// everywhere.
 	for _, set := range []string{"SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off", "PREPARE planned AS " + query} {
 		_, err := conn.ExecContext(context.Background(), set)
 		ok(t, err)
 	}
-	execute := "EXPLAIN EXECUTE planned"
+	explain := "EXPLAIN EXECUTE planned"
 	if n > 0 {
-		execute += "(NULL" + strings.Repeat(", NULL", n-1) + ")"
+		explain += "(NULL" + strings.Repeat(", NULL", n-1) + ")"
 	}
-	plan := lines(t.Context(), t, conn, execute)
+	plan := lines(t.Context(), t, conn, explain)
 	_, err := conn.ExecContext(context.Background(), "DEALLOCATE planned")
 	ok(t, err)
 	return plan
@@ -149,11 +151,11 @@ func wholeReads(engine, query string, tables []string, plan string) (all []whole
 	return all
 }
 
-var named = regexp.MustCompile(`(?:FROM|JOIN|UPDATE|INTO)\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?`)
+var tableAndAlias = regexp.MustCompile(`(?:FROM|JOIN|UPDATE|INTO)\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?`)
 
 // tableOf is the table that has the name, perhaps an alias, in a statement.
 func tableOf(query, name string) string {
-	for _, m := range named.FindAllStringSubmatch(query, -1) {
+	for _, m := range tableAndAlias.FindAllStringSubmatch(query, -1) {
 		if m[2] == name {
 			return m[1]
 		}

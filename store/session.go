@@ -295,10 +295,10 @@ const sqlDeleteUnprovedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND
 
 // DeleteUnprovedSessions ends sessions in the tenant in which no second factor was proved and no
 // remembered browser stood in for it: those of members with one of the roles (none: of all)
-// who joined at an instant or before.
-func (tx *Tx) DeleteUnprovedSessions(ctx context.Context, tenantID string, roles []doorward.Role, joined time.Time) error {
+// who joined at joinedBy or before.
+func (tx *Tx) DeleteUnprovedSessions(ctx context.Context, tenantID string, roles []doorward.Role, joinedBy time.Time) error {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.run(ctx, sqlDeleteUnprovedSessions, tenantID, micros(joined), roleList(roles))
+	return tx.run(ctx, sqlDeleteUnprovedSessions, tenantID, micros(joinedBy), roleList(roles))
 }
 
 // roleList is a text for statements that look for a role in it; empty: all roles.

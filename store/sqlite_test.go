@@ -206,7 +206,7 @@ func TestCommandBesideAServer(t *testing.T) {
 // TestBusyFileIsAFault: another process keeps its transaction open for longer than
 // a request may take.
 func TestBusyFileIsAFault(t *testing.T) {
-	t.Parallel() // waits for all of busy_timeout, which no context ends
+	t.Parallel() // waits for all of lockTimeout
 	address := storetest.Engines["sqlite"](t)
 	db, other := storetest.Migrated(t, address, time.Now), storetest.Open(t, address, time.Now)
 	_, err := other.Write(t.Context(), func(tx *store.Tx) error {

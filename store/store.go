@@ -167,7 +167,8 @@ func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext
 func (db *DB) Servers() *cluster.Servers { return db.engine.servers }
 
 // Listen calls wake for every notification of NotifyNodes until ctx ends, the connection
-// breaks, or a newer primary is seen; only then the error is nil. ErrNone for SQLite.
+// breaks, or a newer primary is seen. The error is nil only in the last case. ErrNone for
+// SQLite.
 func (db *DB) Listen(ctx context.Context, wake func()) error {
 	if db.engine.listen == nil {
 		return ErrNone
@@ -221,7 +222,7 @@ type Tx struct {
 	Reader
 	Now time.Time
 	// MailShare is the share in which the mails that are queued next count: the id of a tenant
-	// or caller, or the client network of the request. The dispatch of mail is fair between
+	// or caller, or the IP address or network of the client. The dispatch of mail is fair between
 	// shares and limits each of them.
 	MailShare string
 

@@ -64,10 +64,10 @@ const (
 // version whose counting began at an instant or before. It returns the larger of the two
 // numbers: below limit, none is left.
 func (tx *Tx) DeleteOldThrottles(ctx context.Context, began time.Time, limit int) (int64, error) {
-	expired, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), limit)
+	ended, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), limit)
 	if err != nil {
 		return 0, err
 	}
 	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(began), limit)
-	return max(expired, old), err
+	return max(ended, old), err
 }

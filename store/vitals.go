@@ -12,7 +12,7 @@ type Vitals struct {
 	MailsQueued int
 	OldestMail  time.Time // when the oldest queued mail was queued; the Unix epoch without any
 	InboxRows   int       // all, due or not
-	InboxDue    time.Time // when the oldest row was due; the Unix epoch without any
+	InboxDue    time.Time // when the first row is or was due; the Unix epoch without any
 	InboxAside  int       // rows that could not be recorded and are retried later
 	LastBackup  time.Time // when the newest backup was completed; the Unix epoch without any
 	Deliveries  int64     // pending deliveries to webhooks

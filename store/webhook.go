@@ -180,7 +180,7 @@ const (
 WHERE id = $1 AND (failing_since IS NULL OR health <> 'bad')`
 )
 
-// RecordWebhookSuccess records a success of the endpoint, and whether it was quick.
+// RecordWebhookSuccess records a success of the endpoint. Its health is bad unless that was quick.
 func (tx *Tx) RecordWebhookSuccess(ctx context.Context, id string, quick bool) error {
 	health := doorward.WebhookBad
 	if quick {

@@ -56,6 +56,9 @@ func (d *deadline) enforce(now int64, apply func(time.Time) error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.armed.Load() {
+		return // a near one has replaced it, and the connection enforces that itself
+	}
 	d.armed.Store(true)
 	if d.passed(now) {
 		_ = apply(time.Unix(1, 0)) // it fails only for a closed connection

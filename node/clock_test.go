@@ -296,7 +296,7 @@ func TestSettingsDiffer(t *testing.T) {
 			t.Fatalf("closing: %d %s", closed.status, closed.body)
 		}
 		second.stop()
-		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // its first sweep comes at its start
+		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // App.Sweep, which destroys tenants, runs at its start
 		second.awaitLog("setting differs", "tenant-hold")
 		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
 			var tenant struct {
@@ -351,7 +351,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
 			}
 			if jump > 0 {
-				p.awaitLog("sessions with a time in the future were corrected", `"sessions":2`)
+				p.awaitLog("sessions with a time in the future were corrected", `"sessions":2`) // the other one is from createAcme
 			}
 		}
 		p.awaitLog("clock right")

@@ -21,7 +21,7 @@ const leaseLength = lease.MaxLease
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
 	t.Parallel()
-	for name, cut := range map[string]func(*faultproxy.Proxy){
+	for name, disconnect := range map[string]func(*faultproxy.Proxy){
 		"held":    (*faultproxy.Proxy).Hold,
 		"dropped": (*faultproxy.Proxy).Drop,
 		"reset":   (*faultproxy.Proxy).Break,
@@ -35,13 +35,13 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 			if c.keptSession == nil || c.revoked == nil {
 				t.Fatal("nobody can sign in")
 			}
-			cut(c.proxy)
+			disconnect(c.proxy)
 			c.checkWhileCutOff(t)
 			c.proxy.Heal()
 			c.awaitRecovery(t)
 			c.awaitNotifications(t)
 			requireGood(t, c.history.verify())
-			cut(c.proxy)
+			disconnect(c.proxy)
 			f.nodes[0].stop() // must work without the database, too
 		})
 	}

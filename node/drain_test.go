@@ -65,10 +65,10 @@ func (l rawConn) receive(t *testing.T) *http.Response {
 func TestDrainAnswersOpenRequests(t *testing.T) {
 	t.Parallel()
 	s := doorwardtest.Start(t, announcing(3*time.Second)) // time for the requests below, on a busy machine
-	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
+	const healthRequest = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
 	underWay, keptAlive, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
 	for _, l := range []rawConn{keptAlive, idle} {
-		l.send(t, get)
+		l.send(t, healthRequest)
 		if res := l.receive(t); res.StatusCode != http.StatusOK || res.Close {
 			t.Fatalf("before: %s, closes %v", res.Status, res.Close)
 		}
@@ -78,12 +78,12 @@ func TestDrainAnswersOpenRequests(t *testing.T) {
 	go func() { defer close(stopped); s.Stop() }()
 	waitForReadiness(t, s, "shutting down")
 
-	keptAlive.send(t, get)
+	keptAlive.send(t, healthRequest)
 	if res := keptAlive.receive(t); res.StatusCode != http.StatusOK || !res.Close {
 		t.Errorf("on a connection kept alive: %s, closes %v, want 200 and a close", res.Status, res.Close)
 	}
 	newcomer := dial(t, s)
-	newcomer.send(t, get)
+	newcomer.send(t, healthRequest)
 	if res := newcomer.receive(t); res.StatusCode != http.StatusOK || !res.Close {
 		t.Errorf("on a new connection: %s, closes %v, want 200 and a close", res.Status, res.Close)
 	}

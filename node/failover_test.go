@@ -62,7 +62,7 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 	program := builtProgram(t)
 	nodes := []*process{serve(t, program, dsns[0]), serve(t, program, dsns[1])}
 	l := newLoad(t, nodes, dsn, 20)
-	n := newFaultInjector(&fleet{nodes: nodes}, l)
+	injector := newFaultInjector(&fleet{nodes: nodes}, l)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 3, 8)
@@ -76,7 +76,7 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 		l.recordFault(fault{span{diedAt, promotedAt}, node, "failover"})
 	}
 	for node := range nodes {
-		t.Logf("node %d answers again %v after the promotion", node, n.awaitRecovery(node))
+		t.Logf("node %d answers again %v after the promotion", node, injector.awaitRecovery(node))
 	}
 	wait(ctx, faultFreeTime())
 	v := l.finish(stop)

@@ -64,7 +64,7 @@ type failure struct {
 	name, description string
 	times             int
 	cause             func(t *testing.T, c *cluster, nodes []*process) (repair func())
-	duration          time.Duration // minimum time before the repair; the test then waits for recovery
+	duration          time.Duration // before the repair, at least minFailure; 0: until every node accepts logins again
 }
 
 // machine returns a failure of a machine, or of the named parts of it. find, cause and repair
@@ -121,22 +121,22 @@ func exerciseOnce(t *testing.T, c *cluster, program string, f failure) {
 	c.run(t, "await-healthy")
 	c.databases++
 	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
-	c.run(t, "url", "1", database)
+	c.run(t, "url", "1", database)   // creates the database
 	wait(t.Context(), 5*time.Second) // rebuilt standbys keep the disk busy and slow the database
 	var nodes []*process
 	for n := range 3 {
 		nodes = append(nodes, serve(t, program, c.run(t, "url", strconv.Itoa(n+1), database)))
 	}
 	l := newLoad(t, nodes, c.run(t, "url", "1", database), 20)
-	n := newFaultInjector(&fleet{nodes: nodes}, l)
+	injector := newFaultInjector(&fleet{nodes: nodes}, l)
 	im := &impact{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 2, 6)
 	gateway := "http://" + startGateway(t, installed.Program(t, "haproxy", "haproxy"), c.home, nodes)
-	l.running.Go(func() { l.checkThrough(ctx, gateway, n.probeSession) })
+	l.running.Go(func() { l.checkThrough(ctx, gateway, injector.probeSession) })
 	for node := range nodes {
-		l.running.Go(func() { im.signIn(ctx, l, node, n.probeSession.person) })
+		l.running.Go(func() { im.signIn(ctx, l, node, injector.probeSession.person) })
 	}
 	wait(ctx, 5*time.Second)
 	l.exercise(t, c, f)
@@ -144,7 +144,7 @@ func exerciseOnce(t *testing.T, c *cluster, program string, f failure) {
 	im.until = l.now()
 	stop()
 	l.running.Wait()
-	im.sweep(l)
+	im.checkSessions(l)
 	v := l.finish(stop)
 	l.report(v)
 	im.write(t, c, f, l, v)
@@ -244,9 +244,9 @@ func (im *impact) signIn(ctx context.Context, l *load, node int, p *person) {
 	}
 }
 
-// sweep checks every session of the impact on every node: all were acknowledged, so all
-// must be valid.
-func (im *impact) sweep(l *load) {
+// checkSessions checks every session of the impact on every node: all were acknowledged, so
+// all must be valid.
+func (im *impact) checkSessions(l *load) {
 	for _, s := range im.sessions {
 		for node := range l.nodes {
 			l.check(node, s)

@@ -49,8 +49,8 @@ type plannedFault struct {
 	duration time.Duration
 }
 
-// cut is a fault of a node's network to the database.
-func cut(name string, how func(*faultproxy.Proxy), duration time.Duration) plannedFault {
+// networkFault is a fault of a node's network to the database.
+func networkFault(name string, how func(*faultproxy.Proxy), duration time.Duration) plannedFault {
 	return plannedFault{
 		name,
 		func(f *fleet, n int) { how(f.proxies[n]) },
@@ -82,19 +82,19 @@ func killed(duration time.Duration) plannedFault {
 }
 
 func held(duration time.Duration) plannedFault {
-	return cut("cut off: held", (*faultproxy.Proxy).Hold, duration)
+	return networkFault("cut off: held", (*faultproxy.Proxy).Hold, duration)
 }
 
 func dropped(duration time.Duration) plannedFault {
-	return cut("cut off: dropped", (*faultproxy.Proxy).Drop, duration)
+	return networkFault("cut off: dropped", (*faultproxy.Proxy).Drop, duration)
 }
 
 func broken(duration time.Duration) plannedFault {
-	return cut("cut off: reset", (*faultproxy.Proxy).Break, duration)
+	return networkFault("cut off: reset", (*faultproxy.Proxy).Break, duration)
 }
 
 func delayed(duration time.Duration) plannedFault {
-	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, duration)
+	return networkFault("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, duration)
 }
 
 // allFaults have durations below the lease, above it, and long enough for a node to be

@@ -49,13 +49,14 @@ type load struct {
 	running    sync.WaitGroup
 	checkSlots chan struct{} // limits concurrent checks
 
-	mu         sync.Mutex // guards the fields below and those of people
-	history    history
-	live       []*session // not known to have ended
-	ended      []*session // the most recently ended ones
-	timings    []revocation
-	succeeded  map[string]int // calls by operation
-	sweepStart int            // index of the first probe of the sweep
+	mu        sync.Mutex // guards the fields below and those of people
+	history   history
+	live      []*session // not known to have ended
+	ended     []*session // the most recently ended ones
+	timings   []revocation
+	succeeded map[string]int // calls by operation
+
+	finalChecksStart int // index of the first probe by checkAllSessions
 }
 
 // revocation is how long an answer says that the revocation took to reach every node.
@@ -110,9 +111,9 @@ func importPeople(t *testing.T, n *node.Node, tenantID string, count int) (peopl
 		list += people[i].email + ";USER;" + hash + "\n"
 	}
 	const dryRun = false
-	read, err := roster.Read(strings.NewReader(list), roster.CSV)
+	parsed, err := roster.Read(strings.NewReader(list), roster.CSV)
 	if err == nil {
-		_, err = n.App.Users.Import(t.Context(), doorward.OperatorAtTerminal(), tenantID, read, dryRun)
+		_, err = n.App.Users.Import(t.Context(), doorward.OperatorAtTerminal(), tenantID, parsed, dryRun)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func openOperator(t *testing.T, dsn string) *node.Node {
 	}
 	cfg := node.Defaults()
 	cfg.Database, cfg.Transport, cfg.Hash, cfg.Log = dsn, transport, quickHash, quiet
-	cfg.Clock, cfg.Sessions.PerUser = time.Now, 0
+	cfg.Clock, cfg.Sessions.PerUser = time.Now, 0 // it runs no lease, which would measure the database's clock again
 	n, err := node.Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -378,8 +379,8 @@ func (l *load) recordEnding(node int, r reply, p *person, only, except *session)
 	return succeeded
 }
 
-// logout ends a session and, like a client, retries on another node if the outcome is
-// unknown.
+// logout ends a session and, like a client, tries again, perhaps on another node, if that did
+// not succeed.
 func (l *load) logout(s *session) {
 	for range 4 {
 		node := l.pickNode()
@@ -555,8 +556,8 @@ func (l *load) operateByCommand(email, operation string) error {
 	return err
 }
 
-// run starts checks on each node, changes by people and operations of operators, which go on
-// until ctx ends.
+// run starts this many checkers on each node, this many people who change something, and the
+// operations of operators. They go on until ctx ends.
 func (l *load) run(ctx context.Context, checkers, changers int) {
 	repeat := func(pauses int, do func()) {
 		l.running.Go(func() {
@@ -578,10 +579,10 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 	repeat(500, func() { l.operateAtRandom(l.operateByCommand) })
 }
 
-// sweep finally checks every session on every node, when the load has stopped: nothing
+// checkAllSessions checks every session on every node, when the load has stopped: nothing
 // may be lost or come back.
-func (l *load) sweep() {
-	l.sweepStart = len(l.history.probes)
+func (l *load) checkAllSessions() {
+	l.finalChecksStart = len(l.history.probes)
 	for _, p := range l.history.people {
 		for _, s := range p.sessions {
 			for node := range l.nodes {

@@ -62,7 +62,7 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		t.Skip("takes minutes: make chaos")
 	}
 	t.Parallel()
-	cut := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
+	cutOffs := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
 	stale, old := func(v verdict) int { return v.stale }, func(v verdict) int { return v.old }
 	for _, c := range []struct {
 		name, source, pattern, replacement string
@@ -70,7 +70,7 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		count                              func(verdict) int
 	}{
 		{"rule 4: a revoking call waits for no node", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil, stale},
-		{"rule 3: memory stays valid for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut, stale},
+		{"rule 3: memory stays valid for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cutOffs, stale},
 		{"models aren't announced", "../store/rules.go", `(\) InsertModel\(.*\n)\ttx.announce\(ChangeAll, ""\)`, `$1`, nil, old},
 		{"policies aren't announced", "../store/policy.go", `return tx.changeRules\(ctx, v.TenantID\)`, `return tx.run(ctx, sqlChangeRules, newRevision(), v.TenantID)`, nil, old},
 		{"roles aren't announced", "../store/rules.go", `(\) UpdateCustomRole\([^}]*\}\n\treturn true, )tx.changeRules\(ctx, tenantID\)`, `${1}tx.run(ctx, sqlChangeRules, newRevision(), tenantID)`, nil, old},
@@ -119,7 +119,7 @@ func changed(t *testing.T, source, pattern, replacement string) string {
 func overlayOf(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	dir, replace := t.TempDir(), map[string]string{}
-	write := func(name, text string) string {
+	writeFile := func(name, text string) string {
 		name = filepath.Join(dir, name)
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -131,10 +131,10 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replace[path] = write(filepath.Base(source), text)
+		replace[path] = writeFile(filepath.Base(source), text)
 	}
 	list, _ := json.Marshal(map[string]any{"Replace": replace})
-	return write("overlay.json", string(list))
+	return writeFile("overlay.json", string(list))
 }
 
 // faultFreeTime returns how long the load runs before the first fault and after the last one.
@@ -149,7 +149,7 @@ func faultFreeTime() time.Duration {
 // occurred and the number of checks is reached. It verifies and reports.
 func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdict {
 	l.t.Helper()
-	n := newFaultInjector(f, l)
+	injector := newFaultInjector(f, l)
 	ctx, stop := context.WithCancel(l.t.Context())
 	defer stop()
 	l.changeRules(ctx)
@@ -159,7 +159,7 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 	rand.Shuffle(len(planned), func(i, j int) { planned[i], planned[j] = planned[j], planned[i] })
 	for len(planned) > 0 {
 		round := planned[:min(len(planned), len(f.nodes), 1+rand.IntN(2))]
-		n.runRound(ctx, round...)
+		injector.runRound(ctx, round...)
 		planned = planned[len(round):]
 	}
 	for deadline := time.Now().Add(3 * time.Minute); !l.hasEnough(checks) && time.Now().Before(deadline); {
@@ -172,7 +172,7 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 			l.t.Errorf("the load never succeeded in: %s", operation)
 		}
 	}
-	l.t.Logf("slowest recovery, from the end of the fault to an answer from the database: %s", table(n.recovered))
+	l.t.Logf("slowest recovery, from the end of the fault to an answer from the database: %s", table(injector.recovered))
 	return v
 }
 
@@ -190,17 +190,17 @@ func (l *load) hasEnough(checks int) bool {
 	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(operation string) bool { return l.succeeded[operation] == 0 })
 }
 
-// finish ends the load, checks every session once more on every node (sweep), runs further checks,
+// finish ends the load, checks every session once more on every node, runs further checks,
 // ends the nodes and verifies.
 func (l *load) finish(stop context.CancelFunc, checks ...func()) verdict {
 	l.t.Helper()
 	stop()
 	l.running.Wait()
-	l.sweep()
+	l.checkAllSessions()
 	for _, check := range checks {
 		check()
 	}
-	l.requireSweepAnswered()
+	l.requireFinalChecksAnswered()
 	for _, n := range l.nodes {
 		n.stop()
 	}
@@ -332,10 +332,11 @@ func table[V any](m map[string]V) string {
 	return strings.Join(all, ", ")
 }
 
-// requireSweepAnswered fails the test unless every node has answered every check of the sweep.
-func (l *load) requireSweepAnswered() {
+// requireFinalChecksAnswered fails the test unless every node has answered every check since
+// checkAllSessions began.
+func (l *load) requireFinalChecksAnswered() {
 	l.t.Helper()
-	for _, p := range l.history.probes[l.sweepStart:] {
+	for _, p := range l.history.probes[l.finalChecksStart:] {
 		if !p.isConclusive() {
 			l.t.Errorf("after all faults node %d answers %d to a check", p.node, p.status)
 			return

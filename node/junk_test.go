@@ -305,8 +305,8 @@ func TestJunk(t *testing.T) {
 	b := &junkSender{Server: doorwardtest.Start(t, doorwardtest.Log(log)), t: t, status: map[int]int{}}
 	acme := b.Tenant("Acme")
 	b.token = acme.Owner.Token()
-	b.sendAll(1, 500) // allocates everything that is made once
-	before := settledUsage(t, 0)
+	b.sendAll(1, 500)            // allocates everything that is made once
+	before := settledUsage(t, 0) // 0: when their number is stable
 	began := time.Now()
 	b.sendAll(2, junkRequests())
 	took := time.Since(began)

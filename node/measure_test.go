@@ -59,7 +59,8 @@ func scrape(t *testing.T, server *doorwardtest.Server) (all []*metric) {
 	return all
 }
 
-// scrapeBoth returns the metrics on PostgreSQL, and those that only SQLite has.
+// scrapeBoth returns the metrics on PostgreSQL with TLS, which has one of its own, and those
+// that only SQLite has.
 func scrapeBoth(t *testing.T) []*metric {
 	t.Helper()
 	all := scrape(t, startTLS(t, doorwardtest.Database(pgtest.DSN(t))).Server)

@@ -15,16 +15,16 @@ import (
 )
 
 // awaitLine waits for a log line that contains all the words.
-func awaitLine(t *testing.T, read func() string, words ...string) string {
+func awaitLine(t *testing.T, readLog func() string, words ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
-		for line := range strings.Lines(read()) {
+		for line := range strings.Lines(readLog()) {
 			if hasAll(line, words) {
 				return line
 			}
 		}
 	}
-	t.Fatalf("no line has %q:\n%s", words, read())
+	t.Fatalf("no line has %q:\n%s", words, readLog())
 	return ""
 }
 
@@ -79,15 +79,15 @@ func TestExhaustedDescriptorsAreLogged(t *testing.T) {
 		}
 		taken = append(taken, c)
 	}
-	read := func() string {
+	readLog := func() string {
 		text, err := os.ReadFile(p.log)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	awaitLine(t, read, "ERROR", "connections are not accepted", "too many open files", "80", "LimitNOFILE")
-	if n := strings.Count(read(), "connections are not accepted"); n > 2 {
+	awaitLine(t, readLog, "ERROR", "connections are not accepted", "too many open files", "80", "LimitNOFILE")
+	if n := strings.Count(readLog(), "connections are not accepted"); n > 2 {
 		t.Errorf("%d lines in a moment", n)
 	}
 	for _, c := range taken {

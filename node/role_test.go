@@ -107,7 +107,7 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 		}
 	}
 	const canSend = true
-	permissions := func(sends bool) []string {
+	rolePermissions := func(sends bool) []string {
 		if sends {
 			return []string{"message.read", "message.send"}
 		}
@@ -115,7 +115,7 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 	}
 	for round := range 4 {
 		node := nodes[round%3]
-		_, created := sendJSON(t, node, "POST /api/v2/roles", owner, map[string]any{"name": "DESK", "permissions": permissions(canSend)}, http.StatusCreated)
+		_, created := sendJSON(t, node, "POST /api/v2/roles", owner, map[string]any{"name": "DESK", "permissions": rolePermissions(canSend)}, http.StatusCreated)
 		var r struct{ ID string }
 		if err := json.Unmarshal([]byte(created), &r); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 		requireDecision("given", true)
 		for edit := range 6 {
 			sends := edit%2 == 1
-			sendJSON(t, nodes[(round+edit)%3], "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(sends)}, http.StatusOK)
+			sendJSON(t, nodes[(round+edit)%3], "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": rolePermissions(sends)}, http.StatusOK)
 			requireDecision(fmt.Sprintf("round %d, edit %d", round, edit), sends)
 		}
 		sendJSON(t, node, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"name": "COUNTER"}, http.StatusOK)
@@ -132,7 +132,7 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 		replacement, sends := "VIEWER", false
 		if round%2 == 1 {
 			replacement, sends = "USER", true
-			sendJSON(t, node, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(!canSend)}, http.StatusOK)
+			sendJSON(t, node, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": rolePermissions(!canSend)}, http.StatusOK)
 			requireDecision("narrowed", false)
 		}
 		sendJSON(t, nodes[(round+1)%3], "DELETE /api/v2/roles/"+r.ID+"?replaceBy="+replacement, owner, nil, http.StatusNoContent)

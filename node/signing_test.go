@@ -29,7 +29,7 @@ func signingKeyID(t *testing.T, s *doorwardtest.Server, token string) string {
 }
 
 // TestSigningKeyIsReplacedOnEveryNode: right after a rotation with immediate effect is answered,
-// no node signs with the old key, nor answers what it has signed.
+// no node signs with the old key, nor answers with an assertion that it has signed with it.
 func TestSigningKeyIsReplacedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	dsn, keyFile := pgtest.DSN(t), filepath.Join(t.TempDir(), "master.key")

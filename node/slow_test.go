@@ -82,7 +82,7 @@ func TestSlowReadersAreEnded(t *testing.T) {
 	}
 	p := serve(t, builtProgram(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
-	h.hold(50, slowClients[len(slowClients)-2:])
+	h.hold(50, slowClients[len(slowClients)-2:]) // those that never read
 	defer h.release()
 	p.waitUntil(t, "50 slow readers", func() bool { return p.metric(t, "doorward_connections") >= 50 })
 	began := time.Now()
@@ -99,7 +99,7 @@ type connections struct {
 
 	mu      sync.Mutex
 	ended   map[string]int // by the name of the slow client
-	longest atomic.Int64
+	longest atomic.Int64   // nanoseconds until the server ended a connection
 }
 
 // hold opens n connections, and reopens each whenever it ends.

@@ -223,8 +223,9 @@ func (n *Node) registerTLS(m *telemetry.Metrics) {
 	})
 }
 
-// registerAgreement registers a series for each setting from the start, so that alerts
-// can compare values.
+// registerAgreement registers what all nodes should agree on: the time, the shared settings
+// and the master key, which is no Setting. Each setting has a series from the start, so that
+// alerts can compare values.
 func (n *Node) registerAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way, requests that depend on the time are answered 503.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })

@@ -188,8 +188,8 @@ func (n *Node) Close() error {
 
 // Start opens the database, listens on the configured addresses and accepts
 // connections; Run answers them. Errors, among others: *lease.DiffersError when a
-// running node has another value of a setting that is Strict (see Setting),
-// *masterkey.FileError, and *ListenError.
+// running node has another value of a setting that is Strict (see Setting), unless
+// cfg.ChangeShared; *masterkey.FileError, and *ListenError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen("listen", cfg.Listen)
 	if err != nil {
@@ -227,8 +227,9 @@ func (n *Node) startTracing() {
 
 // build opens the admin address, if there is one, and makes the handlers of both.
 func (n *Node) build() error {
-	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, n.cfg.AdminListen == ""))
-	if n.cfg.AdminListen != "" {
+	isPublic := n.cfg.AdminListen == "" // whether the main address serves these routes
+	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, isPublic))
+	if !isPublic {
 		admin, err := listen("admin-listen", n.cfg.AdminListen)
 		if err != nil {
 			return err

@@ -23,8 +23,8 @@ func (l *listener) refuseNew() error {
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13},
 		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: 0x02, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},       // drop the segment
+		{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 16}, // keep 64 KiB: more than any segment has
 	}
 	filter := &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	var failed error

@@ -7,8 +7,9 @@ import (
 )
 
 // Reload puts the settings of cfg that are Live into force, for requests that begin from
-// now on; a request under way keeps to what it has read. All other settings stay as they
-// were at the start. cfg must be checked and complete, as for Start.
+// now on; a request under way keeps to what it has read. The level of the log is the
+// caller's. All other settings stay as they were at the start. cfg must be checked and
+// complete, as for Start.
 func (n *Node) Reload(cfg Config) {
 	n.site.SetProxies(cfg.Proxies)
 	n.tracer.Trust(cfg.Proxies)

@@ -39,8 +39,8 @@ type Restored struct {
 	Ended  installation.Ended
 	// ReplacedFile names the file that has the replaced database; empty if there was none.
 	ReplacedFile string
-	// Undone counts the actions in the replaced database since the backup, by name; nil
-	// when it could not be read.
+	// Undone counts the actions in the replaced database since the backup, by name; nil if
+	// there was none, or if it could not be read.
 	Undone map[doorward.Action]int
 	// KeysRevoked are the operator keys of the backup that the replaced database has
 	// revoked; they stay revoked. KeysUnknown are those for which that is not known; they
@@ -299,6 +299,7 @@ func (v *VerifiedBackup) verifyTrail(ctx context.Context, file string) (err erro
 	}
 	defer db.Close()
 	v.HasTrail = true
-	v.Tampered, err = audit.New(db, func(context.Context) {}).VerifyAll(ctx)
+	noPending := func(context.Context) {} // a backup has no refusals to record first
+	v.Tampered, err = audit.New(db, noPending).VerifyAll(ctx)
 	return err
 }

@@ -183,7 +183,7 @@ func (n *Node) drain(servers []server) {
 	n.draining.Store(true)
 	time.Sleep(n.cfg.Announce)
 	for _, s := range servers { // the admin address last: /readyz reports the drain
-		if n.cfg.Announce > 0 && s.listener.refuseNew() == nil {
+		if n.cfg.Announce > 0 && s.listener.refuseNew() == nil { // without an announcement, as in dev, end at once
 			time.Sleep(handshakeGrace)
 			waitUntilNone(drainTimeout, s.listener.unaccepted) // a busy machine may accept late
 		}

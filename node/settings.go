@@ -28,7 +28,7 @@ type Setting struct {
 	Hidden bool // from help and documentation
 	// Shared: all nodes must have the same value; a difference is reported. Strict:
 	// a node that differs would end sessions that others hold valid, or destroy what
-	// they have promised to keep, so it doesn't start.
+	// they have promised to keep, so it starts only with --change-shared.
 	Shared, Strict bool
 	// Live: SIGHUP puts another value into force, see Node.Reload. Not with Shared.
 	Live bool

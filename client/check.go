@@ -145,7 +145,7 @@ func hops(h http.Header, peer string) string {
 
 func truncate(v string) string { return v[:min(len(v), maxForwarded)] }
 
-// sessions returns the distinct session identifiers of a request, at most two, because
+// sessions returns the distinct tokens in a request's session cookies, at most two, because
 // Doorward refuses two. Like Doorward it skips malformed values: a Tomcat on the same host
 // uses the same cookie name.
 func sessions(h http.Header, name string) (found []string) {

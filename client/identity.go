@@ -107,7 +107,7 @@ func withoutIdentity(h http.Header) http.Header {
 		if !isIdentityHeader(name) {
 			continue
 		}
-		if len(clean) == len(h) {
+		if len(clean) == len(h) { // the first one: clean is h itself
 			clean = h.Clone()
 		}
 		delete(clean, name)

@@ -306,7 +306,7 @@ type Person struct {
 }
 
 // Join invites a new person with the role, completes the registration with
-// Password, and returns the person.
+// Password, signs the person in, and returns the person.
 func (t *Tenant) Join(email, role string) *Person {
 	t.server.tb.Helper()
 	status, body := t.Owner.Post("/api/v2/auth/invite", map[string]any{"email": email, "role": role})
@@ -329,8 +329,8 @@ func (t *Tenant) complete(email, code string) *Person {
 	return p
 }
 
-// Login signs the person in again and returns the session's identifier, which Post
-// and Get send from then on. While the server is too busy (503), it tries again, for half
+// Login signs the person in again and returns the session's token, which Post, Get and Do
+// send from then on. While the server is too busy (503), it tries again, for half
 // a minute.
 func (p *Person) Login() string {
 	p.server.tb.Helper()
@@ -349,7 +349,7 @@ func (p *Person) Login() string {
 	return p.token
 }
 
-// Token is the identifier of the session that the person last opened.
+// Token is the token of the session that the person last opened.
 func (p *Person) Token() string { return p.token }
 
 // Post sends body as JSON with the person's session and returns the answer.

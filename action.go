@@ -7,7 +7,7 @@ import "slices"
 // a permission and the record of its use can't drift apart.
 type Action string
 
-// The actions that roles grant (the table of permissions).
+// The actions that roles grant; docs/permissions.md has the table.
 const (
 	MessageSend    Action = "message.send"
 	MessageRead    Action = "message.read"
@@ -133,11 +133,12 @@ type Verb struct {
 	// AllowedWhileClosing reports whether the action is allowed in a closing tenant.
 	AllowedWhileClosing bool
 	// AllowedWhilePaused reports whether the action is allowed while the operator has paused
-	// changes. It is true for actions that a login needs and for those that end access.
+	// changes. It is true for actions that a login or the operator's page needs, for those that
+	// end access, and for records of refusals.
 	AllowedWhilePaused bool
 	// CountsInQuota reports whether its events count in a tenant's quota of events a day; when
-	// that is used up, the action is refused. Actions that open or end access, delete something, or
-	// protect an account aren't counted: a used-up quota must not lock people out or keep them in.
+	// that is used up, the action is refused. Signing in and actions that end access, delete something
+	// or protect an account aren't counted: a used-up quota must not lock people out or keep them in.
 	CountsInQuota bool
 	// NoKeys reports whether API keys can't have the permission.
 	NoKeys bool

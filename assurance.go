@@ -11,7 +11,7 @@ type Assurance struct {
 	AAL      int       // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
 	AMR      []string  // methods (RFC 8176)
 	ProvedAt time.Time // last proof of any kind
-	FactorAt time.Time // last proof with a second factor; the zero Time for none
+	FactorAt time.Time // last proof by a second factor or a passkey; the zero Time for none
 	// Remembered reports whether a remembered browser took the place of the second factor.
 	Remembered bool
 }

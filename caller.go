@@ -25,7 +25,8 @@ type Caller struct {
 	// ViewOnly reports whether the caller only views a page; then a refusal is not recorded.
 	ViewOnly bool
 
-	// Decided is the action of the route, which was decided before the request was read.
+	// Decided is the action of the route, which was decided before the body was read; empty for
+	// none. Refusals of it by policies in mode observe are not counted again.
 	Decided Action
 
 	// Idempotent is set for a call with an Idempotency-Key whose answer is kept.

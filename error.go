@@ -102,7 +102,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Fail returns an error with the code and an optional sentence for the caller.
+// Fail returns an error with the code and an optional sentence for the caller, which is
+// formatted as by fmt.Sprintf.
 func Fail(code Code, detail string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(detail, args...)}
 }

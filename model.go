@@ -101,7 +101,7 @@ func NewModel(platform []PlatformAction) (*Model, error) {
 func (a PlatformAction) verb() Verb {
 	v := grantedTo(a.Name, Roles[a.Lowest.rank():]...)
 	v.About, v.Resource, v.StepUp, v.Platform = a.About, a.Resource, a.StepUp, true
-	v.NoKeys = a.NoKeys || a.Name == BillingManage || a.Name == DataDestroy
+	v.NoKeys = a.NoKeys || a.Name == BillingManage || a.Name == DataDestroy // these two never, as docs/model.md says
 	return v
 }
 

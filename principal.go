@@ -49,7 +49,7 @@ type Principal struct {
 	SessionID string    // empty without a session
 	AuthAt    time.Time // when the user last authenticated
 	AAL       int       // of the session, see Assurance; 0 without one
-	FactorAt  time.Time // when the user last proved a second factor; the zero Time for never
+	FactorAt  time.Time // of the session, see Assurance; the zero Time for none
 	HasFactor bool      // the user has a second factor or a passkey, or had one that was disabled as a copy
 	// HasCode and HasPasskey report whether the user has an authenticator app, or a passkey,
 	// that can be used. If only disabled passkeys remain, both are false and a recovery code is

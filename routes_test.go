@@ -331,15 +331,15 @@ func refusedCallers(guard string) []string {
 
 // untested returns a line for each route without an entry in the table, and for each
 // entry without a route.
-func untested(routes []front.Route, table map[string][]refusal) (all []string) {
+func untested(routes []front.Route, entries map[string][]refusal) (all []string) {
 	have := map[string]bool{}
 	for _, r := range routes {
 		have[pattern(r)] = true
-		if len(table[pattern(r)]) == 0 {
+		if len(entries[pattern(r)]) == 0 {
 			all = append(all, pattern(r)+": no refusal is tested: add one to refusals in routes_test.go")
 		}
 	}
-	for p := range table {
+	for p := range entries {
 		if !have[p] {
 			all = append(all, p+": no such route: take it out of refusals in routes_test.go")
 		}
@@ -362,8 +362,8 @@ func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
 	}
 }
 
-// withoutKey lists the POST routes with a guard that take no Idempotency-Key, since repeating
-// their requests does no harm.
+// withoutKey lists the POST routes that require a credential and take no Idempotency-Key, since
+// repeating their requests does no harm.
 var withoutKey = []string{
 	"POST /access/v1/evaluation",
 	"POST /access/v1/evaluations",

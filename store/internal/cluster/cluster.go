@@ -45,7 +45,7 @@ const (
 )
 
 // Servers are the servers of one DSN. Nil stands for one server, which needs no
-// guard: all methods except Guard and Connector accept nil.
+// guard: all exported methods except Guard and Connector accept nil.
 type Servers struct {
 	all       []*pgx.ConnConfig
 	newest    atomic.Pointer[timeline]
@@ -102,9 +102,9 @@ func setAddresses(cfg *pgx.ConnConfig, all []*pgconn.FallbackConfig) {
 
 // Guard enforces the rules on the pool and on every connection with its settings.
 func (c *Servers) Guard(cfg *pgxpool.Config) {
-	for _, conn := range append(c.all, cfg.ConnConfig) {
-		takesWrites := conn.ValidateConnect
-		conn.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+	for _, settings := range append(c.all, cfg.ConnConfig) {
+		takesWrites := settings.ValidateConnect
+		settings.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 			if err := takesWrites(ctx, conn); err != nil {
 				return err
 			}
@@ -150,6 +150,7 @@ func (c *Servers) checkTimeline(ctx context.Context, conn *pgconn.PgConn) error 
 	if number < newest.number {
 		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", number, newest.number)
 	}
+	// Timeline 1 begins with the database, not with a promotion.
 	if number > 1 && since < MaxLease && time.Since(newest.seenAt) < MaxLease {
 		return fmt.Errorf("the primary was promoted within the last %v: leases on the previous one may still be valid", MaxLease)
 	}
@@ -252,7 +253,7 @@ func (w waitingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // prepare decides whether a pooled connection may be used; false closes it and
-// takes another one. The lease is tested first. In the other order a connection to
+// takes another one, true with an error returns it to the pool. The lease is tested first. In the other order a connection to
 // the old primary could pass, the node pause, see the new primary and renew its
 // lease there, and then read outdated data.
 func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {

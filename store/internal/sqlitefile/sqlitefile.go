@@ -78,7 +78,7 @@ func lock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// IsLocked reports whether another process is writing.
+// IsLocked reports whether another connection holds the lock that a statement needs.
 func IsLocked(err error) bool { return primary(err) == sqlite3.SQLITE_BUSY }
 
 // IsFull reports whether there is no space for what is to be written.

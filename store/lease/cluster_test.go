@@ -34,10 +34,10 @@ func allPorts(t *testing.T, db *store.DB) map[int]bool {
 	ports := map[int]bool{}
 	for range 12 {
 		wg.Go(func() {
-			port, err := rows.One(t.Context(), db.Read().Conn, func(n *int) []any { return []any{n} }, `SELECT inet_server_port() FROM pg_sleep(0.1)`)
+			current, err := rows.One(t.Context(), db.Read().Conn, func(n *int) []any { return []any{n} }, `SELECT inet_server_port() FROM pg_sleep(0.1)`)
 			mu.Lock()
 			defer mu.Unlock()
-			ports[port] = true
+			ports[current] = true
 			if err != nil {
 				t.Error(err)
 			}
@@ -234,9 +234,9 @@ func TestReplacedWhileItCommits(t *testing.T) {
 		if _, err := db.Write(t.Context(), announce("tnt_new")); err != nil {
 			return false
 		}
-		port, err := port(t.Context(), db)
+		current, err := port(t.Context(), db)
 		ok(t, err)
-		if port == before {
+		if current == before {
 			t.Fatal("the old primary was written to")
 		}
 		return true

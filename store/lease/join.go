@@ -23,8 +23,9 @@ func lockClock(ctx context.Context, tx *store.Tx) (time.Duration, error) {
 	return time.Duration(moved) * time.Microsecond, err
 }
 
-func moveClock(ctx context.Context, tx *store.Tx, step time.Duration) error {
-	_, err := rows.Exec(ctx, tx.Conn, sqlMoveClock, step.Microseconds())
+// moveClock sets the offset of the installation's clock.
+func moveClock(ctx context.Context, tx *store.Tx, offset time.Duration) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlMoveClock, offset.Microseconds())
 	return err
 }
 
@@ -39,7 +40,7 @@ type admission struct {
 const (
 	// joinInterval is how often a node that waits to start checks its peers.
 	joinInterval = 50 * time.Millisecond
-	// joinTimeout bounds one try, as a poll is bounded.
+	// joinTimeout bounds one try, as the longest lease bounds a poll.
 	joinTimeout = 2 * time.Second
 )
 
@@ -89,7 +90,7 @@ func (a *admission) try(ctx context.Context) error {
 // dead. Otherwise it removes the dead nodes, and without living peers sets the
 // installation's clock offset to this node's.
 func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, err error) {
-	moved, err := lockClock(ctx, tx)
+	installation, err := lockClock(ctx, tx)
 	if err != nil {
 		return false, err
 	}
@@ -98,7 +99,7 @@ func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, e
 		return false, err
 	}
 	var refused []Difference
-	offset, differs := a.l.db.Clock().OffsetFrom(moved)
+	own, differs := a.l.db.Clock().OffsetFrom(installation)
 	alone := true
 	for _, n := range nodes {
 		if n.id == a.l.id {
@@ -121,7 +122,7 @@ func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, e
 	case len(refused) > 0:
 		return false, &DiffersError{refused}
 	case !undecided && alone && differs:
-		err = moveClock(ctx, tx, offset)
+		err = moveClock(ctx, tx, own)
 	}
 	return undecided, err
 }
@@ -137,11 +138,11 @@ func (a *admission) alive(n node) (alive, known bool) {
 // claimClock sets the installation's clock offset to this node's if no other is registered.
 // It is for a node whose row was removed while it was cut off.
 func (l *Lease) claimClock(ctx context.Context, tx *store.Tx) error {
-	moved, err := lockClock(ctx, tx)
+	installation, err := lockClock(ctx, tx)
 	if err != nil {
 		return err
 	}
-	offset, differs := l.db.Clock().OffsetFrom(moved)
+	own, differs := l.db.Clock().OffsetFrom(installation)
 	if !differs {
 		return nil
 	}
@@ -149,5 +150,5 @@ func (l *Lease) claimClock(ctx context.Context, tx *store.Tx) error {
 	if err != nil || slices.ContainsFunc(nodes, func(n node) bool { return n.id != l.id }) {
 		return err
 	}
-	return moveClock(ctx, tx, offset)
+	return moveClock(ctx, tx, own)
 }

@@ -74,9 +74,9 @@ type Lease struct {
 	acked         int64        // number of the last change that this node's row reports as applied
 	maxAcked      int64        // the highest number that it may report, if a write wasn't answered
 	lastHeartbeat time.Time
-	peersSeenAt   time.Time // when the heartbeats of the other nodes were last read
-	peers         map[string]peer
-	clockReadAt   time.Time // when the database's clock was last measured
+	peersSeenAt   time.Time       // when the heartbeats of the other nodes were last read
+	peers         map[string]peer // by id; once read, with this node
+	clockReadAt   time.Time       // when the database's clock was last measured
 
 	shares shares
 
@@ -87,7 +87,7 @@ type Lease struct {
 }
 
 // New returns the lease of this process, which lasts from MinLease to MaxLease. Until
-// Run its memory is invalid, and Settle waits for the running nodes.
+// Begin or Run its memory is invalid, and Settle waits for the running nodes.
 func New(db *store.DB, length time.Duration) *Lease {
 	return &Lease{
 		db: db, id: doorward.NewID("nod_"), length: length, epoch: time.Now(),

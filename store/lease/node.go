@@ -81,7 +81,7 @@ func announceDeleted(tx *store.Tx, deleted int64, err error) error {
 	return err
 }
 
-// peer records when the heartbeat of another node was last seen to change.
+// peer records when the heartbeat of a node was last seen to change.
 type peer struct {
 	heartbeat int64
 	changedAt time.Time

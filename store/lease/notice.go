@@ -102,7 +102,7 @@ func (l *Lease) noteLease() {
 // stopped for two and a half leases, by the longer lease, has not left by itself.
 func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 	if len(l.peers) == 0 {
-		return // the first read, or the first after a pause
+		return // the first read, or the first after a pause: otherwise it has this node
 	}
 	for id := range seen {
 		if _, known := l.peers[id]; !known && id != l.id {

@@ -53,9 +53,9 @@ func (l *Lease) SettleAll(ctx context.Context) (Settled, error) {
 	return settled, err
 }
 
-// wait returns when every node has applied the change (node id already has), or when the
-// longest lease of the nodes that have not has passed since began, an instant after the
-// commit: then timedOut is true.
+// wait returns when every node has applied the change (node id, unless empty, already has), or
+// when the longest lease of the nodes that have not has passed since began, an instant after
+// the commit: then timedOut is true.
 func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string) (s Settled, timedOut bool, err error) {
 	bounded, cancel := context.WithDeadline(ctx, began.Add(MaxLease))
 	defer cancel()
@@ -74,8 +74,8 @@ func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string)
 	}
 }
 
-// progress counts the nodes that have applied the change, including node id, and returns
-// the longest lease of those that have not: MaxLease if the database doesn't answer.
+// progress counts the nodes that have applied the change, including node id unless it is empty,
+// and returns the longest lease of those that have not: MaxLease if the database doesn't answer.
 func (l *Lease) progress(ctx context.Context, seq int64, id string) (applied int, longest time.Duration) {
 	if id != "" {
 		applied = 1

@@ -81,7 +81,7 @@ func (l *sharedLimit) follow(d database) *follower {
 	return f
 }
 
-// expectShares waits until the nodes have these shares, in any order.
+// expectShares waits until the shares of the nodes that know theirs are these, in ascending order.
 func (l *sharedLimit) expectShares(nodes []*follower, want ...int) {
 	l.Helper()
 	storetest.Until(l.TB, fmt.Sprintf("the shares %v", want), func() bool {

@@ -26,7 +26,7 @@ var ErrChecksum = fmt.Errorf("%w: the checksum", ErrBadBackup)
 
 // Info describes a checked backup.
 type Info struct {
-	Verified      bool      // its checksum is right; if not ChecksumWrong either, an old version made it
+	Verified      bool      // its checksum is right; without ChecksumWrong either it has none: a copy, or made by an old version
 	ChecksumWrong bool      // its checksum is wrong or lost
 	Taken         time.Time // zero unless Verified
 	Bytes         int64     // without the trailer

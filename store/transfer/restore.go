@@ -49,8 +49,9 @@ func Receive(ctx context.Context, pipe *os.File, path string, allowDamaged bool)
 }
 
 // Replace gives the SQLite database at path the content of source, and keeps the old
-// content, if any, in oldFile. It is atomic even if the process is killed. Errors:
-// ErrInUse if any process has the database open.
+// content, if any, in oldFile. It is atomic even if the process is killed, except that it
+// moves a damaged database to oldFile first. Errors: ErrInUse if any process has the database
+// open.
 //
 // It writes into the existing file, as a transaction. If it renamed another file to its
 // name, a process opening it at that moment would continue with the old one.
@@ -63,7 +64,10 @@ func Replace(ctx context.Context, path, source, oldFile string) error {
 	return sqlitefile.Exclusive(ctx, path, func() error {
 		err := replaceAlone(ctx, path, source, oldFile, exists)
 		if sqlitefile.IsDamaged(err) { // no process can be using it
-			if err = moveAside(path, oldFile); err == nil {
+			if err = moveAside(path, oldFile); err != nil {
+				return err
+			}
+			if _, err = sqlitefile.CreatePrivate(path); err == nil { // SQLite would let others read it
 				err = replaceAlone(ctx, path, source, oldFile, false)
 			}
 		}

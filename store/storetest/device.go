@@ -92,7 +92,7 @@ func deviceLimit(f *fixture) {
 }
 
 // generations: a device of an earlier generation is unknown and doesn't count
-// towards the limit, even if a node without generations added it.
+// towards the limit.
 func generations(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")

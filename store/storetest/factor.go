@@ -299,7 +299,7 @@ func provedSessions(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.RememberBrowser(ctx, []byte("1"), "192.0.2.7", "a browser")) })
 	equal(f, secondAt().Equal(now), true)
 	remembered := []store.RememberedBrowser{{Hash: []byte("1"), ProvedAt: now, IP: "192.0.2.7", UserAgent: "a browser"}}
-	equal(f, f.value(f.Read().RememberedBrowsers(ctx, ann.ID, now.Add(-1000))), remembered)
+	equal(f, f.value(f.Read().RememberedBrowsers(ctx, ann.ID, now.Add(-time.Microsecond))), remembered)
 	equal(f, f.value(f.Read().RememberedBrowsers(ctx, ann.ID, now)), []store.RememberedBrowser(nil))
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.ForgetBrowser(ctx, ann.ID, []byte("2")))

@@ -56,7 +56,7 @@ func feeds(f *fixture) {
 	equal(f, last.Read, int64(3))
 
 	midRow := page.End
-	midRow.Pos, midRow.Seq = 0, 1
+	midRow.Pos, midRow.Seq = 0, 1 // in the first row, after the event 1
 	_, all = f.feedPage(midRow, 2)
 	equal(f, all, []string{"tnt_1 2", "tnt_2 1"})
 	f.write(func(tx *store.Tx) { noError(f, tx.ResetFeed(ctx)) })
@@ -75,7 +75,7 @@ func trims(f *fixture) {
 	f.extendFeed(10)
 	start, _ := f.feedPage(store.FeedPosition{}, 1)
 	midRow := start.End
-	midRow.Pos, midRow.Seq = 0, 2
+	midRow.Pos, midRow.Seq = 0, 2 // in the first row, after the event 2
 	before := f.clock.move(time.Hour)
 	f.event("tnt_2", "usr_1")
 	equal(f, f.value(f.Read().TrailsDue(ctx, before, before, 10)), []string{"tnt_1"})

@@ -56,6 +56,7 @@ func inbox(f *fixture) {
 	again := f.inboxRow("192.0.2.1", "ann", 3)
 	f.fileInbox(true, again) // the first event is kept
 	a.Hits = 4
+	// DueInbox leaves out rows of the action that it is given; these are of another one.
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Microsecond), 10)), []store.InboxRow{a, b})
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon, 10)), []store.InboxRow{a})
 	equal(f, f.value(f.Read().PendingInbox(ctx, 1)), []store.InboxRow{a})

@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
-// Engines returns the DSN of a new, empty database to test on.
+// Engines are functions that return the DSN of a new, empty database, by the engine to test on.
 var Engines = map[string]func(testing.TB) string{
 	"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
 	"postgres": func(t testing.TB) string { return FastDeadlocks(pgtest.DSN(t)) },

@@ -123,13 +123,13 @@ func countsOfEvents(f *fixture) {
 		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
 	}
 	first := f.clock.read()
-	day := first.Unix() / 86400
+	today := first.Unix() / 86400
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
 	happens("tnt_b", doorward.SessionOpen, doorward.Done)
 	happens("tnt_a", doorward.SessionEnd, doorward.Done)
 	happens("tnt_a", doorward.UserRole, doorward.Refused)
-	midnight := time.Unix((day+1)*86400, 0)
+	midnight := time.Unix((today+1)*86400, 0)
 	last := f.clock.move(midnight.Sub(first) - time.Microsecond)
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
 	f.clock.move(time.Microsecond)
@@ -143,8 +143,8 @@ func countsOfEvents(f *fixture) {
 		slices.SortFunc(days, func(a, b store.DayCount) int { return cmp.Compare(a.Day, b.Day) })
 		return days, err
 	}
-	equal(f, f.value(opened("tnt_a", first)), []store.DayCount{{Day: day, Times: 3}, {Day: day + 1, Times: 1}})
-	equal(f, f.value(opened("tnt_a", last)), []store.DayCount{{Day: day, Times: 1}, {Day: day + 1, Times: 1}})
+	equal(f, f.value(opened("tnt_a", first)), []store.DayCount{{Day: today, Times: 3}, {Day: today + 1, Times: 1}})
+	equal(f, f.value(opened("tnt_a", last)), []store.DayCount{{Day: today, Times: 1}, {Day: today + 1, Times: 1}})
 	equal(f, f.value(opened("tnt_c", first)), []store.DayCount(nil))
 
 	refused := func(since time.Time) (map[doorward.Action]int64, error) {

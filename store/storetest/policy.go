@@ -61,8 +61,8 @@ func policies(f *fixture) {
 	equal(f, f.value(page.Items, err), []store.PolicyVersion{unconfirmed})
 }
 
-// observedPolicies: while a version observes, the one that it names refuses. Counts add up,
-// and end with their tenant.
+// observedPolicies: while a version observes, the one that it names refuses. Counts add up;
+// those of a version that the tenant doesn't have are dropped.
 func observedPolicies(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")

@@ -65,10 +65,10 @@ func endTogether(f *fixture, s, newest, ended doorward.Session) {
 
 	bob := f.session(f.member(f.tenant("Beta"), "bob@beta.example", doorward.RoleUser))
 	cleo := f.session(f.member(f.tenant("Gamma"), "cleo@gamma.example", doorward.RoleUser))
-	together := []store.Credential{{Session: ended}, {Session: bob}, {Session: cleo}}
+	several := []store.Credential{{Session: ended}, {Session: bob}, {Session: cleo}}
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteSessions(ctx, together)), map[string]bool{bob.ID: true, cleo.ID: true})
-		equal(f, f.value(tx.DeleteSessions(ctx, together)), map[string]bool{})
+		equal(f, f.value(tx.DeleteSessions(ctx, several)), map[string]bool{bob.ID: true, cleo.ID: true})
+		equal(f, f.value(tx.DeleteSessions(ctx, several)), map[string]bool{})
 	})
 	equal(f, f.live(bob, cleo), []string(nil))
 }

@@ -30,8 +30,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Run runs the contract. Open returns a new database that has only its schema,
-// lives until its test ends and takes every instant from now.
+// Run runs the contract, each case on a database of its own that open returns: it has only its
+// schema, lives until its test ends and takes every instant from now.
 func Run(t *testing.T, open func(t testing.TB, now doorward.Clock) *store.DB) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -149,7 +149,7 @@ func chainsOfEvents(f *fixture) {
 	links := f.links("tnt_1")
 	head := chain.Genesis()
 	for i, l := range links {
-		l.Event.Changes = all[i].Changes
+		l.Event.Changes = all[i].Changes // which Links doesn't decode
 		if diff := cmp.Diff(all[i], l.Event); diff != "" || l.Seq != int64(i+1) || !l.Follows(head, l.Seq) || !l.Intact() {
 			f.Errorf("%d: number %d, follows: %v, intact: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Intact(), diff)
 		}
@@ -177,7 +177,7 @@ func (f *fixture) links(tenantID string) (all []store.Link) {
 			return all
 		}
 		all = append(all, page...)
-		at = doorward.Position{At: all[len(all)-1].Seq, ID: all[len(all)-1].ID}
+		at = doorward.Position{At: all[len(all)-1].Seq, ID: all[len(all)-1].ID} // of a chain, At is the number
 	}
 }
 

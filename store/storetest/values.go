@@ -24,6 +24,7 @@ func letterCase(f *fixture) {
 	f.wantNone(f.Read().Account(ctx, strings.ToUpper(ann.ID)))
 	f.wantNone(f.Read().Tenant(ctx, strings.ToUpper(lower.ID)))
 	f.write(func(tx *store.Tx) {
+		// The generation -1 is that of no account, so only the hash can match.
 		f.wantNoChange(tx.LockAccountIfSamePassword(ctx, doorward.Account{ID: ann.ID, PasswordHash: strings.ToUpper(ann.PasswordHash), Generation: -1}))
 		f.wantChange(tx.InsertInvitation(ctx, f.draft(upper, "bob@acme.example")))
 		f.wantChange(tx.InsertInvitation(ctx, f.draft(upper, "Bob@acme.example")))
@@ -109,7 +110,7 @@ func emptyIsNotAbsent(f *fixture) {
 		f.wantChange(tx.InsertMembership(ctx, ann))
 		noError(f, tx.InsertSession(ctx, s, []byte{}))
 		f.wantChange(tx.InsertInvitation(ctx, inv))
-		f.wantChange(tx.LockAccountIfSamePassword(ctx, doorward.Account{ID: ann.ID, Generation: -1}))
+		f.wantChange(tx.LockAccountIfSamePassword(ctx, doorward.Account{ID: ann.ID, Generation: -1})) // an empty hash matches
 	})
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
 	equal(f, f.value(f.Read().UserByEmail(ctx, acme.ID, "")), ann)

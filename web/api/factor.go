@@ -164,7 +164,7 @@ func (a *api) confirmAndSignIn(ctx context.Context, c *front.Call, in confirmInp
 	return a.completeLogin(c, outcome, done)
 }
 
-// completeLogin opens the session after a first factor and returns the answer with both.
+// completeLogin answers with a first factor and the session that the login has opened with it.
 func (a *api) completeLogin(c *front.Call, outcome login.Outcome, done factor.Confirmed) (confirmed, error) {
 	s, err := a.signIn(c, outcome)
 	return confirmed{

@@ -130,6 +130,7 @@ func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, erro
 			given++
 		}
 	}
+	// The texts of all answers together are empty only if there is none.
 	if err := required(field{"/challenge", challenge}, field{"/code", password + a.Code + a.RecoveryCode + string(a.Passkey)}); err != nil {
 		return a, err
 	}

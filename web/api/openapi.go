@@ -399,12 +399,12 @@ func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 		names = append(names, fmt.Sprintf("`%s`", c))
 		examples[string(c)] = d.addExample(c)
 	}
-	headers := headersOf(status)
+	own := headersOf(status)
 	if slices.Contains(codes, doorward.CodeIdempotencyInProgress) {
-		headers["Retry-After"] = headerRef("Retry-After")
+		own["Retry-After"] = headerRef("Retry-After")
 	}
 	return &huma.Response{
-		Description: strings.Join(names, ", "), Headers: headers,
+		Description: strings.Join(names, ", "), Headers: own,
 		Content: map[string]*huma.MediaType{problemType: {Schema: d.schemas.Schema(reflect.TypeFor[front.Problem](), true, ""), Examples: examples}},
 	}
 }

@@ -18,7 +18,7 @@ var docSession = front.Doc{
 }
 
 func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current, error) {
-	cred, err := a.app.Sessions.Describe(ctx, c.AllSessions()[0])
+	cred, err := a.app.Sessions.Describe(ctx, c.AllSessions()[0]) // the guard requires exactly one
 	return current{front.ViewCurrentSession(cred.Session, a.app.Sessions.Limits()), front.ViewUser(cred.User)}, err
 }
 

@@ -58,8 +58,8 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 // session replaces.
 func withReplaced(c *ui.Call) doorward.Caller {
 	by := c.Caller
-	for _, session := range c.Sessions() {
-		hash := session.Hash()
+	for _, token := range c.Sessions() {
+		hash := token.Hash()
 		by.Replaced = append(by.Replaced, hash[:])
 	}
 	return by

@@ -30,11 +30,11 @@ type phone struct {
 // scan returns the authenticator app that a page sets up.
 func scan(t *testing.T, page answer) *phone {
 	t.Helper()
-	secret, id := secretOnPage.FindStringSubmatch(page.body), idOnPage.FindStringSubmatch(page.body)
-	if secret == nil || id == nil || !strings.Contains(page.body, "<svg") || !strings.Contains(page.body, `href="otpauth://totp/`) {
+	shown, id := secretOnPage.FindStringSubmatch(page.body), idOnPage.FindStringSubmatch(page.body)
+	if shown == nil || id == nil || !strings.Contains(page.body, "<svg") || !strings.Contains(page.body, `href="otpauth://totp/`) {
 		t.Fatalf("no app can be set up from %s", page.body)
 	}
-	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(secret[1], " ", ""))
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(shown[1], " ", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (s *spec) javaScript(method, path string, o *operation) []token {
 	switch body := s.body(o); {
 	case body != nil && method == "DELETE":
 		out = append(append(out, token{"", ", { body: "}), unquoteNames(encode(body, ""))...)
-		return write(out, "%s });", strings.Join(append([]string{""}, options...), ", "))
+		return write(out, "%s });", strings.Join(append([]string{""}, options...), ", ")) // a comma before each option
 	case body != nil:
 		out = append(append(out, token{"", ", "}), unquoteNames(encode(body, ""))...)
 	case len(options) > 0 && method != "GET" && method != "DELETE":

@@ -110,11 +110,11 @@ func describe(req *http.Request, body []byte) string {
 
 // writeProgram writes a program, and the file that an example sends, to a new folder, which
 // it returns.
-func writeProgram(t *testing.T, name, text string) string {
+func writeProgram(t *testing.T, name, program string) string {
 	t.Helper()
 	folder := t.TempDir()
-	for name, text := range map[string]string{name: text, "file.png": "picture"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+	for file, content := range map[string]string{name: program, "file.png": "picture"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,7 +34,7 @@ type document struct {
 
 // newDocument parses CommonMark with tables.
 func newDocument(source []byte) *document {
-	p := &document{source: source, used: map[string]bool{"main": true}}
+	p := &document{source: source, used: map[string]bool{"main": true}} // the layout has this id
 	p.tree = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
 	p.each(func(n ast.Node) {
 		if h, ok := n.(*ast.Heading); ok {

@@ -104,6 +104,7 @@ func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 	if err != nil || slices.ContainsFunc(nodes, func(n node) bool { return n.id != l.id }) {
 		return false, err
 	}
+	// Twice, because two nodes have measured the clock, each within half a second.
 	changed, err := nodesChanged(ctx, tx.Reader, tx.Now.Add(-2*shareDelay))
 	return !changed, err
 }

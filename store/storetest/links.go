@@ -206,7 +206,7 @@ func strandedResets(f *fixture) {
 		f.join(zeta, a, doorward.RoleUser)
 	}
 	f.join(ice, frozen, doorward.RoleUser)
-	var open []string
+	var open []string // ids of resets, in the order of these accounts
 	for _, a := range []doorward.Account{only, both, barred, frozen, stranger} {
 		open = append(open, resetOf(a))
 	}

@@ -55,7 +55,8 @@ func longLists(f *fixture) {
 	}
 }
 
-// redundantInvitations: pending invitations to people who are members by now are revoked.
+// redundantInvitations: pending invitations to people who are members by now are revoked,
+// unless they have expired.
 func redundantInvitations(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -87,7 +87,7 @@ func bannedWords(email string, words ...string) string {
 	return strings.Join(append(words, email, local), "\n")
 }
 
-// endedLink is the page for a link that is no longer valid, with one way to continue.
+// endedLink is the page for a link that is no longer valid, with one way to continue at most.
 type endedLink struct {
 	KeyPrefix string // of the messages
 	Next      string // path of the button; empty for none

@@ -50,15 +50,27 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 // of its own, so that other callers can write in between.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
-	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
+	for _, step := range []destroyStep{destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
-			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
+			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = locked(ctx, tx, id, step); return err })
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return t.deleteTenant(ctx, id)
+}
+
+// destroyStep deletes some rows of the tenant, and reports whether there may be more.
+type destroyStep func(ctx context.Context, tx *store.Tx, tenantID string) (more bool, err error)
+
+// locked runs the step with the tenant locked. Without the lock, two nodes could each delete fewer
+// rows than a batch has, and both take that for the end.
+func locked(ctx context.Context, tx *store.Tx, id string, step destroyStep) (more bool, err error) {
+	if err := tx.LockTenant(ctx, id); err != nil {
+		return false, err
+	}
+	return step(ctx, tx, id)
 }
 
 func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) error {
@@ -82,9 +94,6 @@ var errNotDue = errors.New("tenant: not to be destroyed")
 const batch = 50
 
 func destroyPeople(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	if err := tx.LockTenant(ctx, id); err != nil {
-		return false, err
-	}
 	page, err := tx.UserPage(ctx, id, store.UserFilter{}, doorward.Window{Limit: batch})
 	for _, user := range page.Items {
 		if err = destroyPerson(ctx, tx, user); err != nil {
@@ -136,11 +145,6 @@ func destroyCalls(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 }
 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	// Without the lock, two nodes could each delete fewer than rowBatch, and both take that
-	// for the end.
-	if err := tx.LockTenant(ctx, id); err != nil {
-		return false, err
-	}
 	n, err := tx.DeleteInvitations(ctx, id, rowBatch)
 	return n == rowBatch, err
 }

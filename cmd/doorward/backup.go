@@ -453,6 +453,7 @@ func printRestored(out, stderr io.Writer, file string, r node.Restored) {
 var lockouts = []doorward.Action{
 	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
 	doorward.InvitationRevoke, doorward.APIKeyRevoke, doorward.APIKeyLeak, doorward.TenantFreeze, doorward.TenantClose,
+	doorward.UserLeave, doorward.AccountErase, doorward.RoleUpdate, doorward.RoleDelete, doorward.PolicyUpdate,
 }
 
 func lockoutsFirst(done map[doorward.Action]int) []doorward.Action {

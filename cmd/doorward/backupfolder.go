@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,12 +63,13 @@ func (f backupFolder) run(cmd *cobra.Command, cfg node.Config) error {
 }
 
 func (f backupFolder) deleteOldest(cmd *cobra.Command) error {
-	all, err := filepath.Glob(filepath.Join(f.path, backupPattern))
+	all, err := fs.Glob(os.DirFS(f.path), backupPattern) // of the folder alone: its name may have a [
 	if err != nil {
 		return err
 	}
 	slices.Sort(all)
-	for _, old := range all[:max(0, len(all)-f.keep)] {
+	for _, name := range all[:max(0, len(all)-f.keep)] {
+		old := filepath.Join(f.path, name)
 		if err := os.Remove(old); err != nil {
 			return notDone("the backup is complete, but an old one could not be deleted: %w", err)
 		}

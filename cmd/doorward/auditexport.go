@@ -96,8 +96,8 @@ func (e *export) loop(ctx context.Context) error {
 	for pause := exportEvery; ; {
 		more, err := e.writeNext(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return nil // stopped between two batches
+		case ctx.Err() != nil && (err == nil || doorward.HasCode(err, doorward.CodeUnavailable)):
+			return nil // stopped: between two batches, or while the database was read
 		case err != nil && !(e.follow && doorward.HasCode(err, doorward.CodeUnavailable)):
 			return err
 		case err != nil:

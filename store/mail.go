@@ -203,10 +203,10 @@ func (tx *Tx) DeleteOldMails(ctx context.Context, until time.Time, limit int) (i
 }
 
 const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE id IN (
-  SELECT id FROM mails WHERE state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
+  SELECT id FROM mails WHERE kind = 'invitation' AND state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// BlankOldMails removes recipient and error from finished mails that were queued at an instant
-// or before and are kept for their state. It returns how many, at most limit.
+// BlankOldMails removes recipient and error from finished mails of invitations that were queued
+// at an instant or before. They are kept for their state. It returns how many, at most limit.
 func (tx *Tx) BlankOldMails(ctx context.Context, until time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlBlankOldMails, micros(until), limit)
 }

@@ -347,9 +347,10 @@ func blankedMails(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID))
 		noError(f, tx.QueueMail(ctx, store.MailInvitation, "bob@acme.example", "inv_2"))
+		noError(f, tx.QueueMail(ctx, store.MailRemoved, inv.Email, "evt_1")) // DeleteOldMails deletes it
 	})
 	for _, m := range f.due() {
-		if m.SubjectID == inv.ID {
+		if m.Recipient == inv.Email {
 			f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, m.ID, "no mailbox "+inv.Email)) })
 		}
 	}
@@ -358,6 +359,7 @@ func blankedMails(f *fixture) {
 		equal(f, f.value(tx.BlankOldMails(ctx, noon, 0)), int64(0))
 		equal(f, f.value(tx.BlankOldMails(ctx, noon, 10)), int64(1))
 		equal(f, f.value(tx.BlankOldMails(ctx, noon, 10)), int64(0))
+		equal(f, f.value(tx.DeleteOldMails(ctx, noon, 10)), int64(1))
 	})
 	if kept, err := f.Read().Invitation(ctx, inv.ID); err != nil || kept.Delivery != doorward.DeliveryFailed || kept.Email != inv.Email {
 		f.Errorf("the invitation is %+v, %v", kept, err)

@@ -83,7 +83,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	q.Affected = endedOf(affected)
-	if q.Act == "sign-out" || q.Act == "reset-factors" { // these end sessions only
+	if q.Act != "suspend" && q.Act != "remove" { // the others end sessions at most
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
 	if q.Act == "reset-factors" && p.IsCaller { // people remove their own factors on their account

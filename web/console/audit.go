@@ -165,7 +165,8 @@ func (h *console) recent(ctx context.Context, c *ui.Call, filters ...audit.Filte
 // the installation are in its own trail.
 func isInTenantTrail(v doorward.Verb) bool {
 	switch v.Action {
-	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
+	case doorward.UserInvite, doorward.UserManage, doorward.APIKeyManage, doorward.WebhookManage,
+		doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
 	case doorward.KeyCreate, doorward.KeyRevoke, doorward.MasterKeyRotate, doorward.SigningKeyRotate, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove,
 		doorward.InstallationMaintenance, doorward.ModelApply, doorward.AuditLink, doorward.AuditOpen, doorward.AuditEnd:

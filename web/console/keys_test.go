@@ -153,7 +153,9 @@ func TestKeysOfRemovedPeople(t *testing.T) {
 	b, person := h.browserOf(t, "OWNER"), "/console/people/"+h.people["USER"].ID
 	owner := map[string]any{"ownerId": h.people["USER"].ID}
 	revokedKey := makeKey(t, h, owner)
-	lacks(t, b.get(person+"/sign-out", http.StatusOK), "of this person end", `name="keys"`)
+	for _, action := range []string{"/sign-out", "/role?role=VIEWER"} {
+		lacks(t, b.get(person+action, http.StatusOK), "of this person end", `name="keys"`)
+	}
 	b.get(person+"/suspend", http.StatusOK, "1 API key of this person ends", `name="keys"`)
 	b.submit(person+"/suspend", url.Values{}, "1 API key has ended")
 	b.get("/console/keys/"+revokedKey, http.StatusOK, ">Revoked<")

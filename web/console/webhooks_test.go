@@ -75,6 +75,9 @@ func TestWebhookPages(t *testing.T) {
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	lacks(t, b.get(path, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
 
+	faulty := url.Values{"url": {""}, "about": {""}, "events": {"user.*"}}
+	lacks(t, b.post(path+"/edit", faulty, http.StatusUnprocessableEntity), endpoint.URL+`"`, `value="&lt;CRM&gt;"`)
+
 	b.post(path+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
 	makeInvitation(t, h)
 	page = b.waitFor(path, "1 delivered")
@@ -94,6 +97,7 @@ func TestWebhookPages(t *testing.T) {
 	if err != nil || body != string(*endpoint.body.Load()) || shown.Get("Webhook-Signature") != endpoint.header.Load().Get("Webhook-Signature") {
 		t.Errorf("the page shows %v with\n%s, %v", shown, body, err)
 	}
+	h.browserOf(t, "OWNER").get("/console/audit", http.StatusOK, `<option value="webhook.manage">`, `<option value="apikey.manage">`)
 	h.browserOf(t, "OWNER").get("/console/audit?target="+strings.TrimPrefix(path, "/console/webhooks/"), http.StatusOK, "Webhook created", `href="`+path+`"`)
 	other := open(t, h.Server, h.other)
 	other.get(path, http.StatusNotFound)

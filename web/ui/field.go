@@ -20,6 +20,7 @@ type Field struct {
 	Words        string // words that a new password may not contain, separated by line breaks
 	MaxLength    int    // of the value; 0 for any
 	Min, Max     int64  // of a number
+	wasSent      bool   // in the form that the page answers
 }
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
@@ -29,7 +30,7 @@ func fieldOf(pointer string) string { return pointer[strings.LastIndex(pointer, 
 // field makes the field of a name for the template "field", with its value and
 // fault. Secrets are never sent back.
 func field(f Frame, name string, attributes ...any) (Field, error) {
-	input := Field{Name: name, ID: name, Label: "field." + name, Type: "text", Autocomplete: "off", Value: f.Form.Get(name), Fault: f.Faults[name]}
+	input := Field{Name: name, ID: name, Label: "field." + name, Type: "text", Autocomplete: "off", Value: f.Form.Get(name), Fault: f.Faults[name], wasSent: f.Form.Has(name)}
 	for i := 0; i+1 < len(attributes); i += 2 {
 		if err := input.set(fmt.Sprint(attributes[i]), attributes[i+1]); err != nil {
 			return input, err
@@ -48,8 +49,8 @@ func (f *Field) set(attribute string, value any) error {
 	switch text := texts[attribute]; {
 	case text != nil:
 		*text = fmt.Sprint(value)
-	case attribute == "value": // unless the form has a value, or the empty one has a fault
-		if f.Value == "" && f.Fault == "" {
+	case attribute == "value": // unless the form was sent with this field, perhaps emptied
+		if !f.wasSent {
 			f.Value = fmt.Sprint(value)
 		}
 	case attribute == "optional":

@@ -19,6 +19,20 @@ func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorwar
 	return current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
 }
 
+// GetByEmail returns the member of the caller's tenant with an address, in any form that
+// mailaddr.Parse takes. Errors: not_found, also for a text that is no address.
+func (u *Users) GetByEmail(ctx context.Context, by doorward.Caller, address string) (doorward.User, error) {
+	email, err := mailaddr.Parse(address)
+	if err != nil {
+		return doorward.User{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	member, err := u.db.Read().UserByEmail(ctx, by.TenantID, email)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return member, err
+}
+
 // Filter selects members; empty fields select all.
 type Filter struct{ Role, Status, Factor, Text string }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/policy"
-	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -154,14 +153,11 @@ func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doo
 	case strings.HasPrefix(text, doorward.PrefixUser):
 		return doorward.Object{Type: "user", ID: text}, nil
 	}
-	email := strings.ToLower(text)
-	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rowsPerPage})
-	for _, u := range found.Items {
-		if u.Email == email {
-			return doorward.Object{Type: "user", ID: u.ID}, err
-		}
+	u, err := h.app.Users.GetByEmail(ctx, c.Caller, text)
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		return doorward.Object{}, nil
 	}
-	return doorward.Object{}, err
+	return doorward.Object{Type: "user", ID: u.ID}, err
 }
 
 // policyTextPath is the path of the page with the text of a version of the policies; 0 means

@@ -7,7 +7,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
-	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -98,11 +97,9 @@ func (h *console) ownerOf(ctx context.Context, c *ui.Call, faults []doorward.Fie
 	if email == "" || email == c.Caller.Email {
 		return c.Caller.ID, faults, nil
 	}
-	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rowsPerPage})
-	for _, u := range found.Items {
-		if u.Email == email {
-			return u.ID, faults, err
-		}
+	u, err := h.app.Users.GetByEmail(ctx, c.Caller, email)
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		return "", append(faults, doorward.FieldError{Pointer: "/owner", Code: "invalid", Message: "No member has this address."}), nil
 	}
-	return "", append(faults, doorward.FieldError{Pointer: "/owner", Code: "invalid", Message: "No member has this address."}), err
+	return u.ID, faults, err
 }

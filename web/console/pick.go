@@ -67,12 +67,12 @@ func (h *console) findPerson(ctx context.Context, c *ui.Call, field, text string
 		p.User = u
 		return p, err
 	}
-	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: text}, doorward.Window{Limit: maxFound})
-	for _, u := range found.Items {
-		if strings.EqualFold(u.Email, text) {
-			p.User = u
-		}
+	exact, err := h.app.Users.GetByEmail(ctx, c.Caller, text)
+	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
+		return p, err
 	}
+	p.User = exact
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: text}, doorward.Window{Limit: maxFound})
 	if len(found.Items) == 1 {
 		p.User = found.Items[0]
 	}

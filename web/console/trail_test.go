@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,6 +22,16 @@ func TestTrailOfAPersonByName(t *testing.T) {
 	}
 	owner.get("/console/audit?actor=acme", http.StatusOK, "Several people match “acme”", "?actor="+h.people["ADMIN"].ID, "Nothing matches.")
 	owner.get("/console/audit?actor=nobody", http.StatusOK, "Nobody matches “nobody”", "Nothing matches.")
+}
+
+// An address is found also if it is part of many others.
+func TestTrailOfAnAddressWithinOthers(t *testing.T) {
+	h := newFixture(t)
+	for n := range 9 {
+		h.tenant.Join(fmt.Sprintf("jo%dann@acme.example", n), "USER")
+	}
+	h.tenant.Join("ann@acme.example", "USER")
+	h.browserOf(t, "OWNER").get("/console/audit?actor=Ann@acme.example", http.StatusOK, "<strong><bdi>ann@acme.example</bdi></strong>")
 }
 
 func TestPresetsOfTheTrail(t *testing.T) {

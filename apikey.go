@@ -139,7 +139,7 @@ func (k *APIKey) Version() string {
 
 // Limits of API keys.
 const (
-	APIKeyDaysMax        = 365 // default of the longest validity
+	APIKeyDaysMax        = 365 // default of the setting key-max-days, the longest validity
 	APIKeyGraceHours     = 24  // default time in which the secret before a rotation stays valid
 	APIKeyGraceHoursMax  = 168
 	APIKeyPermissionsMax = 100

@@ -52,7 +52,7 @@ func unfinished(request string) string {
 const slowConnections = 2000
 
 // TestSlowConnections: 2,000 connections from four clients, each reopened when the
-// server ends it, don't disturb other people.
+// server ends it (those that never read are held instead), don't disturb other people.
 func TestSlowConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")

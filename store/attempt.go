@@ -28,9 +28,9 @@ func (tx *Tx) LockThrottle(ctx context.Context, bucket string, window time.Durat
 
 const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES ($1, $2, $3, $4)`
 
-// InsertAttempt records that the attempt is in flight, until ends at the latest.
-func (tx *Tx) InsertAttempt(ctx context.Context, a Attempt, ends time.Time) error {
-	return tx.run(ctx, sqlInsertAttempt, a.ID, a.OwnBucket, a.WiderBucket, micros(ends))
+// InsertAttempt records that the attempt is in flight, until endsAt at the latest.
+func (tx *Tx) InsertAttempt(ctx context.Context, a Attempt, endsAt time.Time) error {
+	return tx.run(ctx, sqlInsertAttempt, a.ID, a.OwnBucket, a.WiderBucket, micros(endsAt))
 }
 
 const sqlAttemptsInFlight = `SELECT count(*) FROM attempts WHERE (own = $1 OR wider = $1) AND ends_at > $2`

@@ -9,14 +9,14 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// ChallengeOfReset is the purpose of the code in a mail by which a person sets factors up
-// again. The code is made when the mail is sent.
-const ChallengeOfReset = "reset"
+// PurposeFactorReset is the purpose of a challenge whose token is mailed to a person whose second
+// factors an administrator has reset. It is made when the mail is sent.
+const PurposeFactorReset = "reset"
 
-// Challenge is a proof of identity that has begun.
+// Challenge is a pending proof of identity or setup of a factor, or a link or page of an operator.
 type Challenge struct {
 	Purpose    string
-	UserID     string // empty: the passkey will show whose it is
+	UserID     string // empty: the passkey will show whose it is, or an operator
 	TenantID   string // to sign in to; may be empty
 	SessionID  string // in which it began; empty without a session
 	Generation int64  // of the account's credentials

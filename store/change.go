@@ -18,7 +18,7 @@ const (
 	ChangeAll         ChangeKind = "all"         // no Subject: everything that was read before is invalid
 	ChangeSigning     ChangeKind = "signing"     // no Subject: assertions are signed with another key
 	ChangeFlush       ChangeKind = "flush"       // Subject is the token hash in hex: every node is to write its last use
-	ChangeMaintenance ChangeKind = "maintenance" // no Subject: changes were paused or resumed; no session ends
+	ChangeMaintenance ChangeKind = "maintenance" // no Subject: the operator has paused or resumed writes; no session ends
 	ChangeNodes       ChangeKind = "nodes"       // no Subject: a node has joined or left, or was removed; no session ends
 )
 

@@ -23,7 +23,7 @@ WHERE since > $2`
 	sqlClampMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
 
 	// In microseconds, as doorward.ChallengeLife and doorward.FactorResetLife say.
-	lifeOfChallenge    = `CASE WHEN purpose = '` + ChallengeOfReset + `' THEN 86400000000 ELSE 300000000 END`
+	lifeOfChallenge    = `CASE WHEN purpose = '` + PurposeFactorReset + `' THEN 86400000000 ELSE 300000000 END`
 	sqlClampChallenges = `UPDATE challenges SET ends_at = $1 + ` + lifeOfChallenge + ` WHERE ends_at > $2 + ` + lifeOfChallenge
 
 	sqlClampRememberedBrowsers = `UPDATE devices SET second_at = $1 WHERE second_at > $2`

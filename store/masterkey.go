@@ -120,17 +120,17 @@ var sealedColumns = []sealedColumn{
 func (c sealedColumn) isOf(s SealedValue) bool { return c.table == s.Table && c.column == s.Column }
 
 // SealedWithOtherKeys returns up to limit values whose header (their first 9 bytes, which name
-// the key) differs from header. It continues after the value after; zero: from the beginning.
-func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after SealedValue, limit int) (all []SealedValue, err error) {
-	first := max(0, slices.IndexFunc(sealedColumns, func(c sealedColumn) bool { return c.isOf(after) }))
+// the key) differs from header. It continues after last; the zero value means from the beginning.
+func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, last SealedValue, limit int) (all []SealedValue, err error) {
+	first := max(0, slices.IndexFunc(sealedColumns, func(c sealedColumn) bool { return c.isOf(last) }))
 	for _, c := range sealedColumns[first:] {
 		fields := func(s *SealedValue) []any {
 			s.Table, s.Column = c.table, c.column
 			return []any{&s.ID, &s.Value}
 		}
 		afterID := ""
-		if c.isOf(after) {
-			afterID = after.ID
+		if c.isOf(last) {
+			afterID = last.ID
 		}
 		found, err := list(ctx, r, fields, c.find, header, afterID, limit-len(all))
 		if all = append(all, found...); err != nil || len(all) == limit {

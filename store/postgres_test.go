@@ -36,7 +36,7 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 		changes, err := db.Write(t.Context(), func(tx *store.Tx) error {
 			runs++
 			instants[tx.Now] = true
-			tx.RequestFlush([]byte(c.name))
+			tx.RequestFlush([]byte(c.name)) // any change: Write returns those of the attempt that commits
 			if err := tx.InsertTenant(t.Context(), doorward.Tenant{ID: c.name}); err != nil {
 				return err
 			}

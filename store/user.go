@@ -42,9 +42,9 @@ const sqlLockAccountIfSamePassword = `UPDATE users SET revision = revision + 1
 WHERE id = $1 AND (password_hash = $2 OR credential_generation = $3)`
 
 // LockAccountIfSamePassword serializes actions on a user's sessions until the transaction ends,
-// and reports whether the account still has the password with which verified was read: else no
-// session may be opened. The hash may be another one of the same password: within a generation
-// a hash is only replaced because its parameters are outdated.
+// and reports whether the account still has the password with which verified was read. If not, open
+// no session. Another hash of the same generation is of the same password: it was only replaced
+// because its parameters were outdated.
 func (tx *Tx) LockAccountIfSamePassword(ctx context.Context, verified doorward.Account) (bool, error) {
 	return tx.affected(ctx, sqlLockAccountIfSamePassword, verified.ID, verified.PasswordHash, verified.Generation)
 }
@@ -73,8 +73,8 @@ func userFields(u *doorward.User) []any {
 	}, rulesFields(&u.Rules)...)
 }
 
-// Few accounts have passkeys, and fewer have disabled ones, so these are counted here and not
-// kept in a column of the account.
+// Few accounts have disabled passkeys, so these are counted here and not kept in a column of the
+// account, as the others are.
 const userColumns = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
   CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL) END, ` + rulesColumns
 

@@ -289,7 +289,7 @@ func TestNotify(t *testing.T) {
 		t.Fatalf("the notices are %q, want one", about)
 	}
 	if all, err := h.db.Read().DueMails(t.Context(), store.Mail{}, h.db.Now(), 100); err != nil || all[0].Share != tenantID {
-		t.Errorf("the notice is in the share %q, %v; want that of the tenant", all[0].Share, err)
+		t.Errorf("the notice counts in the share of %q, %v; want the tenant", all[0].Share, err)
 	}
 	event, err := h.db.Read().Event(t.Context(), about[0])
 	if want := []doorward.Change{{Field: FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {

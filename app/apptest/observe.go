@@ -187,7 +187,8 @@ func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n
 }
 
 // WhileTrailLocked is WhileLocked with the lock on the trail of a tenant. A change takes this lock
-// after its other ones, so it waits when it has written everything else.
+// after its others, except that on the position of changes, so it waits when it has written nearly
+// everything.
 func (f *Fixture) WhileTrailLocked(tenantID string, do func(waitFor func(n int, stop <-chan struct{}))) {
 	f.Helper()
 	tx, err := f.SQL().BeginTx(f.Context(), nil)

@@ -12,15 +12,15 @@ import (
 type cachedToken struct {
 	Token
 	credential string // id of the session or the key
-	audience   int
+	audience   int    // index in Assertions.audiences
 	tenant     string
 	role       doorward.Role
 	authAt     int64 // Unix seconds
 	reuseUntil int64 // Unix microseconds
 }
 
-// isCurrent reports whether the token may be returned again: it was signed less than reuse ago, the
-// clock was not set back since, and the properties of the principal are the same.
+// isCurrent reports whether the token may be returned again: it was signed within the last 10 s
+// (reuse), the clock was not set back since, and the properties of the principal are the same.
 func (t *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
 	return now < t.reuseUntil && now >= t.reuseUntil-reuse.Microseconds() && t.role == p.Role && t.tenant == p.TenantID && t.authAt == p.AuthAt.Unix()
 }

@@ -114,8 +114,8 @@ func (a *Assertions) load(ctx context.Context) (*keySet, error) {
 }
 
 // cacheKeys puts keys into memory, unless another load was quicker, and returns the keys in memory.
-// All callers must use the same set: renew clears the cache after it signs with another one. It
-// returns nil if the keys have changed since they were read.
+// All callers must get the same pointer: renew compares it with a.keys, and clears the cache of
+// tokens if they differ. It returns nil if the keys have changed since they were read.
 func (a *Assertions) cacheKeys(keys *keySet, before int64) *keySet {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -313,6 +313,6 @@ func startOnAllNodes(before []store.SigningKey, now time.Time) time.Time {
 	return starts
 }
 
-// ErrNoNextKey means that no node with assertions enabled has run for so long that Sweep has not made
-// the next key.
+// ErrNoNextKey means that no node with assertions enabled was running when the next key was due, so
+// it hasn't been made yet.
 var ErrNoNextKey = errors.New("there is no next signing key. A server with --assertion-audience makes it within a minute of its start")

@@ -33,7 +33,8 @@ func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.O
 	})
 }
 
-// RefuseUnknown is Refuse for a proof whose account is unknown.
+// RefuseUnknown is Refuse for the answer of a passkey that belongs to no account. The refusal names
+// no address.
 func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason *doorward.Error) error {
 	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record access.RecordFunc) error {
 		return p.verifier.fail(ctx, p.attempt, record)
@@ -41,8 +42,8 @@ func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason
 }
 
 // refuseBeyondLimits records the refusal if err is too_many_attempts, and returns err. Attempts
-// beyond the limits are cheap and may be many, so their refusals are grouped by the counter that
-// refused them, not by client.
+// beyond the limits are cheap and may be many, so their refusals are grouped by the account that
+// they were for, or else by client network.
 func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {

@@ -37,7 +37,7 @@ const (
 	finishTimeout = 5 * time.Second
 )
 
-// forever is the end of a delay that only a reset ends; see closedAfter and CountCode.
+// forever is the end of a delay that no time ends, only ClearDelays or ClearCodes.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // attempt names the buckets in which an attempt counts. An attempt from a known device doesn't count
@@ -276,8 +276,8 @@ func (v *Verifier) fail(ctx context.Context, a attempt, record access.RecordFunc
 }
 
 // countFailure counts a failure in all buckets of the attempt. It locks them in the order of reserve,
-// so that attempts can't deadlock. The record is written after that, since no transaction that has
-// locked its row waits for a bucket.
+// so that attempts can't deadlock. The record comes last: every transaction locks buckets before the
+// row of a record.
 func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
 	if a.networkBucket != "" {
 		if _, err := tx.HitThrottle(ctx, a.networkBucket, ipWindow); err != nil {
@@ -410,8 +410,8 @@ func tooMany(wait time.Duration) *doorward.Error {
 // Network returns the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes expired counters, attempts and devices, and proofs of a second factor that no
-// browser may remember any more, in several transactions, since an attack leaves many.
+// Sweep deletes expired counters, attempts and devices, and second factors that
+// browsers have remembered for too long, in several transactions, since an attack leaves many.
 func (v *Verifier) Sweep(ctx context.Context) error {
 	return errors.Join(
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {

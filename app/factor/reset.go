@@ -108,7 +108,7 @@ func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorw
 		return Challenge{}, doorward.Account{}, explainResetOver(ChallengeOver())
 	}
 	c := Challenge{hash: parsed.Hash()}
-	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.ChallengeOfReset, doorward.ChallengeTries, f.db.Now()); err != nil {
+	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.PurposeFactorReset, doorward.ChallengeTries, f.db.Now()); err != nil {
 		return c, doorward.Account{}, explainResetOver(challengeOverIfNone(err))
 	}
 	account, err := f.db.Read().Account(ctx, c.UserID)

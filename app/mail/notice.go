@@ -144,7 +144,7 @@ func newFactorToken(ctx context.Context, tx *store.Tx, member doorward.User) (st
 	token := secret.New()
 	hash := token.Hash()
 	return token.Reveal(), tx.InsertChallenge(ctx, hash[:], store.Challenge{
-		Purpose: store.ChallengeOfReset, UserID: member.ID, TenantID: member.TenantID, EndsAt: tx.Now.Add(doorward.FactorResetLife),
+		Purpose: store.PurposeFactorReset, UserID: member.ID, TenantID: member.TenantID, EndsAt: tx.Now.Add(doorward.FactorResetLife),
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// TestBlocksThatNoTestRuns: blocks that are not run must be right too, as far as that
-// can be checked without running them.
+// TestBlocksThatNoTestRuns: the blocks of commands in the documentation that tests don't run must be
+// right too, as far as that can be checked without running them.
 func TestBlocksThatNoTestRuns(t *testing.T) {
 	for _, page := range doctest.Pages(t, "../..") {
 		for _, b := range doctest.All(t, "../../"+page) {

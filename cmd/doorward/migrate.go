@@ -17,7 +17,7 @@ func migrateCommand() *cobra.Command {
 		Long: `Migrate applies the migrations that are missing. It takes a lock, and waits while
 another node migrates. There are no downgrades.`,
 		Example: "  doorward migrate --database postgres://doorward@db/doorward", Args: noArgs,
-	}, func(cmd *cobra.Command, _ *node.Node, _ []string) error {
+	}, func(cmd *cobra.Command, _ *node.Node, _ []string) error { // node.Open has migrated
 		fmt.Fprintln(cmd.OutOrStdout(), "The schema is up to date.")
 		return nil
 	})

@@ -24,8 +24,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// The sessions at the command line are in testdata/*.txtar. Besides the
-// commands of testscript they use:
+// The scripts of commands are in testdata/*.txtar. Besides the commands of testscript they use:
 //
 //	exits CODE COMMAND...          runs the command and expects the exit code
 //	ready                          waits until the server at $URL is ready
@@ -49,12 +48,12 @@ func TestMain(m *testing.M) {
 // full enables runs of minutes: make chaos.
 var full = flag.Bool("full", false, "long runs at full length")
 
-// program is the doorward that the tests run, first on $PATH. Under the race detector a
-// command takes four times as long, so program is built without it. instrumented is the folder
-// that has this test's binary under the name doorward.
+// program is the path of the doorward that the tests run, first on $PATH. Under the race detector a
+// command takes four times as long, so program is built without it. instrumented is the path of the
+// folder that has this test's binary, perhaps with the detector, under the name doorward.
 var program, instrumented string
 
-// diskFolder names the folder on the small disk, in the process that has one (see
+// diskFolder is the environment variable that names the folder on the small disk, in the process that has one (see
 // disk_test.go). There the program is this test's binary, even under the race detector.
 const diskFolder = "DOORWARD_TEST_DISK"
 
@@ -96,7 +95,7 @@ func prepare() (folder string, err error) {
 // postgresScripts are the scripts that run on PostgreSQL, too: those with several servers on one
 // database, and with work that goes on while a server answers. If this binary runs under
 // the race detector, so does the program there. What a single command does on PostgreSQL is
-// tested by the contract of package store.
+// tested by package store/storetest.
 var postgresScripts = []string{"serve", "agreement", "masterkey", "schema", "signing"}
 
 func TestSessions(t *testing.T) {

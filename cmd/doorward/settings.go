@@ -328,8 +328,8 @@ const networksHelp = "write networks, as in 10.0.0.0/8,fd00::/8, and a single ad
 // IPv4 (RFC 4291, section 2.5.5.2).
 const mappedBits = 96
 
-// parseNetwork reads a network. One of mapped addresses, as in ::ffff:10.0.0.0/104, becomes
-// one of IPv4: addresses are compared in that form.
+// parseNetwork reads a network. A network of IPv4-mapped addresses, such as ::ffff:10.0.0.0/104,
+// becomes the IPv4 network: addresses are compared in that form.
 func parseNetwork(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 	if addr := prefix.Addr(); err == nil && addr.Is4In6() && prefix.Bits() >= mappedBits {

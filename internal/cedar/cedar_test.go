@@ -69,7 +69,7 @@ func TestVerdict(t *testing.T) {
 		{"wrong amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": "1"}), true, true, ""},
 		{"fraction", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": 1.5}), true, true, ""},
 		{"overflow errs", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount + 9223372036854775807 < 0 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": 1}), true, true, ""},
-		{"overflow errs at once", `@id("a") forbid(principal, action, resource) when { 9223372036854775807 + 1 < 0 };`, "tenant.read", admin, &request, true, true, ""},
+		{"overflow of constants errs", `@id("a") forbid(principal, action, resource) when { 9223372036854775807 + 1 < 0 };`, "tenant.read", admin, &request, true, true, ""},
 		{"no resource", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, &request, true, false, "resource"},
 		{"no resource needed", `@id("a") forbid(principal, action, resource is invoice) when { context.ip.isLoopback() && resource.amount > 1 };`, "invoice.approve", admin, &request, false, false, ""},
 		{"one invoice", `@id("a") forbid(principal, action, resource == invoice::"inv_2");`, "invoice.approve", admin, requestWith(nil), false, false, ""},
@@ -111,7 +111,7 @@ func TestFaults(t *testing.T) {
 		{"id with NUL", `@id("a\0") forbid(principal, action, resource);`, []Code{Syntax}, 1},
 		{"two ids", head + ";\n" + head + ";", []Code{DuplicateID}, 2},
 		{"several faults", "forbid(principal, action, resource);\nforbid(;\n" + `@id("c") permit(principal, action, resource);`, []Code{MissingID, Syntax, OnlyForbid}, 1},
-		{"attribute", head + ` when { principal.name == "x" };`, []Code{UnknownAttribute, UnknownAttribute}, 1},
+		{"attribute", head + ` when { principal.name == "x" };`, []Code{UnknownAttribute, UnknownAttribute}, 1}, // one for User, one for Key
 		{"attribute of the context", head + ` when { context.country == "x" };`, []Code{UnknownAttribute}, 1},
 		{"optional, without has", head + ` when { context.aal < 2 };`, []Code{UnknownAttribute}, 1},
 		{"optional after or", head + ` when { context has aal || context.aal < 2 };`, []Code{UnknownAttribute}, 1},

@@ -19,7 +19,7 @@ const (
 	no result = iota
 	yes
 	errs
-	needsResource // the request lacks the resource; conditions don't return it
+	needsResource // the request lacks the resource; only evaluation.refusal returns it
 )
 
 func resultOf(holds bool) result {
@@ -61,9 +61,9 @@ func (c *compiler) condition(n ast.IsNode) condition {
 		if isTrue(n.Left) { // what PolicyToNode writes for a scope that admits all
 			return c.condition(n.Right)
 		}
-		return either(c.condition(n.Left), c.condition(n.Right), no)
+		return shortCircuit(c.condition(n.Left), c.condition(n.Right), no)
 	case ast.NodeTypeOr:
-		return either(c.condition(n.Left), c.condition(n.Right), yes)
+		return shortCircuit(c.condition(n.Left), c.condition(n.Right), yes)
 	case ast.NodeTypeNot:
 		return not(c.condition(n.Arg))
 	case ast.NodeTypeIfThenElse:
@@ -173,8 +173,8 @@ func isTrue(n ast.IsNode) bool {
 	return v.Value == types.Value(types.True)
 }
 
-// either returns the condition a && b if decisive is no, and a || b if it is yes.
-func either(a, b condition, decisive result) condition {
+// shortCircuit returns the condition a && b if decisive is no, and a || b if it is yes.
+func shortCircuit(a, b condition, decisive result) condition {
 	return func(e *evaluation) result {
 		if left := a(e); left == errs || left == decisive {
 			return left
@@ -207,27 +207,27 @@ func choice(cond, then, otherwise condition) condition {
 	}
 }
 
-// test returns the condition that holds is true of the value. It errs if the value is not of
+// test returns a condition that applies predicate to the value. It errs if the value is not of
 // the type T.
-func test[T types.Value](value term, holds func(T) bool) condition {
+func test[T types.Value](value term, predicate func(T) bool) condition {
 	return func(e *evaluation) result {
 		if v, ok := value(e).(T); ok {
-			return resultOf(holds(v))
+			return resultOf(predicate(v))
 		}
 		return errs
 	}
 }
 
-// compare returns the condition that holds is true of both values. It errs if one is not of its
+// compare returns a condition that applies predicate to both values. It errs if one is not of its
 // type.
-func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
+func compare[L, R types.Value](left, right term, predicate func(L, R) bool) condition {
 	return func(e *evaluation) result {
 		l, lok := left(e).(L)
 		r, rok := right(e).(R)
 		if !lok || !rok {
 			return errs
 		}
-		return resultOf(holds(l, r))
+		return resultOf(predicate(l, r))
 	}
 }
 

@@ -20,11 +20,11 @@ import (
 // the actions of its reducedSchema times two (user and key).
 const maxChecks = 80_000
 
-// Set is the policies of a text that has no faults. It is immutable.
+// Set is the policies of a text that have no faults. It is immutable.
 type Set struct {
 	schema   *Schema
 	policies []*policy // in the order of the text
-	platform bool      // of ParsePlatform
+	platform bool      // made by ParsePlatform
 }
 
 // policy is one policy of a set.
@@ -34,7 +34,7 @@ type policy struct {
 	order      int // its index in Set.policies
 	ast        *ast.Policy
 	simple     *ast.Policy // what Prepare evaluates
-	shared     *residual   // for all principals; nil if it depends on the principal, or is the operator's
+	shared     *residual   // for all principals; nil if it depends on the principal, or of a platform's set
 	actions    []uint64    // the actions it applies to, a bit for each
 }
 
@@ -60,7 +60,7 @@ func ParseStored(text string, schema *Schema) (set *Set, leftOut map[string]Faul
 // reader collects the policies and faults of a text.
 type reader struct {
 	schema   *Schema
-	platform bool             // the text is the operator's own
+	platform bool             // the text is a platform's
 	ids      map[string]bool  // that the text has
 	unnamed  map[string]place // of policies without an @id, by the id that they get
 	checks   int              // what is left of maxChecks

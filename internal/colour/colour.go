@@ -2,7 +2,7 @@
 // readable on others (WCAG 2.2, 1.4.3).
 //
 //	accent, ok := colour.Parse("#ffd400")
-//	fitted, wash := colour.Light.Fit(accent) // readable on white, and on its tint, wash
+//	fitted, tint := colour.Light.Fit(accent) // readable on white, and on its own tint
 //	text := colour.TextOn(fitted)            // white or black, readable on it
 package colour
 
@@ -76,8 +76,8 @@ func Contrast(a, b Colour) float64 {
 // the rounding to bytes.
 const minContrast = 4.55
 
-// Scheme is one of the two palettes of pages, named as in ui.css: the background (Paper), the
-// shaded background (Wash), and the text colour (Ink) towards which an accent is moved.
+// Scheme is one of the two palettes of pages: the background (Paper) and the shaded background
+// (Wash) of ui.css, and black or white (Ink), towards which an accent is moved.
 type Scheme struct{ Paper, Wash, Ink Colour }
 
 var (
@@ -85,23 +85,23 @@ var (
 	black = Colour{}
 )
 
-// The schemes of web/ui/assets/ui.css.
+// The schemes of pages, see web/ui/assets/ui.css.
 var (
 	Light = Scheme{Paper: white, Wash: Must("#f6f7f9"), Ink: black}
 	Dark  = Scheme{Paper: Must("#0f1116"), Wash: Must("#171a21"), Ink: white}
 )
 
-// Fit moves the accent towards the text colour until it is readable on the page's
+// Fit moves the accent towards black or white until it is readable on the page's
 // background, on the shaded background, and on its own tint, which it also returns.
-func (s Scheme) Fit(accent Colour) (fitted, wash Colour) {
+func (s Scheme) Fit(accent Colour) (fitted, tint Colour) {
 	for share := 0.0; share <= 1; share += .02 {
 		fitted = accent.mix(s.Ink, share)
-		wash = s.Paper.mix(fitted, .1)
-		if min(Contrast(fitted, s.Paper), Contrast(fitted, s.Wash), Contrast(fitted, wash)) >= minContrast {
+		tint = s.Paper.mix(fitted, .1)
+		if min(Contrast(fitted, s.Paper), Contrast(fitted, s.Wash), Contrast(fitted, tint)) >= minContrast {
 			break
 		}
 	}
-	return fitted, wash
+	return fitted, tint
 }
 
 // Fill returns the text colour on a surface of the colour, and the surface's colour under the

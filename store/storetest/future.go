@@ -72,7 +72,7 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 	ctx, at := f.Context(), f.clock.read()
 	login, mailed, device := []byte("a challenge"), []byte("the code of a mail"), []byte("a browser")
 	challenge := store.Challenge{Purpose: "login", UserID: ann.ID, Methods: []string{"totp"}, EndsAt: at.Add(doorward.ChallengeLife)}
-	reset := store.Challenge{Purpose: store.ChallengeOfReset, UserID: ann.ID, EndsAt: at.Add(doorward.FactorResetLife)}
+	reset := store.Challenge{Purpose: store.PurposeFactorReset, UserID: ann.ID, EndsAt: at.Add(doorward.FactorResetLife)}
 	begun := store.Factor{SeedSealed: []byte("sealed"), Factor: doorward.Factor{ID: f.id("mfa_"), UserID: ann.ID, Kind: doorward.TOTP, CreatedAt: at}}
 	f.write(func(tx *store.Tx) {
 		cred, err := tx.Session(ctx, past.ID)
@@ -98,7 +98,7 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 		equal(f, f.value([]time.Time{cred.Session.ProvedAt, cred.Session.FactorAt}, err), []time.Time{now, now})
 		c, err := f.Read().Challenge(ctx, login, "login", 5, now)
 		equal(f, f.value(c.EndsAt, err), now.Add(doorward.ChallengeLife))
-		c, err = f.Read().Challenge(ctx, mailed, store.ChallengeOfReset, 5, now)
+		c, err = f.Read().Challenge(ctx, mailed, store.PurposeFactorReset, 5, now)
 		equal(f, f.value(c.EndsAt, err), now.Add(doorward.FactorResetLife))
 		remembered, err := f.Read().RememberedBrowsers(ctx, ann.ID, time.Time{})
 		equal(f, f.value(remembered[0].ProvedAt, err), now)

@@ -83,7 +83,7 @@ func TestPagesSayWhatTheirFilesSay(t *testing.T) {
 		}
 		want := len(words.FindAllString(notShown.ReplaceAllString(string(source), ""), -1))
 		got := len(words.FindAllString(text(find(page(t, server.URL+pathOf(file)), "article")), -1))
-		if got < want*9/10 { // the rest are link addresses and names of languages
+		if got < want*9/10 { // the rest are names of languages and the texts of pictures
 			t.Errorf("%s has %d words, its page %d", file, want, got)
 		}
 	}
@@ -111,7 +111,7 @@ func TestPagesAreMarkdownAlone(t *testing.T) {
 	}
 }
 
-func TestContentsAreThoseOfTheREADME(t *testing.T) {
+func TestNavigationListsEveryPage(t *testing.T) {
 	server := doorwardtest.Start(t)
 	side := &html.Node{}
 	for n := range elements(page(t, server.URL+"/docs/lease"), "nav") {

@@ -19,24 +19,24 @@ const maxFaults = 32
 
 // walk is the state of a call of Verify.
 type walk struct {
-	tenantID string
-	at       doorward.Position // of the last row
-	seq      int64             // of the last event in order
-	head     []byte            // the hash that the next event must cover
-	trimmed  int64             // the last event that Sweep has deleted during the walk
-	faults   []Fault
-	misfits  []misfit
-	erased   []store.ErasureRecord
+	tenantID   string
+	at         doorward.Position // of the last row
+	seq        int64             // of the last event in order
+	head       []byte            // the hash that the next event must cover
+	trimmed    int64             // the last event that Sweep has deleted during the walk
+	faults     []Fault
+	mismatches []mismatch
+	erased     []store.ErasureRecord
 }
 
-// misfit is an event whose hash doesn't match its number and the hash before it: either the event or
+// mismatch is an event whose hash doesn't match its number and the hash before it: either the event or
 // the one before it was changed.
-type misfit struct {
+type mismatch struct {
 	store.Link
 	before []byte // the hash of the event before it
 }
 
-func (w *walk) hasMaxFaults() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
+func (w *walk) hasMaxFaults() bool { return len(w.faults)+len(w.mismatches) >= maxFaults }
 
 // walkRest checks all remaining events.
 func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain) error {
@@ -103,7 +103,7 @@ func (w *walk) step(l store.Link, origin int64) {
 	case !l.Intact(), l.Blanked() && !w.mayBeBlank(l.Event):
 		w.addFault(Edited, l.Seq, l.ID)
 	case !hasGap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
-		w.misfits = append(w.misfits, misfit{l, w.head})
+		w.mismatches = append(w.mismatches, mismatch{l, w.head})
 	}
 	w.head = l.Hash
 }
@@ -145,10 +145,10 @@ func (w *walk) result(end store.Chain) []Fault {
 	return w.faults
 }
 
-// explain turns misfits into faults. A misfit whose hash was made for its own number is unchanged
+// explain turns mismatches into faults. A mismatch whose hash was made for its own number is unchanged
 // itself: it only shows that the event before it was edited.
 func (w *walk) explain(last int64) {
-	for _, m := range w.misfits {
+	for _, m := range w.mismatches {
 		seq, isUnchanged := w.originalSeq(m)
 		switch {
 		case m.Seq > last: // beyond the end, reported by result
@@ -158,18 +158,19 @@ func (w *walk) explain(last int64) {
 			w.addFault(Reordered, m.Seq, m.ID)
 		}
 	}
-	// Misfits contradict each other, so at least one event was edited, even if it can't be told which.
-	if len(w.misfits) > 0 && len(w.faults) == 0 && w.misfits[0].Seq <= last {
-		w.addFault(Edited, w.misfits[0].Seq, w.misfits[0].ID)
+	// Each event looks unchanged by itself, but together they don't match, so one was edited. Which one
+	// can't be told: the first is named.
+	if len(w.mismatches) > 0 && len(w.faults) == 0 && w.mismatches[0].Seq <= last {
+		w.addFault(Edited, w.mismatches[0].Seq, w.mismatches[0].ID)
 	}
 }
 
-// originalSeq returns the number for which the misfit's hash was made. It tries the numbers and hashes
-// of all misfits, and finds none if the event itself was edited.
-func (w *walk) originalSeq(m misfit) (seq int64, found bool) {
-	for _, other := range w.misfits {
+// originalSeq returns the number for which the mismatch's hash was made. It tries the numbers and hashes
+// of all mismatches, and finds none if the event itself was edited.
+func (w *walk) originalSeq(m mismatch) (seq int64, found bool) {
+	for _, other := range w.mismatches {
 		for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {
-			for _, at := range w.misfits {
+			for _, at := range w.mismatches {
 				for _, seq := range []int64{at.Seq, at.Seq + 1} {
 					if m.Follows(previous, seq) {
 						return seq, true

@@ -26,11 +26,7 @@ func (u *Users) GetByEmail(ctx context.Context, by doorward.Caller, address stri
 	if err != nil {
 		return doorward.User{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	member, err := u.db.Read().UserByEmail(ctx, by.TenantID, email)
-	if errors.Is(err, store.ErrNone) {
-		err = doorward.Fail(doorward.CodeNotFound, "")
-	}
-	return member, err
+	return orNotFound(u.db.Read().UserByEmail(ctx, by.TenantID, email))
 }
 
 // Filter selects members; empty fields select all.

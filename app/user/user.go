@@ -255,7 +255,11 @@ func (u *Users) tryChange(ctx context.Context, by doorward.Caller, target doorwa
 
 // current returns the member as it is now. Errors: not_found.
 func current(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
-	member, err := read.User(ctx, target.TenantID, target.ID)
+	return orNotFound(read.User(ctx, target.TenantID, target.ID))
+}
+
+// orNotFound turns store.ErrNone into not_found.
+func orNotFound(member doorward.User, err error) (doorward.User, error) {
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}

@@ -2,8 +2,11 @@
 # Runs each fuzz target of the module with one worker, two packages at a time: most of a
 # short run is linking and starting, which uses one core.
 #
-#   scripts/fuzz.sh [TIME]     TIME as go test -fuzztime takes it, 10s by default
+#   scripts/fuzz.sh [TIME [FOLDER...]]
 #
+# TIME is as go test -fuzztime takes it, 10s by default; without a FOLDER, all of them.
+#
+#   FUZZ_EXCEPT=FOLDER    leave this one out
 #   FUZZ_QUICK=1    don't measure coverage, which would need everything to be compiled again:
 #                   not worth it for a second of fuzzing
 #
@@ -11,7 +14,7 @@
 # commit the input, and every later go test tries it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-time=${1:-10s}
+time=${1:-10s} folders=${*:2}
 build_flags=(-fuzz .)
 [ -z "${FUZZ_QUICK:-}" ] || build_flags=(-vet=off)
 
@@ -54,14 +57,19 @@ targets() { # FOLDER
 	grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$1"/*_test.go | sed 's/^func //'
 }
 
-folders=$(grep -rlE --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools '^func Fuzz' . |
-	xargs -r -n 1 dirname | sort -u)
+all_folders() {
+	grep -rlE --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools '^func Fuzz' . |
+		xargs -r -n 1 dirname | sort -u
+}
+
 failed=0 running=0
 finish_one() {
 	wait -n || failed=$((failed + 1))
 	running=$((running - 1))
 }
+[ -n "$folders" ] || folders=$(all_folders)
 for folder in $folders; do
+	[ "$folder" != "${FUZZ_EXCEPT:-}" ] || continue
 	[ "$running" -lt 2 ] || finish_one
 	package "$folder" &
 	running=$((running + 1))

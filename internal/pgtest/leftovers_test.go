@@ -38,10 +38,7 @@ var endings = map[string]func(t *testing.T){
 func startShared(t *testing.T) *Cluster {
 	t.Helper()
 	DSN(t)
-	c, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := shared(t).Cluster
 	fmt.Println("\nhome " + c.home)
 	return c
 }

@@ -94,21 +94,13 @@ const (
 	Immediate Mode = "immediate"
 )
 
-var shared = sync.OnceValues(func() (*Cluster, error) { return launch() })
-
 // DSN returns the URL of a new, empty database in the cluster that all tests of this binary
 // share. Its user is a superuser. When tb ends, the database is dropped with its
 // connections. For faults of the server use [Start].
 func DSN(tb testing.TB) string {
 	tb.Helper()
-	requirePostgres(tb)
-	c, err := shared()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	name, dsn := c.create(tb)
-	tb.Cleanup(func() { c.drop(tb, name) })
-	return dsn
+	s := shared(tb)
+	return s.lend(tb, s.create(tb, "template0", ""))
 }
 
 // Start makes a cluster for tb alone and removes it when tb ends.
@@ -162,17 +154,16 @@ func (c *Cluster) Resume(tb testing.TB) {
 func (c *Cluster) create(tb testing.TB) (name, dsn string) {
 	tb.Helper()
 	name = c.newName()
-	c.exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
+	c.exec(tb, createDatabase(name, "template0"))
 	return name, c.url(name)
+}
+
+func createDatabase(name, template string) string {
+	return "CREATE DATABASE " + name + " TEMPLATE " + template
 }
 
 // newName returns the name of a new database.
 func (c *Cluster) newName() string { return "t" + strconv.FormatInt(c.next.Add(1), 10) }
-
-func (c *Cluster) drop(tb testing.TB, name string) {
-	tb.Helper()
-	c.exec(tb, "DROP DATABASE "+name+" WITH (FORCE)")
-}
 
 func (c *Cluster) url(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)

@@ -1,7 +1,6 @@
 package pgtest
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 )
@@ -23,21 +22,13 @@ type Template struct {
 // database.
 func (t *Template) DSN(tb testing.TB) string {
 	tb.Helper()
-	requirePostgres(tb)
-	c, err := shared()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := shared(tb)
 	t.once.Do(func() {
-		t.name = c.newName()
-		c.exec(tb, "CREATE DATABASE "+t.name+" TEMPLATE template0 "+t.Options)
-		t.err = t.Prepare(c.url(t.name))
+		t.name = s.create(tb, "template0", t.Options)
+		t.err = t.Prepare(s.url(t.name))
 	})
 	if t.err != nil || t.name == "" {
 		tb.Fatalf("pgtest: the template %s: %v", t.name, t.err)
 	}
-	name := c.newName()
-	c.exec(tb, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, t.name))
-	tb.Cleanup(func() { c.drop(tb, name) })
-	return c.url(name)
+	return s.lend(tb, s.create(tb, t.name, ""))
 }

@@ -273,7 +273,8 @@ func TestPlanPolicy(t *testing.T) {
 		plan := d.send(t, "POST "+planPath, m{"text": policyText("far", `context.ip.isInRange(ip("198.51.100.0/24"))`), "hours": 1}, owner).ok(200).members("", "matrix", "decisions")
 		decisions := plan.at("decisions").(m)
 		changed := decisions["changed"].([]any)
-		if len(changed) != 1 || decisions["checked"] != 3.0 {
+		// At least the three refusals: a permit is kept, too, at random.
+		if checked := decisions["checked"].(float64); len(changed) != 1 || checked < 3 {
 			t.Fatalf("the plan is %s", plan.body)
 		}
 		got := changed[0].(m)

@@ -69,7 +69,9 @@ func TestPlan(t *testing.T) {
 		if want := []string{"USER message.send refused>conditional", "ADMIN message.send refused>conditional", "OWNER message.send refused>conditional"}; !slices.Equal(changedCells(plan), want) {
 			t.Errorf("the matrix has %q", changedCells(plan))
 		}
-		if plan.Checked != 5 || len(plan.Changed) != 2 { // refusals by the role or the rank don't change
+		// At least the five refusals, of which those by the role or the rank don't change: a permit is
+		// kept, too, at random.
+		if plan.Checked < 5 || len(plan.Changed) != 2 {
 			t.Fatalf("of %d decisions %d change: %+v", plan.Checked, len(plan.Changed), plan.Changed)
 		}
 		want := policy.Change{
@@ -81,11 +83,11 @@ func TestPlan(t *testing.T) {
 				t.Error(cmp.Diff(want, got))
 			}
 		}
-		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != 5 || len(got.Changed) != 0 || changedCells(got) != nil {
+		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked < 5 || len(got.Changed) != 0 || changedCells(got) != nil {
 			t.Errorf("the same text changes %+v, %q", got.Changed, changedCells(got))
 		}
 		clock.Move(2 * time.Hour)
-		if got := planned(f, owner.Caller, forbidAll, 1); got.Checked != 0 {
+		if got := planned(f, owner.Caller, forbidAll, 1); got.Checked > 1 { // the plan itself may be kept
 			t.Errorf("%d decisions of the last hour", got.Checked)
 		}
 		if after := f.RowsWithoutNodes(); !slices.Equal(before, after) {

@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
@@ -58,12 +57,12 @@ func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	switch o := outcome.(type) {
-	case login.SignedIn:
-		c.SetSession(o.Token)
-		return c.To("/?done=signed-in"), nil
+	signedIn, ok := outcome.(login.SignedIn)
+	if !ok { // the person has a second factor, or needs one
+		return c.To("/login"), nil
 	}
-	panic(fmt.Sprintf("dev: no page for the outcome %T", outcome))
+	c.SetSession(signedIn.Token)
+	return c.To("/?done=signed-in"), nil
 }
 
 // invite returns after the mail has reached the mailbox.

@@ -197,6 +197,7 @@ func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 // finish opens the session, or switches to it. In the same transaction the challenge and
 // the answer are used up, the attempt succeeds and the browser becomes a known one.
 func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []string, use func(*access.Tx) error) (Outcome, error) {
+	var memberships []doorward.User
 	device, isNew := secret.New(), false
 	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
 		if err := l.factors.TakeChallenge(ctx, tx, a.challenge); err != nil {
@@ -208,17 +209,17 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 		if err := a.proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
-		isNew, err = a.storeBrowser(ctx, tx, device.Hash())
+		if isNew, err = a.storeBrowser(ctx, tx, device.Hash()); err != nil {
+			return err
+		}
+		// Before the commit: a fault after it would lose the session's token.
+		memberships, err = tx.Memberships(ctx, a.challenge.UserID)
 		return err
 	})
 	if err != nil {
 		return nil, a.refuse(ctx, err)
 	}
 	l.factors.Tally(a.success)
-	memberships, err := l.db.Read().Memberships(ctx, a.challenge.UserID)
-	if err != nil {
-		return nil, err
-	}
 	done := SignedIn{Opened: opened, CanSwitch: a.challenge.SessionID == "" && hasOther(memberships, a.challenge.TenantID), Allowance: a.proof.Allowance()}
 	if isNew {
 		done.Device = &device

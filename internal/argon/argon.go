@@ -21,12 +21,12 @@
 //
 // # Memory
 //
-// x/crypto/argon2 allocates its memory for each hash. At most workers × m KiB (19
-// MiB a worker by default) are in use at once, unless one stored hash needs more; garbage
+// x/crypto/argon2 allocates its memory for each hash. At most slots × m KiB (19
+// MiB a slot by default) are in use at once, unless one stored hash needs more; garbage
 // included, a process takes two to three times that. With Options.Child, child
 // processes make the hashes; they collect garbage after each hash and end when idle. A
-// stored hash that needs more memory or lanes than the pool's parameters takes more than
-// one slot, up to all of them.
+// hash takes a slot for each of its lanes; one that needs more memory than the pool's
+// parameters takes more, too. None takes more slots than there are.
 //
 // # Stored hashes
 //

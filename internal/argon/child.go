@@ -20,7 +20,7 @@ const (
 	// startTimeout is how long a process may take to start.
 	startTimeout = 5 * time.Second
 	// hashTimeout is how long a process may take for a hash, and hashTimeoutPerMiB what is
-	// added for each MiB and pass: eight times what a core takes.
+	// added for each MiB and pass: many times what a core takes.
 	hashTimeout       = 10 * time.Second
 	hashTimeoutPerMiB = 10 * time.Millisecond
 )
@@ -60,7 +60,7 @@ func (c *children) derive(r request) ([]byte, error) {
 		c.recordFailure(err)
 		return r.derive(), nil
 	}
-	work := time.Duration(r.Cost.MemoryKiB>>10) * time.Duration(r.Cost.Time)
+	work := time.Duration(r.Cost.MemoryKiB>>10) * time.Duration(r.Cost.Time) // MiB × passes
 	tag, err := p.ask(r, c.hashTimeout+work*hashTimeoutPerMiB)
 	if err != nil {
 		err = fmt.Errorf("argon: the process for hashes: %w", err)
@@ -161,10 +161,11 @@ func (c *children) usage() Processes {
 }
 
 // usageOf returns the CPU time and the resident memory, in bytes, of a process: zero where
-// there is no /proc. See proc_pid_stat(5); a tick is 10 ms.
+// there is no /proc. By proc_pid_stat(5), fields 14 and 15 are the user and system time, in
+// ticks of 10 ms, and field 24 is the resident memory, in pages.
 func usageOf(pid int) (cpu time.Duration, resident int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // from field 3 on, after the name
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // fields[0] is field 3, the first after the name
 	if len(fields) < 22 {
 		return 0, 0
 	}
@@ -177,7 +178,7 @@ type child struct {
 	cmd    *exec.Cmd
 	in     io.Writer
 	out    io.Reader
-	asked  uint64 // requests so far
+	asked  uint64 // requests so far; the ID of the last
 	retire *time.Timer
 }
 

@@ -183,11 +183,12 @@ func TestBrokenChild(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s := &recorder{t: t, kind: kind}
 			c, r := newChildrenAndRequest(s)
-			if c.hashTimeout = time.Millisecond; !started {
-				c.startTimeout = 50 * time.Millisecond
-			}
-			if kind == "wrong answer" {
+			c.hashTimeout = time.Millisecond
+			if kind == "wrong answer" { // the only one that answers
 				c.hashTimeout = time.Minute
+			}
+			if !started { // the others may take longer than this until they greet
+				c.startTimeout = 50 * time.Millisecond
 			}
 			want := r.derive()
 			tag, err := c.derive(r)

@@ -16,8 +16,8 @@ const (
 	tagSize  = 32
 )
 
-// Sizes accepted in stored hashes. The tag's minimum is far below common sizes and
-// far above what can be guessed.
+// Sizes accepted in stored hashes. The tag's minimum, 128 bits, is half of the
+// common size and far above what can be guessed.
 const (
 	minSalt, maxSalt = 8, 64
 	minTag, maxTag   = 16, 64
@@ -63,7 +63,7 @@ func CheckHash(phc string) error {
 // kinds are the stored hashes that parse reads, by their first characters.
 var kinds = []struct {
 	prefix string
-	parse  func(phc, rest string) (digest, error)
+	parse  func(phc, rest string) (digest, error) // rest is phc without the prefix
 }{
 	{"$argon2id$", parseArgon2id},
 	{"$2a$", parseBcrypt},
@@ -75,8 +75,9 @@ var kinds = []struct {
 	{"pbkdf2_sha256$", parseDjango},
 }
 
-// parse reads a stored hash. It accepts exactly one spelling of each value:
-// no signs, leading zeros, padding, line breaks or unused bits set.
+// parse reads a stored hash. It accepts exactly one spelling of each value: no signs, leading
+// zeros, padding, line breaks or unused bits set. Exceptions: the cost of bcrypt has two
+// digits, the unused bits of its salt are ignored, and Django's key must have its padding.
 func parse(phc string) (digest, error) {
 	if len(phc) > maxPHC {
 		return digest{}, fmt.Errorf("argon: stored hash: longer than %d characters", maxPHC)
@@ -141,7 +142,7 @@ func (d digest) request(password string, size uint32) request {
 	return request{Password: []byte(password), Salt: d.salt, Cost: d.cost, Size: size}
 }
 
-// isOutdated reports whether Hash would now use other parameters or another algorithm.
+// isOutdated reports whether Hash would now use other parameters, sizes or another algorithm.
 func (d digest) isOutdated(current Params) bool {
 	return d.cost != current || len(d.salt) != saltSize || len(d.tag) != tagSize
 }

@@ -339,8 +339,8 @@ func BenchmarkHash(b *testing.B) {
 	}
 }
 
-// BenchmarkPool is the time between two answers while 16 callers per core keep the
-// queue full; none is refused.
+// BenchmarkPool is the time between two answers while 16 callers per core keep all slots
+// taken; none is refused.
 func BenchmarkPool(b *testing.B) {
 	pool := NewPool(Default, Options{Queue: 1 << 20, Wait: time.Hour})
 	b.SetParallelism(16)

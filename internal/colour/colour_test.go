@@ -43,10 +43,10 @@ func TestEveryColourCanBeFitted(t *testing.T) {
 	for n := range 8 * 8 * 8 {
 		c := colour.Must(fmt.Sprintf("#%02x%02x%02x", min(255, n%8*37), min(255, n/8%8*37), min(255, n/64*37)))
 		for name, s := range map[string]colour.Scheme{"light": colour.Light, "dark": colour.Dark} {
-			fitted, wash := s.Fit(c)
+			fitted, tint := s.Fit(c)
 			// Pages use 8-bit colours.
-			fitted, wash = colour.Must(fitted.String()), colour.Must(wash.String())
-			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its tint": wash, "text on it": colour.TextOn(fitted)} {
+			fitted, tint = colour.Must(fitted.String()), colour.Must(tint.String())
+			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its tint": tint, "text on it": colour.TextOn(fitted)} {
 				if got := colour.Contrast(fitted, ground); got < minContrast {
 					t.Errorf("%s in the %s scheme is %s: the contrast with %s is %.2f", c, name, fitted, on, got)
 				}

@@ -30,13 +30,13 @@ func (b Built) Save(w io.Writer) error { return b.List.filter.write(w) }
 
 // Build makes a filter of a list with one entry a line: a password, as for [Load], or the
 // SHA-1 hash of one in hexadecimal, with or without a colon and a number, as "Pwned
-// Passwords" has them. Of the passwords that aren't on the list, it refuses at most the
-// share falsePositives.
+// Passwords" has them. Of the passwords that aren't on the list, the filter refuses at most
+// the share falsePositives.
 //
 // The list is read twice, and needs no more memory than the filter: less than three bytes
 // an entry for one false positive in 10,000. Errors, besides those of the list: no entry,
-// hashes of another kind, a filter of more than MaxFilterSize, falsePositives outside of
-// MinFalsePositives and MaxFalsePositives, a list that has changed between the reads.
+// only hashes of another kind, a filter of more than MaxFilterSize, falsePositives outside of
+// MinFalsePositives and MaxFalsePositives, more or fewer entries when it is read again.
 func Build(list io.ReadSeeker, falsePositives float64) (Built, error) {
 	if !(falsePositives >= MinFalsePositives && falsePositives <= MaxFalsePositives) {
 		return Built{}, fmt.Errorf("commonpw: the false positives must be %g to %g", MinFalsePositives, MaxFalsePositives)
@@ -122,7 +122,7 @@ func eachLine(r io.Reader, entry func([]byte), leftOut func()) error {
 		case len(line) > 0:
 			entry(line)
 		}
-		if err != nil {
+		if err != nil { // io.EOF
 			return nil
 		}
 	}

@@ -41,8 +41,8 @@ type filterHeader struct {
 	Size           uint64 // bytes of the bits
 }
 
-// filterMagic isn't valid UTF-8, so no list begins with it, and versions without filters
-// refuse it.
+// filterMagic isn't valid UTF-8, so no list that Load takes begins with it, and releases from
+// before there were filters refuse it as a list.
 const filterMagic = "\x89DWPW\r\n\x1a"
 
 const filterVersion = 1
@@ -60,7 +60,7 @@ func newFilter(entries int, falsePositives float64) (*filter, error) {
 	if size > MaxFilterSize {
 		return nil, fmt.Errorf("commonpw: a filter of %d entries takes %.1f GiB, and the most is %d: allow more false positives, or keep the most common passwords", entries, size/(1<<30), MaxFilterSize>>30)
 	}
-	size = max(size, 8)
+	size = max(size, 8) // the formula is inexact for a few bits
 	return &filter{
 		header: filterHeader{Hashes: uint32(math.Round(bitsPerEntry * math.Ln2)), FalsePositives: falsePositives, Size: uint64(size)},
 		bits:   make([]byte, int(size)),
@@ -74,7 +74,7 @@ type sha1Hash = [sha1.Size]byte
 func (f *filter) eachBit(hash sha1Hash, visit func(byteAt uint64, bit byte) bool) {
 	at, step := binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:])|1
 	for range f.header.Hashes {
-		n, _ := bits.Mul64(at, f.header.Size*8)
+		n, _ := bits.Mul64(at, f.header.Size*8) // the upper half: at, scaled to the number of bits
 		if !visit(n/8, 1<<(n%8)) {
 			return
 		}
@@ -82,7 +82,8 @@ func (f *filter) eachBit(hash sha1Hash, visit func(byteAt uint64, bit byte) bool
 	}
 }
 
-// add counts the entry unless it is, or seems to be, in the filter already.
+// add sets the bits of the entry. It counts the entry unless all of them were set already: then
+// it is, or seems to be, in the filter.
 func (f *filter) add(hash sha1Hash) {
 	isNew := false
 	f.eachBit(hash, func(at uint64, bit byte) bool {

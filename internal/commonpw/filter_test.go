@@ -173,7 +173,7 @@ func TestDamagedFilter(t *testing.T) {
 	}
 	checkRefused("added", len(whole), append(bytes.Clone(whole), 'x'))
 	newer := bytes.Clone(whole)
-	newer[len(filterMagic)+3] = 9
+	newer[len(filterMagic)+3] = 9 // the last byte of the version
 	if _, err := Load(bytes.NewReader(newer)); err == nil || !strings.Contains(err.Error(), "version 9, and this program reads 1") {
 		t.Errorf("%v, want it to name the versions", err)
 	}

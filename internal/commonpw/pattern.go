@@ -84,9 +84,9 @@ func follows(s, row []rune, step int) bool {
 	return true
 }
 
-// isRepetition reports whether s is one text twice or more, or twice with a separator
-// between. The separator must be shorter than the text; otherwise any signs between two
-// equal letters would be a repetition.
+// isRepetition reports whether s is one text twice or more, the last perhaps cut off, or
+// twice with a separator between. The separator has no letters and digits. It must be shorter
+// than the text; otherwise any signs between two equal letters would be a repetition.
 func isRepetition(s []rune) bool {
 	p := period(s)
 	if p == len(s) {
@@ -101,7 +101,7 @@ func isAlphanumeric(r rune) bool {
 }
 
 // period is the smallest p > 0 with s[i] == s[i-p] for each i >= p; len(s) if there is no
-// smaller one. It is the failure function of Knuth, Morris and Pratt.
+// smaller one. It computes the failure function of Knuth, Morris and Pratt.
 func period(s []rune) int {
 	borders := make([]int, len(s)+1)
 	border := 0

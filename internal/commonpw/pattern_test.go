@@ -96,7 +96,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestRowsAreDistinct: no row has a character twice, since isSequence finds only the first.
+// TestRowsAreDistinct: no row has a character twice, since follows finds only the first.
 func TestRowsAreDistinct(t *testing.T) {
 	for _, row := range rows {
 		sorted := slices.Sorted(slices.Values(row))

@@ -21,7 +21,8 @@
 // other languages are ignored.
 //
 // Each block has its own shell. Files, the working directory, exported variables and
-// those with a lower-case name carry over to the next block.
+// those with a lower-case name carry over to the next block. A background block begins in
+// the runner's folder, and neither gets these variables nor passes its own on.
 package doctest
 
 import (
@@ -51,7 +52,7 @@ type Block struct {
 }
 
 // Read returns the blocks of a Markdown file that are to be run, in their order.
-// It fails the test when there are none, or when a fence isn't closed.
+// It fails the test when there are none, and for the reasons of All.
 func Read(tb testing.TB, file string) []Block {
 	tb.Helper()
 	blocks := slices.DeleteFunc(All(tb, file), func(b Block) bool { return b.SkipReason != "" })
@@ -62,8 +63,9 @@ func Read(tb testing.TB, file string) []Block {
 }
 
 // All returns all blocks with commands, including those that are not run; there may
-// be none. It fails the test if a fence isn't closed, or has commands in a language other
-// than sh and console.
+// be none. It fails the test if a fence isn't closed, or is followed by a language that the
+// package comment refuses, by another word than background after sh, or by console without
+// a reason.
 func All(tb testing.TB, file string) []Block {
 	tb.Helper()
 	page, err := os.ReadFile(file)
@@ -80,9 +82,10 @@ func All(tb testing.TB, file string) []Block {
 // rootPages are the pages at the root of the tree. A test there compares them with the files.
 var rootPages = []string{"AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"}
 
-// Pages returns the Markdown pages of the tree, except those in examples, as paths from its
-// root. It doesn't list the root: go test repeats a test if the time of an entry in a listed
-// folder has changed, and builds change those of bin and artifacts.
+// Pages returns the Markdown pages at the root of the tree and in docs and docs/decisions, and
+// changelog/README.md, as paths from the root. It doesn't list the root: go test repeats a
+// test if the time of an entry in a listed folder has changed, and builds change those of bin
+// and artifacts.
 func Pages(tb testing.TB, root string) []string {
 	tb.Helper()
 	pages := append(slices.Clone(rootPages), "changelog/README.md")
@@ -173,7 +176,7 @@ type Runner struct {
 	Rewrite func(string) string
 }
 
-// timeout is how long a command, or the start of a background one, may take on a
+// timeout is how long a block, or the start of a background one, may take on a
 // busy machine.
 const timeout = time.Minute
 
@@ -225,9 +228,9 @@ func (r Runner) foreground(b Block) (printed string, err error) {
 // directory between blocks.
 const stateFile = ".doctest"
 
-// withState runs a script with the variables of earlier ones, and saves its variables
-// if it succeeds. It uses eval, so that a here-document or a comment at the end
-// can't swallow what follows.
+// withState runs a script, $0, with the variables of earlier ones, and saves its variables
+// in the state file, $1, if it succeeds. It uses eval, so that a here-document or a comment at
+// the end can't swallow what follows.
 const withState = `[ ! -e "$1" ] || . "$1"
 eval "$0"
 {
@@ -244,8 +247,8 @@ func (r Runner) shell(script string, args ...string) *exec.Cmd {
 	return sh
 }
 
-// killOnClose runs a script and ends it, with all that it has started, when its standard
-// input is closed.
+// killOnClose runs a script, $0, and ends it, with all that it has started, when its own
+// standard input is closed.
 const killOnClose = `{ bash -euo pipefail -c "$0" </dev/null || :; echo "` + ended + `"; } &
 read -r _ || :
 trap "" TERM
@@ -289,7 +292,7 @@ func (r Runner) background(tb testing.TB, b Block) (printed string, err error) {
 // output collects what is printed, and reports once whether it matches.
 type output struct {
 	want  *regexp.Regexp
-	ready chan bool
+	ready chan bool // receives true when it matches, or false when the script has ended before
 
 	mu       sync.Mutex
 	text     bytes.Buffer

@@ -93,7 +93,7 @@ func (p *Proxy) Delay(longest time.Duration) {
 	p.set(func() { p.delay = longest })
 }
 
-// Heal ends every fault.
+// Heal ends every fault. Connections that Drop has silenced stay silent.
 func (p *Proxy) Heal() {
 	p.set(func() { p.blocked, p.broken, p.delay = false, false, 0 })
 }

@@ -16,11 +16,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// undecomposed replaces letters with a stroke and joined letters, which Unicode doesn't
-// decompose.
+// undecomposed replaces letters that Unicode doesn't decompose: those with a stroke, joined
+// ones, eth, thorn and the dotless i. Capitals have been folded before.
 var undecomposed = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ħ", "h", "ŧ", "t", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe", "ı", "i")
 
-// Text decomposes the text (NFKD), drops its marks and folds letter case, so that ß is ss.
+// Text decomposes the text (NFKD), drops its marks, folds letter case, so that ß is ss, and
+// composes what is left (NFC).
 func Text(s string) string {
 	if isPlain(s) {
 		return s
@@ -48,10 +49,12 @@ func isPlain(s string) bool {
 // Words returns the words of the text, folded.
 func Words(s string) []string { return strings.Fields(Text(s)) }
 
-// keyBytes bounds a key: texts that differ only after that many bytes sort as equal.
+// keyBytes is how many bytes of a folded text are in its key: texts that differ only after
+// them sort as equal.
 const keyBytes = 64
 
-// Key returns the folded text in hexadecimal digits, which every collation sorts alike.
+// Key returns the beginning of the folded text in hexadecimal digits, which every collation
+// sorts alike.
 func Key(s string) string {
 	folded := strings.TrimSpace(Text(s))
 	return hex.EncodeToString([]byte(folded[:min(len(folded), keyBytes)]))

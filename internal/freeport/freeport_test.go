@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOn(t *testing.T) {
+func TestAddressOn(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		address := AddressOn("127.0.0.1")

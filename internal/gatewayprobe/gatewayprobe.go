@@ -33,13 +33,14 @@ type Finding struct {
 	Check  string // what was checked
 	Fine   string // the result if nothing is wrong
 	Wrong  string // empty if nothing is wrong
-	Remedy string
+	Remedy string // what to do about Wrong; may be set when nothing is wrong
 }
 
-// forged is the value of everything that the probe forges.
+// forged is in what the probe forges, so that the probe recognises it at the service.
 const forged = "forged-by-doctor"
 
-// Run does all checks that the probe allows. If the gateway doesn't answer, the checks "no
+// Run does all checks that the probe allows; if the check "session" finds a fault, those that
+// need a session are left out. If the gateway doesn't answer, the checks "no
 // session" and "session" report that; in the others a request without an answer counts as
 // refused.
 func (p Probe) Run(ctx context.Context) []Finding {
@@ -88,10 +89,10 @@ func (p Probe) withoutSession(ctx context.Context) Finding {
 // signIn sends the request of a browser that opens a page.
 func (p Probe) signIn(ctx context.Context) Finding {
 	f := Finding{Check: "sign-in", Fine: "pages get 401: the application has to lead to /login"}
-	const query = "?a=b&c=%26&original=/x"
+	const query = "?a=b&c=%26&original=/x" // an encoded "&", and the parameter of /login itself
 	a, err := p.get(ctx, query, "Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none")
 	if err != nil || a.status < 300 || a.status > 399 {
-		return f // withoutSession reports other answers than 401
+		return f // taken for 401: withoutSession reports other answers, but doesn't ask as a browser does
 	}
 	to := a.header.Get("Location")
 	f.Fine = "pages are sent to sign in, with all of their query"
@@ -170,12 +171,12 @@ func (p Probe) credential(ctx context.Context) Finding {
 var spellings = []func(string) string{
 	func(name string) string { return name }, strings.ToLower, strings.ToUpper,
 	func(name string) string { return strings.ReplaceAll(name, "-", "_") },
-	func(name string) string { return strings.Replace(name, "-", "_", 1) },
-	func(name string) string { return strings.Replace(name, "h-", "h_", 1) },
+	func(name string) string { return strings.Replace(name, "-", "_", 1) },   // X_Auth-User
+	func(name string) string { return strings.Replace(name, "h-", "h_", 1) }, // X-Auth_User
 	func(name string) string { return strings.ReplaceAll(name, "-", ".") },
 }
 
-// identityHeaders are those of the check's answer.
+// identityHeaders are those that the answer of /api/v2/access/check has.
 var identityHeaders = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion", "X-Auth-AAL"}
 
 // identity forges all headers in each spelling, once and twice.
@@ -225,6 +226,7 @@ func (p Probe) overrides(ctx context.Context) Finding {
 // origins sends the requests that a page of another site makes a browser send.
 func (p Probe) origins(ctx context.Context) Finding {
 	f := Finding{Check: "other origins", Fine: "can change nothing"}
+	// Without a forged method, here with a header that means nothing, and with one.
 	for _, extra := range []string{"X-Note: none", "X-Forwarded-Method: GET", "X-Original-Method: GET"} {
 		a, err := p.send(ctx, http.MethodPost, p.URL.EscapedPath(), p.cookie(), "Origin: https://"+forged+".invalid", "Content-Length: 0", extra)
 		if err == nil && a.echo != nil {
@@ -249,16 +251,18 @@ func (p Probe) webSockets(ctx context.Context) Finding {
 	return f
 }
 
-// cookies sends a second session. A client must not be able to choose which one counts.
+// cookies sends a second credential, in the form of a session's token: 43 characters. A client
+// must not be able to choose which one counts.
 func (p Probe) cookies(ctx context.Context) Finding {
 	f := Finding{Check: "cookies", Fine: "two different sessions are refused"}
-	other := p.Cookie + "=" + strings.Repeat("A", 43)
+	otherToken := strings.Repeat("A", 43)
+	other := p.Cookie + "=" + otherToken
 	for _, headers := range [][]string{
 		{p.cookie() + "; " + other},
 		{"Cookie: " + other + "; " + strings.TrimPrefix(p.cookie(), "Cookie: ")},
 		{p.cookie(), "Cookie: " + other},
 		{"Cookie: " + other, p.cookie()},
-		{p.cookie(), "Authorization: Bearer " + strings.Repeat("A", 43)},
+		{p.cookie(), "Authorization: Bearer " + otherToken},
 	} {
 		if a, err := p.get(ctx, "", headers...); err == nil && a.echo != nil {
 			f.Wrong = "of two different credentials the gateway picks one"
@@ -295,7 +299,7 @@ func (p Probe) paths(ctx context.Context) Finding {
 	return f
 }
 
-// setCookie has the service set the session's cookie.
+// setCookie has the service set the session's cookie: examples/upstream sets what the query says.
 func (p Probe) setCookie(ctx context.Context) Finding {
 	f := Finding{Check: "Set-Cookie", Fine: "the service can't sign people out, or into another account"}
 	for _, value := range []string{"=" + forged, "=; Max-Age=0; Path=/", " =" + forged} {

@@ -30,7 +30,8 @@ type echo struct {
 
 func (e *echo) identity() string { return e.Headers.Get("X-Auth-User") }
 
-// headerWith returns the first header whose value contains one of the texts.
+// headerWith returns the name of the first header whose value contains one of the texts; empty
+// for none.
 func (e *echo) headerWith(texts ...string) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		for _, value := range e.Headers[name] {
@@ -47,7 +48,7 @@ const (
 	maxBody = 1 << 20          // bytes that are read of an answer
 )
 
-// get asks for the URL with the query, which begins with "?".
+// get asks for the URL with the query, which is empty or begins with "?".
 func (p Probe) get(ctx context.Context, query string, headers ...string) (answer, error) {
 	return p.send(ctx, http.MethodGet, p.URL.EscapedPath()+query, headers...)
 }

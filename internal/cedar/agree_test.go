@@ -21,7 +21,7 @@ var everyAttribute = []types.String{"amount", "owner", "tags", "paid", "state", 
 func evaluateInOneStep(set *Set, principal Principal, action string, request *Request) []result {
 	p := &Prepared{set: set, principal: set.principal(principal), kind: principal.kind(), tenant: types.NewEntityUID(typeTenant, types.String(principal.Tenant))}
 	known := &entities{principal: &p.principal, known: set.entities()}
-	asked := cedar.Request{Principal: p.principal.UID, Action: actionUID(action), Resource: p.tenant, Context: p.context(allKeys, request)}
+	asked := cedar.Request{Principal: p.principal.UID, Action: actionUID(action), Resource: p.tenant, Context: p.context(allNames, request)}
 	if request.Resource != nil {
 		known.resource = set.resource(request.Resource, everyAttribute)
 		asked.Resource = known.resource.UID

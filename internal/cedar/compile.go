@@ -157,7 +157,7 @@ func (c *compiler) variable(name types.String) term {
 
 func (c *compiler) attribute(object ast.IsNode, name types.String) term {
 	variable, _ := object.(ast.NodeTypeVariable)
-	slot := slices.Index(keyNames[:], name)
+	slot := slices.Index(contextNames[:], name)
 	switch {
 	case variable.Name == "resource":
 		return func(e *evaluation) types.Value { return e.attribute(name) }

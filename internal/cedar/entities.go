@@ -36,7 +36,8 @@ func (u entityName) uid() types.EntityUID {
 // WithEntities returns the schema with the operator's entities, a JSON list of {uid:
 // {type, id}, attrs, parents, tags}, where all but the uid may be absent. Attributes that
 // the schema declares are given as Resource.Attributes takes them, others as Cedar's own
-// JSON has them. The caller makes sure that no entity is its own ancestor.
+// JSON has them. An entity that breaks this has a fault; the error is for a text that is no such
+// list. The caller makes sure that no entity is its own ancestor.
 func (s *Schema) WithEntities(text []byte) (*Schema, []EntityFault, error) {
 	var all []entityJSON
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -136,7 +136,7 @@ func costRatio(t *testing.T, text string, schema *Schema) (ratio float64) {
 	return ratio
 }
 
-// honest has as many policies as a text may have, in about as many bytes.
+// honest has as many policies as a text may have, in more than half of the bytes.
 var honest = nPolicies(MaxPolicies, ` when { context has aal && context.aal < 2 && resource.amount > 5 && context.ip.isInRange(ip("10.0.0.0/8")) }`)
 
 // parseTime returns the CPU time in nanoseconds.

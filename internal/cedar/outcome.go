@@ -5,7 +5,7 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// IDs returns the @ids of the policies, in the order of the text.
+// IDs returns the ids of the policies, in the order of the text.
 func (s *Set) IDs() []string {
 	ids := make([]string, len(s.policies))
 	for i, p := range s.policies {

@@ -34,8 +34,8 @@ type policy struct {
 	order      int // its index in Set.policies
 	ast        *ast.Policy
 	simple     *ast.Policy // what Prepare evaluates
-	shared     *residual   // for all principals; nil if it depends on the principal, or of a platform's set
-	actions    []uint64    // the actions it applies to, a bit for each
+	shared     *residual   // for all principals that the scope admits; nil if the conditions read the principal, or in a platform's set
+	actions    []uint64    // the actions it applies to, a bit for each of Schema.actions
 }
 
 // Parse reads the policies of a tenant: "forbid" alone, each with an @id of its own.
@@ -269,7 +269,7 @@ func (r *reader) checkTypes(at place, p *policy) {
 		return
 	}
 	// As in Cedar, the conditions are checked as one: after one that is always false, the next
-	// are not checked.
+	// are not checked. The scope's actions are left out, since those of reduced stand for them.
 	checked := *p.ast
 	checked.Action, checked.Conditions = ast.ScopeTypeAll{}, p.simple.Conditions
 	for _, message := range typeFaults(reduced, &checked) {

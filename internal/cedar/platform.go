@@ -12,7 +12,7 @@ import (
 const (
 	maxPlatformBytes    = 1 << 20
 	maxPlatformPolicies = 500
-	maxID               = 128 // bytes
+	maxID               = 128 // bytes; also in a tenant's text
 )
 
 // ParsePlatform reads the operator's own policies: permit and forbid, for the actions of

@@ -59,24 +59,25 @@ type Prepared struct {
 	principal          types.Entity
 	kind               types.String
 	tenant             types.EntityUID
-	alwaysForbid       []*residual    // refuse each of their actions, whatever the request is
+	alwaysForbid       []*residual    // refuse each of their actions, whatever the request is: also permits that always err
 	alwaysPermit       []*residual    // permit each of their actions, whatever the request is
 	conditional        []*residual    // depend on the request
 	refusedActions     []uint64       // the actions of alwaysForbid
 	conditionalActions []uint64       // the actions of conditional
-	reads              []types.String // the attributes of the resource that conditional reads
+	resourceReads      []types.String // the attributes of the resource that conditional reads
 }
 
-// residual is what partial evaluation leaves of a policy for one principal.
+// residual is what partial evaluation leaves of a policy: for one principal, or for all that its
+// scope admits (policy.shared).
 type residual struct {
 	*policy
 	never         bool           // applies to no request
-	always        bool           // applies to every request
+	always        bool           // applies to every request, or errs
 	errs          bool           // evaluation always fails, and therefore the policy refuses
 	rest          *ast.Policy    // conditions that need the request
 	condition     condition      // rest compiled; nil if it has what compile doesn't support
 	enginePolicy  *cedar.Policy  // rest for cedar-go; nil if there is a condition
-	reads         keys           // of the context
+	reads         nameSet        // of the context
 	readsResource bool           // whether rest reads the resource, or applies to some resources only
 	attributes    []types.String // the attributes of the resource that rest reads
 }
@@ -125,8 +126,8 @@ func (p *Prepared) add(env eval.Env, policy *policy) {
 		p.conditional = append(p.conditional, r)
 		addBits(p.conditionalActions, policy.actions)
 		for _, name := range r.attributes {
-			if !slices.Contains(p.reads, name) {
-				p.reads = append(p.reads, name)
+			if !slices.Contains(p.resourceReads, name) {
+				p.resourceReads = append(p.resourceReads, name)
 			}
 		}
 	}
@@ -149,8 +150,8 @@ func (p *policy) partiallyEvaluate(env eval.Env, simple *ast.Policy) *residual {
 	return r
 }
 
-// evaluateForAll evaluates the policy once for all principals that its scope admits, if its
-// conditions don't read the principal.
+// evaluateForAll sets shared if the conditions don't read the principal: it evaluates the policy
+// once for all principals that its scope admits.
 func (p *policy) evaluateForAll() {
 	isSameForAll := true
 	inspect(p.simple, func(n ast.IsNode) bool {
@@ -229,7 +230,7 @@ func (r *residual) findReads() {
 		case ast.NodeTypeVariable:
 			r.readsResource = r.readsResource || n.Name == "resource"
 			if n.Name == "context" {
-				r.reads = allKeys
+				r.reads = allNames
 			}
 		}
 		return true
@@ -258,7 +259,7 @@ type Verdict struct {
 	Reason   string // its @reason, "" without one
 	Line     int    // where it begins
 	Erred    bool   // it refuses because it could not be evaluated
-	Needs    string // what the request lacked: "resource" or a name of the context
+	Needs    string // what the request lacked, or what of it can't be read: "resource" or a name of the context
 }
 
 func (r *residual) verdict(erred bool, needs string) Verdict {
@@ -288,7 +289,8 @@ func hasBit(bits []uint64, i int) bool { return bits != nil && bits[i/64]&(1<<(i
 
 // Verdict returns the verdict on the action for a request: the first policy that
 // refuses whatever the request is, else the first that refuses this one. A policy
-// that errs, or that reads what the request lacks, refuses.
+// that errs refuses, even a permit. It errs if it reads a name of the context that the request
+// lacks. A forbid that depends on a missing resource refuses, too, except with Deferred.
 func (p *Prepared) Verdict(action string, request *Request) Verdict {
 	if v := p.Refused(action); v.Refused {
 		return v
@@ -312,7 +314,7 @@ func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
 		return Verdict{}
 	}
 	for _, name := range names {
-		var unreadable keys
+		var unreadable nameSet
 		unreadable.add(types.String(name))
 		for _, r := range p.conditional {
 			if r.applies(i) && r.reads&unreadable != 0 {

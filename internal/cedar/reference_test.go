@@ -38,7 +38,7 @@ func uidJSON(uid types.EntityUID) any {
 // wire returns a request as testdata/reference.mjs reads it.
 func wire(set *Set, principal Principal, action string, r *Request) wireRequest {
 	p := &Prepared{set: set, principal: principal.entity(), kind: principal.kind()}
-	context := p.context(allKeys, r)
+	context := p.context(allNames, r)
 	resource := set.resource(r.Resource, everyAttribute)
 	return wireRequest{
 		Principal: uidJSON(p.principal.UID), Action: uidJSON(actionUID(action)), Resource: uidJSON(resource.UID),

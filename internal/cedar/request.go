@@ -38,24 +38,24 @@ type Resource struct {
 	Attributes map[string]any
 }
 
-// keys is a set of names of the context.
-type keys uint
+// nameSet is a set of names of the context, with a bit for each of contextNames.
+type nameSet uint
 
-var keyNames = [...]types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
+var contextNames = [...]types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
 
-var allKeys = keys(1)<<len(keyNames) - 1
+var allNames = nameSet(1)<<len(contextNames) - 1
 
-func (k *keys) add(name types.String) {
-	for i, known := range keyNames {
+func (n *nameSet) add(name types.String) {
+	for i, known := range contextNames {
 		if known == name {
-			*k |= 1 << i
+			*n |= 1 << i
 		}
 	}
 }
 
 // The slots of a request's values: those of the context come first.
 const (
-	actionSlot = len(keyNames) + iota
+	actionSlot = len(contextNames) + iota
 	resourceSlot
 	slots
 )
@@ -66,12 +66,12 @@ type evaluation struct {
 	*Prepared
 	action          int
 	request         *Request
-	resource        types.EntityUID
-	resourceMissing bool // the action declares a type, and the request has no resource of it
+	resource        types.EntityUID // the tenant if the action declares no type, or if resourceMissing
+	resourceMissing bool            // the action declares a type, and the request has no resource of it
 	values          [slots]types.Value
-	made            keys // a bit for each slot of values that is set
-	attributes      []attribute
-	engine          *engineRequest
+	made            uint           // a bit for each slot whose value was made, even if it is absent
+	attributes      []attribute    // those that were read
+	engine          *engineRequest // nil until forEngine
 }
 
 // attribute is one of the resource; its value is nil where it is absent.
@@ -108,7 +108,7 @@ func (e *evaluation) makeValue(slot int) types.Value {
 	case resourceSlot:
 		return e.resource
 	}
-	return e.contextValue(keyNames[slot], e.request)
+	return e.contextValue(contextNames[slot], e.request)
 }
 
 // attribute returns an attribute of the resource, nil where it is absent.
@@ -139,14 +139,14 @@ func (e *evaluation) findAttribute(name types.String) types.Value {
 type engineRequest struct {
 	entities   entities
 	request    cedar.Request
-	diagnostic *cedar.Diagnostic // of the policies that are not compiled
+	diagnostic *cedar.Diagnostic // of the policies that are not compiled; nil until diagnose
 }
 
 func (e *evaluation) forEngine() *engineRequest {
 	if e.engine != nil {
 		return e.engine
 	}
-	var reads keys
+	var reads nameSet
 	for _, r := range e.conditional {
 		if r.applies(e.action) {
 			reads |= r.reads
@@ -157,7 +157,7 @@ func (e *evaluation) forEngine() *engineRequest {
 		Principal: e.principal.UID, Action: actionUID(e.set.schema.actions[e.action].Name), Resource: e.resource, Context: e.context(reads, e.request),
 	}
 	if e.resource != e.tenant {
-		e.engine.entities.resource = e.set.resource(e.request.Resource, e.reads)
+		e.engine.entities.resource = e.set.resource(e.request.Resource, e.resourceReads)
 	}
 	return e.engine
 }
@@ -175,12 +175,12 @@ func (e *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 }
 
 // context returns the record of the names that are read.
-func (p *Prepared) context(reads keys, request *Request) types.Record {
+func (p *Prepared) context(reads nameSet, request *Request) types.Record {
 	if reads == 0 {
 		return types.Record{}
 	}
-	m := make(types.RecordMap, len(keyNames))
-	for i, name := range keyNames {
+	m := make(types.RecordMap, len(contextNames))
+	for i, name := range contextNames {
 		if reads&(1<<i) == 0 {
 			continue
 		}
@@ -317,7 +317,7 @@ func (e *evaluation) refusalWithoutResource(r *residual) result {
 // firstAbsent returns the first name of the context that the policy reads and the request
 // lacks.
 func (e *evaluation) firstAbsent(r *residual) string {
-	for i, name := range keyNames {
+	for i, name := range contextNames {
 		if r.reads&(1<<i) != 0 && e.value(i) == nil {
 			return string(name)
 		}

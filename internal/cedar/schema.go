@@ -7,7 +7,9 @@
 //	prepared := set.Prepare(cedar.Principal{ID: "usr_1", Role: "ADMIN", Tenant: "ten_1"})
 //	verdict := prepared.Verdict("invoice.approve", &cedar.Request{Now: now, IP: ip})
 //
-// No policy refuses an action that is not in the schema.
+// Parse reads the text of a tenant, which can only forbid. ParsePlatform reads the operator's,
+// called the platform's, which can also permit, for actions with Action.Platform. No policy
+// refuses an action that is not in the schema.
 package cedar
 
 import (
@@ -52,12 +54,12 @@ type Action struct {
 // Schema says which actions, resources and attributes there are. It is immutable.
 type Schema struct {
 	text      string
-	actions   []Action // sorted by name
-	index     map[string]int
-	resources map[string]map[string]Type
-	resolved  *resolved.Schema
-	known     types.EntityMap           // of WithEntities; nil for none
-	types     map[types.EntityType]bool // of the known entities and of their parents
+	actions   []Action                   // sorted by name
+	index     map[string]int             // by name, the index in actions
+	resources map[string]map[string]Type // by type and attribute
+	resolved  *resolved.Schema           // the text, as cedar-go reads it
+	known     types.EntityMap            // of WithEntities; nil for none
+	types     map[types.EntityType]bool  // of the known entities and of their parents
 }
 
 // The entity types of every schema.
@@ -98,7 +100,8 @@ var (
 )
 
 // NewSchema makes the schema of actions and of resources, which are the attributes
-// of each type by name. It returns an error for a name or type that Cedar doesn't allow.
+// of each type by name. It returns an error for an invalid or repeated name, an unknown
+// type, and an action whose resource is not among the resources.
 func NewSchema(actions []Action, resources map[string]map[string]Type) (*Schema, error) {
 	s := &Schema{actions: slices.Clone(actions), index: map[string]int{}, resources: resources}
 	slices.SortFunc(s.actions, func(a, b Action) int { return strings.Compare(a.Name, b.Name) })

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on the text of a tenant. They are checked before the text is parsed,
-// since parsing, checking and evaluating recurse as deep as the text nests.
+// Limits on the text of a tenant; those on nesting hold for the operator's text, too. They are
+// checked before the text is parsed, since parsing, checking and evaluating recurse as deep as
+// the text nests.
 const (
 	MaxBytes    = 64 << 10
 	MaxPolicies = 200
@@ -60,6 +61,7 @@ func (f Faults) Error() string {
 // maxFaults bounds the faults that are reported at once.
 const maxFaults = 100
 
+// sorted returns the faults in order, without duplicates, and no more than maxFaults.
 func (f Faults) sorted() Faults {
 	slices.SortStableFunc(f, func(a, b Fault) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Message, b.Message))
@@ -235,7 +237,7 @@ func (s *splitter) count(token string) string {
 	}
 	switch token {
 	case "(", "[", "{":
-		top.chain++
+		top.chain++ // it may be a call or an index, as in a["b"]["c"]
 		s.levels = append(s.levels, level{depth: top.nesting() + 1})
 		top = &s.levels[len(s.levels)-1]
 	case ")", "]", "}":
@@ -251,7 +253,7 @@ func (s *splitter) count(token string) string {
 		top.chain, top.ifs = 0, 0
 	case "||", "&&", "+", "*", ".", "::":
 		top.chain++
-	case "when", "unless":
+	case "when", "unless": // several conditions become one, joined by &&
 		top.chain++
 	}
 	if top.nesting() > MaxDepth {

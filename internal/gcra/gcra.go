@@ -11,7 +11,7 @@ import (
 
 // Limiter counts the events of one limit. The zero value has granted nothing. It is safe
 // for concurrent use. One that is discarded and created again grants a second's events
-// again, so don't keep it in a cache that drops entries; see [Limiter.Idle].
+// again, so discard it only when it is idle; see [Limiter.Idle].
 type Limiter struct {
 	// next is the theoretical arrival time of the recommendation, in nanoseconds: from then
 	// on, the events granted so far no longer count.
@@ -22,10 +22,10 @@ type Limiter struct {
 // one can be granted, provided that no other is granted first. The instant is the time since
 // any fixed origin, by a monotonic clock.
 //
-// perSecond may differ from call to call, and applies at once. If it is higher than before,
-// the bucket grows in proportion: the caller must have held the difference back for a second
-// ([github.com/doorward/doorward/store/lease.Lease.Share] does). With 0
-// nothing is granted and the wait is a second.
+// perSecond may differ from call to call, and applies at once. A higher one grants as if it had
+// applied for a second already. So if several limiters divide a limit, none of them may have
+// granted the difference in that second ([github.com/doorward/doorward/store/lease.Lease.Share]
+// ensures it). With 0 nothing is granted and the wait is a second.
 func (l *Limiter) Take(now time.Duration, perSecond int) (wait time.Duration) {
 	if perSecond <= 0 {
 		return time.Second

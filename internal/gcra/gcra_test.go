@@ -31,6 +31,7 @@ func TestEveryRate(t *testing.T) {
 		}
 		var l gcra.Limiter
 		for second := range 3 {
+			// Rounding intervals up to nanoseconds delays 10,000 of them by less than 10 µs.
 			now := time.Duration(second) * (time.Second + 10*time.Microsecond)
 			if n := takeAll(&l, now, perSecond); n != perSecond {
 				t.Fatalf("%d a second: %d were granted after %v", perSecond, n, now)
@@ -83,8 +84,8 @@ func TestAnyInterval(t *testing.T) {
 	}
 }
 
-// grants tries 300 times, at random instants and rates, and returns the instants at which an
-// event was granted.
+// grants tries 300 times, at random instants and rates up to most, and returns the instants at
+// which an event was granted.
 func grants(random *rand.Rand, most int) (granted []time.Duration) {
 	var l gcra.Limiter
 	now, longest := time.Duration(0), 1+random.Int64N(int64(200*time.Millisecond))

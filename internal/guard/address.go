@@ -4,8 +4,8 @@ import "net/netip"
 
 // IsPublic reports whether the address is a destination on the public Internet. Addresses
 // that are mapped (::ffff:0:0/96), translated (NAT64, 6to4, Teredo), scoped by a zone, or
-// reserved are not public, even if they contain a public address. In IPv6 only allocated
-// ranges are public, so a range that is assigned later is refused until it is listed.
+// reserved are not public, even if they contain a public address. In IPv6 only global
+// unicast (2000::/3) is public, so others that IANA assigns later are refused until they are listed.
 func IsPublic(a netip.Addr) bool {
 	if !a.IsValid() || a.Zone() != "" || a.Is4In6() {
 		return false
@@ -22,7 +22,7 @@ func IsPublic(a netip.Addr) bool {
 	return global.Contains(a)
 }
 
-// The IANA registries of special-purpose addresses (RFC 6890), and multicast.
+// The IANA registries of special-purpose addresses (RFC 6890), multicast, and an address of Azure.
 var (
 	global4  = netip.MustParsePrefix("0.0.0.0/0")
 	special4 = prefixes(

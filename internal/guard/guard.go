@@ -10,7 +10,7 @@
 //   - The address that is really dialled is checked, after names are resolved, so neither
 //     an odd spelling of an address nor a name whose answer changes gets around it. Only
 //     public addresses pass, and those of Options.Allow. See address.go.
-//   - Only https is spoken, unless Options.Local allows http on loopback names.
+//   - Only https is spoken, unless Options.Local allows http on loopback names and addresses.
 //   - Redirects are answers, and are not followed.
 //   - Proxies of the environment are ignored. With Options.Proxy requests go through that
 //     proxy, which then has to check names; addresses and loopback names are checked here.
@@ -53,8 +53,8 @@ const (
 // Options configure a Client.
 type Options struct {
 	Allow []netip.Prefix // of internal addresses that may be dialled
-	Proxy *url.URL       // that all requests go through; nil: none
-	// Local allows http on loopback names, such as localhost: for development.
+	Proxy *url.URL       // that requests go through, except those by Local; nil: none
+	// Local allows http on loopback names and addresses, such as localhost: for development.
 	Local bool
 	// Resolver resolves names; nil: that of this machine.
 	Resolver *net.Resolver
@@ -118,7 +118,7 @@ func (c *Client) Do(r *http.Request) (Answer, error) {
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: body}, nil
 }
 
-// localKey marks the context of a request that may go to this machine.
+// localKey is the key, in the context of a request, of whether it may go to this machine.
 type localKey struct{}
 
 // withoutURL returns the cause alone: the URL in http.Client's errors may hold a secret.
@@ -132,7 +132,7 @@ func withoutURL(err error) error {
 
 // Check returns an error that IsRefused recognises for a URL that can't be used now: by its
 // scheme, its address, or what its name resolves to. A name that doesn't resolve passes,
-// since every attempt is checked again.
+// since every attempt is checked again. With Options.Proxy names are not resolved.
 func (c *Client) Check(ctx context.Context, u *url.URL) error {
 	if err := c.checkURL(u); err != nil || c.options.Proxy != nil || c.isLocal(u) {
 		return err
@@ -198,7 +198,7 @@ func endsInNumber(host string) bool {
 	return strings.Trim(digits, set) == ""
 }
 
-// isLocal reports whether the URL is http on a loopback name, where that is allowed.
+// isLocal reports whether the URL is http on a loopback name or address, where that is allowed.
 func (c *Client) isLocal(u *url.URL) bool {
 	a, err := netip.ParseAddr(u.Hostname())
 	return c.options.Local && u.Scheme == "http" && (isLoopbackName(u.Hostname()) || err == nil && a.IsLoopback())

@@ -168,7 +168,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestCheck: only https is allowed, and in development http on a loopback name.
+// TestCheck: only https is allowed, and in development http on a loopback name or address.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		local     bool
@@ -303,7 +303,7 @@ func TestHostileAnswers(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n")
 			endless(c, "1\r\nx\r\n")
 		}, 500, AnswerMax},
-		{"a body that hangs", func(c net.Conn) {
+		{"no body, and an open connection", func(c net.Conn) {
 			_, _ = io.WriteString(c, "HTTP/1.1 204 No\r\n\r\n")
 			_, _ = io.Copy(io.Discard, c)
 		}, 204, 0},

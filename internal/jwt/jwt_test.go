@@ -28,13 +28,13 @@ func decode(t *testing.T, s string) []byte {
 func isSigned(t *testing.T, token string, p Public) bool {
 	t.Helper()
 	text, signature := cutLast(token)
-	bits, sum := decode(t, signature), sha256.Sum256([]byte(text))
+	raw, sum := decode(t, signature), sha256.Sum256([]byte(text))
 	point := slices.Concat([]byte{4}, decode(t, p.X), decode(t, p.Y)) // uncompressed (SEC 1, section 2.3.3)
 	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(bits) == 2*half && ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(bits[:half]), new(big.Int).SetBytes(bits[half:]))
+	return len(raw) == 2*half && ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(raw[:half]), new(big.Int).SetBytes(raw[half:]))
 }
 
 // cutLast cuts around the last dot.
@@ -45,7 +45,7 @@ func cutLast(s string) (before, after string) {
 
 func TestSign(t *testing.T) {
 	key, other := NewKey(), NewKey()
-	for range 300 { // some have a half that begins with zero bits
+	for range 300 { // most likely one has a half that begins with a zero byte
 		token, err := key.Sign("doorward+jwt", map[string]string{"sub": "usr_1"})
 		if err != nil {
 			t.Fatal(err)

@@ -100,7 +100,7 @@ func (w *walker) add() {
 // walkTo walks until m lines of the first text and n of the second are passed, along a
 // longest common subsequence. Without a table (see maxCells) no line in between counts as equal.
 func (w *walker) walkTo(m, n int) {
-	i, j := w.i, w.j
+	i, j := w.i, w.j // where the table begins
 	lengths := lcsLengths(w.a[i:m], w.b[j:n])
 	for w.i < m || w.j < n {
 		switch {
@@ -152,8 +152,8 @@ func hunks(all []Line) (d Diff) {
 	return d
 }
 
-// shownLines returns for each line whether it is in a hunk. A single line between two hunks,
-// or at an end, is not left out, because a note about it would take as much room.
+// shownLines returns for each line whether it is in a hunk. A single line that would be left
+// out between two hunks joins them, because a note about it would take as much room.
 func shownLines(all []Line) []bool {
 	shown := make([]bool, len(all))
 	for i, line := range all {

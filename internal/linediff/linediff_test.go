@@ -55,7 +55,7 @@ func TestCompareLosesNothing(t *testing.T) {
 	for i := range 500 {
 		most := 12
 		if i%100 == 0 {
-			most = 4000 // more than the table holds
+			most = 4000 // mostly more than the table holds
 		}
 		a, b := text(most), text(most)
 		var before, after []string

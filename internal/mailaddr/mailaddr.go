@@ -50,9 +50,9 @@ const (
 	maxAddress = 254 // RFC 5321 section 4.5.3.1.3, less the angle brackets of a path
 	maxLocal   = 64  // RFC 5321 section 4.5.3.1.1
 
-	// maxInput refuses long input before any work is done on it. It refuses no
-	// canonical address: each byte of an A-label stands for at most one character,
-	// which is at most 4 bytes of UTF-8.
+	// maxInput refuses long input before any work is done on it. It refuses nothing
+	// with a canonical form of at most maxAddress bytes: each byte of an A-label stands
+	// for at most one character, which is at most 4 bytes of UTF-8.
 	maxInput = maxAddress * utf8.UTFMax
 )
 

@@ -89,8 +89,8 @@ func (h *hierarchy) ancestors(e reference) (count int, isCycle bool) {
 	return len(seen), false
 }
 
-// checkEntity checks the names of an entity and of those that it refers to, and adds it
-// to the hierarchy.
+// checkEntity checks an entity and the names of its parents, and adds it to the hierarchy.
+// References in its attributes are left to package cedar.
 func (r *reader) checkEntity(n *yaml.Node, h *hierarchy) {
 	faults := len(r.faults)
 	fields := r.fields(n, "an entity", "uid", "attrs", "parents", "tags")

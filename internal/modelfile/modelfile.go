@@ -17,7 +17,8 @@
 //   - more than 1 MiB, 500 actions, 5,000 entities, or 32 levels
 //
 // All faults are reported at once, up to 50, in the order of the text, each with its
-// line and column and with what to do.
+// line and column and with what to do. But a text that can't be parsed has only its first
+// fault, and one with anchors, aliases, tags or too many levels has only those.
 //
 // Of policies and entities only the form is checked. Package cedar reads them.
 package modelfile

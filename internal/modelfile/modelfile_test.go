@@ -81,7 +81,7 @@ func TestPlaceOfPolicies(t *testing.T) {
 	}
 }
 
-// chain returns entities, each with the next one as its parent, but for the last.
+// chain returns an entity for each id but the last, with the next id as its parent.
 func chain(ids ...string) string {
 	var text strings.Builder
 	for i, id := range ids[:len(ids)-1] {

@@ -24,7 +24,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// Errors of [Party.Register] and [Party.Verify].
+// Errors of [Party.Register], [Parse] and [Party.Verify].
 var (
 	ErrWrong  = errors.New("passkey: the answer to the challenge is wrong")
 	ErrCopied = errors.New("passkey: the signature counter has not increased, so there is a copy")
@@ -76,7 +76,8 @@ func originOf(base *url.URL) string {
 	return base.Scheme + "://" + strings.ToLower(host)
 }
 
-// Usable reports whether browsers have passkeys at the base URL.
+// Usable reports whether browsers have passkeys at the base URL. If not, the other methods
+// must not be called.
 func (p *Party) Usable() bool { return p.web != nil }
 
 // User is the owner of a passkey. ID is the user handle.
@@ -187,6 +188,7 @@ func (p *Party) Register(challenge []byte, userID string, response []byte) (Cred
 // RequestOptions returns the options for the browser to use a passkey, as WebAuthn's
 // PublicKeyCredentialRequestOptionsJSON. If allowed is empty, the user chooses any passkey.
 func (p *Party) RequestOptions(challenge []byte, allowed []Credential) (json.RawMessage, error) {
+	// Also for a list of passkeys: the library's BeginLogin would need the user.
 	asked, _, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(challenge), webauthn.WithAllowedCredentials(descriptors(allowed)))
 	if err != nil {
 		return nil, fmt.Errorf("passkey: options: %w", err)

@@ -32,7 +32,7 @@ var ErrExcluded = errors.New("passkeytest: the authenticator has a passkey of th
 // changed between calls.
 type Authenticator struct {
 	Origin  string
-	RPID    string // empty: what the options say
+	RPID    string // in its answers; empty: that of the passkey
 	Flags   byte
 	Counter uint32 // of the last use; 0: it has no counter
 	AAGUID  [16]byte
@@ -43,7 +43,7 @@ type Authenticator struct {
 type Key struct {
 	ID     []byte
 	Handle []byte // of the user
-	RPID   string
+	RPID   string // that the options named when it was made
 	secret *ecdsa.PrivateKey
 }
 

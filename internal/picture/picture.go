@@ -32,7 +32,8 @@ const (
 	MaxSide   = 4096
 )
 
-// maxScans limits the scans of a JPEG: encoders write about ten.
+// maxScans limits the scans of a JPEG, each of which begins with the marker 0xffda: encoders
+// write about ten.
 const maxScans = 20
 
 // The errors of Make.

@@ -190,7 +190,7 @@ func FuzzFoundAddressesAreInTheList(f *testing.F) {
 		f.Add("http://localhost:3000/a.b/", address)
 	}
 	f.Fuzz(func(t *testing.T, entry, address string) {
-		l, entries := list(t), []string{
+		l, entries := list(t), []string{ // those of list, each with a slash at the end
 			"https://app.example.com/", "https://mail.example.com/inbox/", "https://shop.example.com:8443/a/b/",
 			"http://localhost:3000/", "http://127.0.0.1/", "https://xn--bcher-kva.example/",
 		}

@@ -15,9 +15,10 @@
 // differently: https:evil.example, https:\\evil.example, a host behind @,
 // percent-encoded or with a tab in it. An address is therefore refused unless all
 // read it the same way: printable ASCII, as browsers write it (location.href),
-// scheme://host/ without user or empty host, no dot segments in any spelling. In
-// addition, a returned address begins with the origin from the list, then a slash,
-// so that it can't be read as another origin.
+// scheme://host/ without user or empty host, and in the path no dot segments, empty
+// segments, backslashes or control characters in any spelling. In addition, a returned
+// address begins with the origin from the list, then a slash, so that it can't be read
+// as another origin.
 package returnto
 
 import (
@@ -184,7 +185,8 @@ func isLabel(label string) bool {
 }
 
 // isUnambiguous reports whether a path stays below its prefix for browsers, which resolve
-// /%2e%2e/ as /../, and for servers, which may also resolve /..%2f and /..;x/.
+// /%2e%2e/ as /../, and for servers, which may also resolve /..%2f and /..;x/. It refuses
+// empty parts too, except at the end, since some servers merge slashes.
 func isUnambiguous(path string) bool {
 	decoded, err := url.PathUnescape(path)
 	if err != nil || strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {

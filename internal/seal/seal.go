@@ -9,8 +9,8 @@
 // The master key is 256 random bits in a file that the database and its backups never
 // hold. A value is sealed with AES-256-GCM (NIST SP 800-38D) under a random nonce. Its
 // place is authenticated with it, so a value that was moved to another row, column or
-// table doesn't open. It begins with the id of the key, so a value says which key it
-// needs.
+// table doesn't open. What is sealed begins with a byte for the format and the id of the
+// key, so a value says which key it needs.
 //
 // # Limits
 //

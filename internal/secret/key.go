@@ -27,7 +27,8 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 var ErrMalformedKey = errors.New("secret: malformed key: want a prefix such as dwk_, 49 characters of 0-9A-Za-z, and a checksum that fits")
 
 // Key is the secret of a program: 256 random bits with a prefix and a checksum. Like
-// [Token] it is opaque and redacts itself, and the zero Key holds no secret.
+// [Token] it is opaque and redacts itself. The zero Key holds no secret: Prefix, Hint,
+// Reveal and Hash panic.
 type Key struct {
 	_    [0]func() // makes == a compile error: it would compare addresses
 	text **[keyChars]byte

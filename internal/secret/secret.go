@@ -52,8 +52,8 @@ var ErrMalformed = errors.New("secret: malformed token: want exactly 43 base64ur
 // strings would decode to one token.
 var strict = base64.RawURLEncoding.Strict()
 
-// Hash is the SHA-256 of a token's 32 random bytes: what is stored, indexed and
-// looked up. It is no secret: nobody finds 256 random bits from their hash, so
+// Hash is the SHA-256 of a token's 32 random bytes, or of a key's text: what is stored,
+// indexed and looked up. It is no secret: nobody finds 256 random bits from their hash, so
 // neither salt nor a slow function is needed, and the time that == takes can
 // reveal only the hash.
 type Hash [sha256.Size]byte

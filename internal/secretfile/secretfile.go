@@ -119,7 +119,8 @@ func groupName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// quote returns the path as a shell reads it.
+// quote returns the path quoted for a shell where necessary, and not to be taken for an
+// option.
 func quote(path string) string {
 	isPlain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+:@%,", r)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// nobody is a user that owns no files here.
+// nobody is the id of a user without rights, and of its group.
 const nobody = 65534
 
 // TestWhatOthersMayRead uses the real mode and owner of files. Without root it covers

@@ -92,7 +92,8 @@ func (i *Int) UnmarshalJSON(b []byte) error {
 var errNotInteger = errors.New("strictjson: not an integer")
 
 // Foreign is implemented by types of members whose form another specification defines, such
-// as WebAuthn's. Inside them, null stands for an absent member.
+// as WebAuthn's. Inside them, null stands for an absent member. This holds only for members of
+// the type that is decoded, not of the objects within it.
 type Foreign interface{ Foreign() }
 
 // Decode reads data, which must be one JSON object by the rules in the package comment,
@@ -145,19 +146,20 @@ func (d *decoder) rewind() {
 	d.Reset(&d.body)
 }
 
-// decode reads data into what pointer points to.
-func (d *decoder) decode(data []byte, pointer any) *Error {
+// decode reads data into what dest, a Go pointer, points to.
+func (d *decoder) decode(data []byte, dest any) *Error {
 	d.data = data
 	d.rewind()
 	if err := d.checkForm(); err != nil {
 		return err
 	}
 	d.rewind()
-	return d.fill(pointer)
+	return d.fill(dest)
 }
 
-// checkForm checks everything that does not depend on the target type. jsontext itself
-// refuses duplicate names, invalid UTF-8 and unpaired surrogates.
+// checkForm checks the JSON itself. Of the target type it uses only the Foreign members,
+// inside which null is accepted. jsontext itself refuses duplicate names, invalid UTF-8 and
+// unpaired surrogates.
 func (d *decoder) checkForm() *Error {
 	if reason := checkBytes(d.data); reason != "" {
 		return &Error{Reason: reason}
@@ -262,10 +264,10 @@ func malformed(err error) *Error {
 	}
 }
 
-// fill decodes the checked body into what pointer points to. It uses the decoder, not
+// fill decodes the checked body into what dest points to. It uses the decoder, not
 // json.Unmarshal, so that cutUnknown can ask for its position.
-func (d *decoder) fill(pointer any) *Error {
-	err := json.UnmarshalDecode(&d.Decoder, pointer, json.RejectUnknownMembers(!d.open))
+func (d *decoder) fill(dest any) *Error {
+	err := json.UnmarshalDecode(&d.Decoder, dest, json.RejectUnknownMembers(!d.open))
 	if err == nil {
 		return nil
 	}
@@ -335,7 +337,7 @@ func (d *decoder) cutUnknown(t reflect.Type, pointer string) string {
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		level++
 		if level > d.StackDepth() {
-			break
+			break // the rest comes from a type's own UnmarshalJSON
 		}
 		// Where t has an array and the body an object, a token that looks like
 		// an index is a name: {"list": {"4711": null}}.

@@ -139,6 +139,8 @@ const (
 	documented = "documented"
 )
 
+// refused are bodies with their errors. hunter2 and 4711 are names and values that no error
+// may repeat.
 var refused = []struct{ in, pointer, reason string }{
 	{"", "", empty},
 	{" \n\t\r", "", empty},

@@ -27,7 +27,7 @@ const (
 	// some for an hour, and renewal must start while a third of the lifetime is left.
 	checkInterval, minChecks = time.Hour, 12
 	// A failed renewal is reported when less than a sixth of the certificate's lifetime
-	// is left. Renewal begins when a third is left.
+	// is left. Renewal begins when a third is left, or 30 days if that is less.
 	overdueDivisor = 6
 )
 

@@ -18,7 +18,7 @@ import (
 // Options say what is traced and where spans are sent.
 type Options struct {
 	// Collector is the base URL of an OTLP/HTTP collector, such as
-	// http://localhost:4318; spans go to /v1/traces below it.
+	// http://localhost:4318; spans go to /v1/traces below it, with which it may already end.
 	Collector *url.URL
 	// Header is sent for authentication, unless its name is empty.
 	Header Header
@@ -58,6 +58,7 @@ func New(o Options) *Tracer {
 	out := &exporter{SpanExporter: otlptrace.NewUnstarted(newPoster(o)), stop: stop, cancel: cancel, log: o.Log}
 	batches := sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxQueued), sdk.WithMaxExportBatchSize(maxBatch),
 		sdk.WithBatchTimeout(batchInterval), sdk.WithExportTimeout(exportTimeout))
+	// AlwaysSample, because the methods of Tracer begin no span that is not to be traced.
 	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(resourceOf(o)),
 		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(queueLimit{batches, out}))
 	t := &Tracer{provider: provider, tracer: provider.Tracer(scope), exporter: out, sample: o.Sample}

@@ -17,9 +17,10 @@ import (
 // (https://opentelemetry.io/docs/specs/otlp/#otlphttp-request).
 const tracesPath = "/v1/traces"
 
-// poster posts batches to a collector: the transport below OpenTelemetry's own exporter.
-// otlptracehttp links gRPC into the program, reads environment variables meant for other
-// programs, follows redirects with the secret header, and quotes answers in errors.
+// poster posts batches to a collector: the transport below OpenTelemetry's own exporter. It
+// replaces the package otlptracehttp, which links gRPC into the program, reads environment
+// variables meant for other programs, follows redirects with the secret header, and quotes
+// answers in errors.
 type poster struct {
 	http    *http.Client
 	url     string

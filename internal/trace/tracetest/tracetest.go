@@ -43,7 +43,7 @@ type Span struct {
 	Name, Kind           string // the kind as in "SPAN_KIND_SERVER"
 	Trace, ID, Parent    string // hexadecimal
 	Failed               bool
-	Attributes, Resource map[string]string // values as text
+	Attributes, Resource map[string]string // values as text; another type than string as in "int_value:503"
 	Events               []string
 	Began, Took          uint64 // in nanoseconds, the first since 1970
 }

@@ -10,7 +10,7 @@ type pattern struct{ part, name string }
 
 // The first match counts: most browsers claim to be others as well.
 var browsers = []pattern{
-	{"Edg", "Edge"},
+	{"Edg", "Edge"}, // Edg/, EdgA/ on Android, EdgiOS/
 	{"OPR/", "Opera"},
 	{"SamsungBrowser/", "Samsung Internet"},
 	{"Vivaldi/", "Vivaldi"},

@@ -26,9 +26,8 @@ const (
 	// minChecks the minimum number of checks in its lifetime: private authorities issue
 	// some for an hour, and renewal must start while a third of the lifetime is left.
 	checkInterval, minChecks = time.Hour, 12
-	// A failed renewal is reported when less than a sixth of the certificate's lifetime
-	// is left. Renewal begins when a third is left, or 30 days if that is less.
-	overdueDivisor = 6
+	// autocert renews when a third of the lifetime is left, or this if it is less.
+	longestRenewal = 30 * 24 * time.Hour
 )
 
 // ACME is an automatically ordered and renewed certificate for one name, with the
@@ -96,6 +95,10 @@ func (a *ACME) pause(err error) time.Duration {
 	return pause
 }
 
+// overdueAt returns how long before the end of a certificate with this lifetime its failed renewal
+// is reported: when half the time for the renewal has passed.
+func overdueAt(lifetime time.Duration) time.Duration { return min(lifetime/3, longestRenewal) / 2 }
+
 func lifetimeOf(cert *tls.Certificate) time.Duration {
 	return cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
 }
@@ -113,7 +116,7 @@ func (a *ACME) check() error {
 	if before := a.current.Swap(cert); before == nil || !before.Leaf.Equal(cert.Leaf) {
 		a.log.Info("the TLS certificate from the ACME authority is in use", "host", a.host, "expires", cert.Leaf.NotAfter)
 	}
-	if time.Until(cert.Leaf.NotAfter) < lifetimeOf(cert)/overdueDivisor {
+	if time.Until(cert.Leaf.NotAfter) < overdueAt(lifetimeOf(cert)) {
 		return fmt.Errorf("tlscert: the renewal fails; the certificate ends at %s", cert.Leaf.NotAfter)
 	}
 	return nil

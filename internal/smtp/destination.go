@@ -42,7 +42,7 @@ var (
 	errPort        = errors.New("mail destination: the port is a number from 1 to 65535: write host:port")
 	errHalfLogin   = errors.New("mail destination: user and password come together: write smtp://user:password@host:port, or smtp://host:port for neither")
 	errControl     = errors.New("mail destination: user and password must not contain control characters")
-	errSubmissions = errors.New("mail destination: port 465 speaks TLS from the first byte: write smtps://…:465, or smtp://…:587")
+	errTLSPort     = errors.New("mail destination: port 465 speaks TLS from the first byte: write smtps://…:465, or smtp://…:587")
 	errPlainPort   = errors.New("mail destination: ports 25 and 587 begin in the clear and change to TLS by STARTTLS: write smtp:// with ?tls=require, or smtps:// with port 465")
 	errNoneSecure  = errors.New("mail destination: smtps:// is TLS, which contradicts ?tls=none: write smtp://…?tls=none, or smtps:// alone")
 	errNoneLogin   = errors.New("mail destination: a password does not cross the network without TLS: leave ?tls=none out, or leave user and password out")
@@ -131,7 +131,7 @@ func (d destination) validate() error {
 	}
 	switch {
 	case d.port == "465" && d.security != tlsImplicit:
-		return errSubmissions
+		return errTLSPort
 	case (d.port == "25" || d.port == "587") && d.security == tlsImplicit:
 		return errPlainPort
 	case d.security == tlsNone && d.user != "" && !d.isLoopback():

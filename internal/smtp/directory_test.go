@@ -80,10 +80,10 @@ func TestFileIsPrivateAndKeepsLines(t *testing.T) {
 func TestDirectoryIsTakenLiterally(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for dest, dir := range map[string]string{
-		"file:mails":                 "mails",
-		"file:a b?c#d%20":            "a b?c#d%20",
-		"FILE:upper":                 "upper",
-		"file://" + absolute(t, "3"): "3",
+		"file:mails":                       "mails",
+		"file:a b?c#d%20":                  "a b?c#d%20",
+		"FILE:upper":                       "upper",
+		"file://" + absolute(t, "slashes"): "slashes", // three of them
 	} {
 		if err := mustOpen(t, dest).Send(testContext(t), sample()); err != nil {
 			t.Errorf("%s: %v", dest, err)

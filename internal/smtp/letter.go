@@ -63,8 +63,8 @@ func checkMessage(m Message) error {
 	return nil
 }
 
-// isPlainAddress reports whether s is an address without names, comments, quotes, angle
-// brackets and surrounding space.
+// isPlainAddress reports whether s is an ASCII address of at most maxAddress bytes, without
+// names, comments, quotes, angle brackets and surrounding space.
 func isPlainAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s && len(s) <= maxAddress && isPrintableASCII(s)

@@ -254,7 +254,7 @@ func classify(err error) error {
 	return &permanentError{err}
 }
 
-// explain adds the server's address to an error, whether time ran out, and what to do
+// explain adds the server's address to an error, whether ctx has ended, and what to do
 // about common faults of configuration.
 func (s *server) explain(ctx context.Context, err error) error {
 	var untrusted *tls.CertificateVerificationError

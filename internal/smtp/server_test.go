@@ -21,7 +21,8 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// transportTo returns the transport to sink, trusting ca.
+// transportTo returns the transport to sink, trusting ca; an empty one is for servers without
+// TLS.
 func transportTo(t *testing.T, sink *smtptest.Server, query string, ca smtptest.CA) *server {
 	t.Helper()
 	s := mustOpen(t, sink.URL()+query).(*server)

@@ -17,7 +17,7 @@
 //
 //	?tls=require  fail when the server offers no STARTTLS
 //	?tls=none     never use STARTTLS, for a relay whose certificate can't be verified;
-//	              refused together with a password unless the host is a loopback name
+//	              refused together with a password unless the host is localhost or a loopback IP
 //
 // DIR is taken literally, is created for its owner only, and gets files whose names
 // sort by time and never collide, even with several processes. A file is complete and
@@ -45,18 +45,19 @@ import (
 
 // Message is one mail to one person.
 type Message struct {
-	ID      string // unique and the same in every attempt; becomes the local part of Message-ID; 1 to 128 of [A-Za-z0-9_.-]
+	ID      string // unique and the same in every attempt; becomes the local part of Message-ID; 1 to 128 of [A-Za-z0-9_.-], each dot between two others
 	To      string // a plain ASCII address, no display name
 	Subject string // at most 900 bytes, no control characters
-	Text    string // the plain text; any of LF, CRLF, CR ends a line
+	Text    string // the plain text, not empty; any of LF, CRLF, CR ends a line
 	HTML    string // the same as HTML; empty: no HTML part
 }
 
 // Transport sends mails. Open makes one.
 type Transport interface {
 	// Send sends one mail. It returns nil once the mail server has accepted
-	// responsibility for it (or the file has its name). It ends with ctx, or after a
-	// minute if ctx has no deadline. IsPermanent reports whether an error is final.
+	// responsibility for it (or the file has its name). To a mail server it ends
+	// with ctx, or after a minute if ctx has no deadline; for a directory and the log it
+	// only tests ctx at its start. IsPermanent reports whether an error is final.
 	Send(ctx context.Context, m Message) error
 
 	// Check tries the destination without sending: for a mail server it connects,

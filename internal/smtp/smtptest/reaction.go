@@ -23,7 +23,8 @@ func (s *Server) Refuse(at Stage, code int) { s.misbehave(at, reaction{code: cod
 // HangUp makes the server cut the connection at a stage.
 func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
 
-// Stall makes the server stop answering at a stage, until it is stopped.
+// Stall makes the server stop answering at a stage. The connection stays open until the
+// client closes it or Stop cuts it.
 func (s *Server) Stall(at Stage) { s.misbehave(at, reaction{stall: true}) }
 
 // StallTo makes the server stop answering at a recipient for which unreachable returns true,

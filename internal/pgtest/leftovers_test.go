@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// ending is the environment variable that says how a child of TestNothingIsLeft ends.
+// ending is the environment variable that says how a child of TestNothingIsLeft ends. For a
+// child of TestMissingPostgres it is "missing".
 const ending = "PGTEST_ENDING"
 
 // endings are the ways a test binary ends. Each makes a cluster, reports its folder,

@@ -57,9 +57,9 @@ func locate() (string, error) {
 
 // hasServer reports whether the folder has the programs that keeper.sh runs.
 func hasServer(bin string) bool {
-	_, initdb := exec.LookPath(filepath.Join(bin, "initdb"))
-	_, pgctl := exec.LookPath(filepath.Join(bin, "pg_ctl"))
-	return initdb == nil && pgctl == nil
+	_, initdbErr := exec.LookPath(filepath.Join(bin, "initdb"))
+	_, pgctlErr := exec.LookPath(filepath.Join(bin, "pg_ctl"))
+	return initdbErr == nil && pgctlErr == nil
 }
 
 // unprivileged returns the attributes of the process that runs PostgreSQL: its own

@@ -3,7 +3,7 @@
 //	db, err := sql.Open("pgx", pgtest.DSN(t))
 //
 // [DSN] returns the address of a new, empty database that is dropped when
-// the test ends. All databases of a test binary live in one cluster, made when
+// the test ends. All such databases of a test binary live in one cluster, made when
 // the first is asked for (about a second) and removed when the binary ends.
 //
 // [Template] makes databases that are copies of one prepared before.
@@ -29,7 +29,8 @@
 // binary. A small shell process, the keeper (keeper.sh), owns the cluster and waits
 // on a pipe from the test binary; when the pipe closes it stops the server and
 // removes the folder, within a second. Only SIGKILL of the keeper itself leaves a
-// folder pgtest.* in /dev/shm or /tmp and a server. Pausing needs Linux's /proc.
+// folder pgtest.* in /dev/shm or /tmp and a server. Pausing and killing need Linux's
+// /proc.
 //
 // # Differences from production
 //
@@ -64,7 +65,7 @@ import (
 type Cluster struct {
 	home string
 	port int
-	next atomic.Int64 // the number in the last database's name
+	last atomic.Int64 // the number in the last database's name
 
 	mu     sync.Mutex // one command to the keeper at a time
 	keeper *exec.Cmd
@@ -163,7 +164,7 @@ func createDatabase(name, template string) string {
 }
 
 // newName returns the name of a new database.
-func (c *Cluster) newName() string { return "t" + strconv.FormatInt(c.next.Add(1), 10) }
+func (c *Cluster) newName() string { return "t" + strconv.FormatInt(c.last.Add(1), 10) }
 
 func (c *Cluster) url(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
@@ -205,7 +206,8 @@ func launch(options ...Option) (*Cluster, error) {
 	return newCluster(bin, settings(options))
 }
 
-// newCluster makes a cluster and starts it; args are additional arguments of the keeper.
+// newCluster makes a cluster and starts it; args are empty, or for a standby the folder of its
+// stopped primary.
 func newCluster(bin, settings string, args ...string) (*Cluster, error) {
 	c, err := startKeeper(bin, settings, args...)
 	if err != nil {
@@ -235,7 +237,8 @@ func settings(options []Option) string {
 	return lines.String()
 }
 
-// templateFolder is the environment variable that names the template of all clusters.
+// templateFolder is the environment variable that names the folder of which each cluster is a
+// copy. A [Template] is another thing, a database.
 const templateFolder = "DOORWARD_TEST_PGDATA"
 
 // startKeeper starts the keeper in its own session, so that Ctrl-C, which the terminal sends
@@ -314,8 +317,8 @@ func (c *Cluster) stopKeeper() {
 	c.keeper.Wait()
 }
 
-// nextPort is shared by the process and begins at a random port. Random choice each
-// time could give one port to two servers that don't listen yet.
+// nextPort counts, from a random number on, the ports that this process has tried. A random
+// choice each time could give one port to two servers that don't listen yet.
 var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(10_000)) }

@@ -15,8 +15,8 @@ import (
 // keeps a connection to make and drop databases: a new one costs more CPU than either.
 type sharedCluster struct {
 	*Cluster
-	mu   sync.Mutex // one statement at a time
-	conn *pgx.Conn
+	connMu sync.Mutex // one statement at a time
+	conn   *pgx.Conn
 }
 
 var launchShared = sync.OnceValues(func() (*sharedCluster, error) {
@@ -39,8 +39,8 @@ func shared(tb testing.TB) *sharedCluster {
 	return s
 }
 
-// create makes a database that is a copy of the template and returns its name. The options
-// are added to CREATE DATABASE.
+// create makes a database that is a copy of the template and returns its name. The options, if
+// any, are added to CREATE DATABASE.
 func (s *sharedCluster) create(tb testing.TB, template, options string) (name string) {
 	tb.Helper()
 	name = s.newName()
@@ -65,10 +65,11 @@ func (s *sharedCluster) lend(tb testing.TB, name string) (dsn string) {
 	return s.url(name)
 }
 
+// exec does the same as Cluster.exec over the connection that is kept.
 func (s *sharedCluster) exec(tb testing.TB, query string) {
 	tb.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.connMu.Lock()
+	defer s.connMu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := s.conn.Exec(ctx, query); err != nil {

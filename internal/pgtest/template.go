@@ -27,7 +27,7 @@ func (t *Template) DSN(tb testing.TB) string {
 		t.name = s.create(tb, "template0", t.Options)
 		t.err = t.Prepare(s.url(t.name))
 	})
-	if t.err != nil || t.name == "" {
+	if t.err != nil || t.name == "" { // no name: create has ended the test that came first
 		tb.Fatalf("pgtest: the template %s: %v", t.name, t.err)
 	}
 	return s.lend(tb, s.create(tb, t.name, ""))

@@ -100,7 +100,8 @@ func setAddresses(cfg *pgx.ConnConfig, all []*pgconn.FallbackConfig) {
 	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = all[0].Host, all[0].Port, all[0].TLSConfig, all[1:]
 }
 
-// Guard enforces the rules on the pool and on every connection with its settings.
+// Guard enforces the rules on the pool and on every connection with its settings, which must
+// have a ValidateConnect that accepts only a server that takes writes.
 func (c *Servers) Guard(cfg *pgxpool.Config) {
 	for _, settings := range append(c.all, cfg.ConnConfig) {
 		takesWrites := settings.ValidateConnect
@@ -191,7 +192,8 @@ func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since t
 
 var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
 
-// Gate permits reads only while mayRead returns true; nil permits them always.
+// Gate permits connections from the pool, except under a context of Renewal, only while mayRead
+// returns true; nil permits them always.
 func (c *Servers) Gate(mayRead func() bool) {
 	switch {
 	case c == nil:
@@ -253,9 +255,9 @@ func (w waitingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // prepare decides whether a pooled connection may be used; false closes it and
-// takes another one, true with an error returns it to the pool. The lease is tested first. In the other order a connection to
-// the old primary could pass, the node pause, see the new primary and renew its
-// lease there, and then read outdated data.
+// takes another one, true with an error returns it to the pool. The lease is tested
+// first. In the other order a connection to the old primary could pass, the node pause,
+// see the new primary and renew its lease there, and then read outdated data.
 func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	if !c.isOpen(ctx) {
 		return true, errLeaseOver
@@ -276,7 +278,8 @@ func (c *Servers) IsCurrent(conn *pgconn.PgConn) bool {
 // probeTimeout bounds a probe of all servers.
 const probeTimeout = time.Second
 
-// Probe connects to every server once, so that the newest timeline is known.
+// Probe connects to every server once, so that the newest timeline is known, and prefers
+// from then on the server that may be used.
 func (c *Servers) Probe(ctx context.Context) {
 	if c == nil {
 		return
@@ -307,7 +310,8 @@ func (c *Servers) ProbeIfStale(ctx context.Context) {
 	}
 }
 
-// Timeline is the number of the newest timeline seen; 0 for one server.
+// Timeline is the number of the newest timeline seen; 0 for one server, and before any was
+// seen.
 func (c *Servers) Timeline() uint32 {
 	if c == nil {
 		return 0
@@ -317,8 +321,8 @@ func (c *Servers) Timeline() uint32 {
 
 type renewalKey struct{} // of a context
 
-// Renewal marks a context as that of a lease renewal, which must not wait for the
-// lease.
+// Renewal marks a context as that of work for the lease, which must not wait for it: to join,
+// renew and give it back, and to listen for changes.
 func Renewal(ctx context.Context) context.Context {
 	return context.WithValue(ctx, renewalKey{}, true)
 }

@@ -1,5 +1,6 @@
 // Package sqlitefile has the operations of store and store/transfer on SQLite
-// databases as files: DSNs, creation, locks, and classification of errors.
+// databases as files: DSNs, creation, locks, pools that cache statements, and
+// classification of errors.
 package sqlitefile
 
 import (

@@ -39,10 +39,10 @@ func openDirectory(path string, from *mail.Address) (Transport, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("mail directory: %w", err)
+		return nil, fmt.Errorf("mail destination: %w", err)
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("mail directory: %s is not a directory", path)
+		return nil, fmt.Errorf("mail destination: %s is not a directory", path)
 	}
 	return &directory{path: path, from: from}, nil
 }

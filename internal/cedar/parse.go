@@ -184,7 +184,7 @@ func (r *reader) readActions(at place, p *policy) bool {
 	}
 	found := false
 	for i, action := range r.schema.actions {
-		if r.isFor(action) && scopeHasAction(p.ast.Action, actionUID(action.Name)) && scopeHasResource(p.ast.Resource, action.resourceType()) {
+		if r.isFor(action) && scopeHasAction(p.ast.Action, actionUID(action.Name)) && r.schema.scopeHasResource(p.ast.Resource, action.resourceType()) {
 			p.actions[i/64] |= 1 << (i % 64)
 			found = true
 		}
@@ -231,18 +231,25 @@ func scopeHasAction(scope ast.IsActionScopeNode, uid types.EntityUID) bool {
 	return true
 }
 
-func scopeHasResource(scope ast.IsResourceScopeNode, resource types.EntityType) bool {
+// scopeHasResource reports whether the scope may admit a resource of the type.
+func (s *Schema) scopeHasResource(scope ast.IsResourceScopeNode, resource types.EntityType) bool {
 	switch scope := scope.(type) {
 	case ast.ScopeTypeEq:
 		return scope.Entity.Type == resource
 	case ast.ScopeTypeIn:
-		return scope.Entity.Type == resource
+		return s.mayBeIn(resource, scope.Entity.Type)
 	case ast.ScopeTypeIs:
 		return scope.Type == resource
 	case ast.ScopeTypeIsIn:
-		return scope.Type == resource && scope.Entity.Type == resource
+		return scope.Type == resource && s.mayBeIn(resource, scope.Entity.Type)
 	}
 	return true
+}
+
+// mayBeIn reports whether a resource may be in an entity of the other type: it is in itself and in
+// its parents, which a tenant never has.
+func (s *Schema) mayBeIn(resource, other types.EntityType) bool {
+	return resource == other || resource != typeTenant && s.types[other]
 }
 
 // inspect visits the nodes of the policy's conditions.

@@ -39,6 +39,35 @@ func platformSet(t *testing.T, text, entities string) *Set {
 	return set
 }
 
+// A resource is in the parents that the entities give it: in the scope of a policy as in its
+// conditions.
+func TestResourceInAParent(t *testing.T) {
+	const entities = `[{"uid": {"type": "project", "id": "atlas"}},
+		{"uid": {"type": "invoice", "id": "inv_1"}, "parents": [{"type": "project", "id": "atlas"}]}]`
+	for _, text := range []string{
+		`forbid(principal, action == Action::"invoice.read", resource in project::"atlas");`,
+		`forbid(principal, action == Action::"invoice.read", resource is invoice in project::"atlas");`,
+		`forbid(principal, action, resource in project::"atlas");`,
+		`forbid(principal, action == Action::"invoice.read", resource) when { resource in project::"atlas" };`,
+	} {
+		prepared := platformSet(t, text, entities).Prepare(admin)
+		for id, want := range map[string]bool{"inv_1": true, "inv_2": false} {
+			asked := Request{Resource: &Resource{Type: "invoice", ID: id}}
+			if v := prepared.Verdict("invoice.read", &asked); v.Refused != want {
+				t.Errorf("%s: %s is refused: %t, want %t: %+v", text, id, v.Refused, want, v)
+			}
+		}
+	}
+	for _, text := range []string{
+		`forbid(principal, action, resource in projct::"atlas");`,
+		`forbid(principal, action == Action::"report.read", resource is invoice in project::"atlas");`,
+	} {
+		if _, faults := ParsePlatform(text, platformSchema(t, entities)); len(faults) == 0 {
+			t.Errorf("%s has no fault", text)
+		}
+	}
+}
+
 func TestPlatform(t *testing.T) {
 	set := platformSet(t, `
 		@id("editors") permit(principal in group::"editors", action == Action::"invoice.read", resource);

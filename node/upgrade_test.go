@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/doorward/doorward/internal/pgtest"
@@ -46,7 +47,7 @@ func TestRollingUpgrade(t *testing.T) {
 	l.run(ctx, 0, 4) // no checkers: checkBalanced goes through the balancer
 
 	if usesNextVersion() && !*full {
-		applyNextVersion(t, dsn)
+		applyNextVersion(ctx, t, dsn)
 	}
 	replaceNodes(ctx, nodes, newer)
 	for _, n := range nodes {
@@ -113,16 +114,25 @@ func nextSchema(t *testing.T) int {
 // applyNextVersion migrates as the next version does. A trigger gives the end of a session the
 // next version's kind of change, whatever the version of the node that ends it. Compiling the
 // next version would take longer than the test.
-func applyNextVersion(t *testing.T, dsn string) {
+func applyNextVersion(ctx context.Context, t *testing.T, dsn string) {
 	t.Helper()
-	db, err := sql.Open("pgx", dsn)
+	db, err := sql.Open("pgx", dsn+"&lock_timeout=300") // in milliseconds, as for a migration
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(mottos + endedKind + fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", nextSchema(t))); err != nil {
+	all := mottos + endedKind + fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", nextSchema(t))
+	for _, err = db.ExecContext(ctx, all); isLockTimeout(err); _, err = db.ExecContext(ctx, all) {
+		wait(ctx, time.Second)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func isLockTimeout(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "55P03" // lock_not_available
 }
 
 const endedKind = `

@@ -130,7 +130,7 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 		}
 	}
 	if isTenantUnusable(p, verb.AllowedWhileClosing) {
-		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
+		return Decision{Reason: ReasonTenant, detail: string(p.TenantStatus)}
 	}
 	if p.Policy != nil && !isExempt(p, verb) {
 		return applyPolicies(p, verb, r)
@@ -150,7 +150,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 		return refuseMissing(p, verb)
 	}
 	if isTenantUnusable(p, verb.AllowedWhileClosing) {
-		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
+		return Decision{Reason: ReasonTenant, detail: string(p.TenantStatus)}
 	}
 	if d := applyPolicies(p, verb, r); !d.Allowed {
 		return d
@@ -210,7 +210,7 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 		d.Allowed = !rank.Outranks(p.ActsAs)
 	}
 	if !d.Allowed {
-		d.Reason, d.role, d.obstacle, d.permission = ReasonRank, p.Role, string(on.Held), verb.Permission
+		d.Reason, d.role, d.detail, d.permission = ReasonRank, p.Role, string(on.Held), verb.Permission
 	}
 	return d
 }
@@ -219,10 +219,10 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 // the principal's, and the principal's own role must have all of its permissions.
 func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
 	if given.Rank.Outranks(p.ActsAs) {
-		return Decision{Reason: ReasonRank, role: p.Role, obstacle: string(given.Role), given: true}
+		return Decision{Reason: ReasonRank, role: p.Role, detail: string(given.Role), given: true}
 	}
 	if own := p.Rules.Grant(p.Role); own == nil || !given.Permissions.IsSubsetOf(own.Permissions) {
-		return Decision{Reason: ReasonRank, role: p.Role, obstacle: string(given.Role), given: true, lacked: true}
+		return Decision{Reason: ReasonRank, role: p.Role, detail: string(given.Role), given: true, lacked: true}
 	}
 	return yes(ReasonRole)
 }
@@ -236,7 +236,7 @@ func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward
 	case p.TenantID == "":
 		return canOnInstallation(p, verb)
 	case !p.Permissions.Allow(verb):
-		return Decision{Reason: ReasonService, obstacle: string(verb.Permission)}
+		return Decision{Reason: ReasonService, detail: string(verb.Permission)}
 	}
 	return canMember(p, verb, on, nil) // policies are about users and API keys
 }
@@ -245,7 +245,7 @@ func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward
 // to some tenants may do nothing there.
 func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	if verb.Permission != doorward.WebhookManage || !p.Service.Has(verb.Permission) || !p.Service.Covers("") {
-		return Decision{Reason: ReasonService, obstacle: string(verb.Permission)}
+		return Decision{Reason: ReasonService, detail: string(verb.Permission)}
 	}
 	return yes(ReasonService)
 }
@@ -266,7 +266,7 @@ func canServiceAsOperator(p *doorward.Principal, action doorward.Action, on *doo
 	case need == "":
 		return no(ReasonOperator)
 	case !p.Service.Has(need) || need == doorward.ServiceTenantCreate && !p.Service.Covers(on.TenantID):
-		return Decision{Reason: ReasonService, obstacle: string(need)}
+		return Decision{Reason: ReasonService, detail: string(need)}
 	case !p.Service.Covers(on.TenantID):
 		return no(ReasonForeign)
 	}
@@ -280,14 +280,14 @@ func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 	case p.Kind != doorward.ByService || need == "":
 		return CanOperate(p)
 	case !p.Service.Has(need):
-		return Decision{Reason: ReasonService, obstacle: string(need)}
+		return Decision{Reason: ReasonService, detail: string(need)}
 	}
 	return yes(ReasonService)
 }
 
 // refuseMissing refuses because the role lacks the permission, or because only the API key does.
 func refuseMissing(p *doorward.Principal, verb *doorward.Verb) Decision {
-	d := Decision{Reason: ReasonRole, role: p.Role, obstacle: string(verb.Permission)}
+	d := Decision{Reason: ReasonRole, role: p.Role, detail: string(verb.Permission)}
 	if g := p.Rules.Grant(p.Role); p.Kind == doorward.ByKey && g != nil && g.Permissions.Allow(verb) {
 		d.Reason = ReasonKey
 	}
@@ -360,7 +360,7 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 	case p.Kind != doorward.ByUser && p.Kind != doorward.ByKey:
 		return no(ReasonKind)
 	case isTenantUnusable(p, openWhileClosing):
-		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
+		return Decision{Reason: ReasonTenant, detail: string(p.TenantStatus)}
 	}
 	return yes(ReasonTenant)
 }
@@ -369,7 +369,7 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 func canOperator(p *doorward.Principal, action doorward.Action) Decision {
 	need := doorward.OperatorPermission(action)
 	if p.IsLimited() && !slices.Contains(p.Limits, need) {
-		return Decision{Reason: ReasonLimits, obstacle: string(need)}
+		return Decision{Reason: ReasonLimits, detail: string(need)}
 	}
 	return yes(ReasonOperator)
 }
@@ -411,5 +411,5 @@ func CanSignIn(u doorward.User) Decision {
 		u.TenantStatus == doorward.TenantClosing && u.Role == doorward.RoleOwner:
 		return yes(ReasonMembership)
 	}
-	return Decision{Reason: ReasonTenant, obstacle: string(u.TenantStatus)} // frozen, or a status of a newer version
+	return Decision{Reason: ReasonTenant, detail: string(u.TenantStatus)} // frozen, or a status of a newer version
 }

@@ -53,10 +53,12 @@ type Decision struct {
 	Reason  Reason
 
 	// For the text of a refusal:
-	role       doorward.Role   // of the principal
-	obstacle   string          // a permission, a role that is too high, or a tenant's status, by Reason
-	given      bool            // ReasonRank: obstacle is the role that the action gives, not the object's role
-	lacked     bool            // ReasonRank: obstacle has a permission that the principal's role lacks
+	role doorward.Role // of the principal
+	// detail is for ReasonTenant the tenant's status, for ReasonRank the role that is too high,
+	// for ReasonRole, ReasonKey, ReasonService and ReasonLimits the permission that is needed.
+	detail     string
+	given      bool            // ReasonRank: detail is the role that the action gives, not the object's role
+	lacked     bool            // ReasonRank: the role in detail has a permission that the principal's role lacks
 	permission doorward.Action // ReasonRank: the permission that the action needs
 	policy     *doorward.PolicyRefusal
 	permit     *doorward.PolicyPermit
@@ -101,10 +103,10 @@ func (d Decision) Why() string {
 func (d Decision) Refusal() *doorward.Error {
 	switch d.Reason {
 	case ReasonRole:
-		if d.role == "" {
-			return doorward.Fail(doorward.CodeForbidden, "No policy of the platform permits %s.", d.obstacle)
+		if d.role == "" { // a user that the model declares: in no tenant, and without a role
+			return doorward.Fail(doorward.CodeForbidden, "No policy of the platform permits %s.", d.detail)
 		}
-		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.role, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.role, d.detail)
 	case ReasonRank:
 		return d.rankError()
 	case ReasonForeign:
@@ -118,11 +120,11 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonKind:
 		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Send the session of a member, or an API key where the endpoint accepts one.")
 	case ReasonKey:
-		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.detail)
 	case ReasonService:
-		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.detail)
 	case ReasonLimits:
-		return doorward.Fail(doorward.CodeForbidden, "The operator key does not have the permission %s.", cmp.Or(d.obstacle, "to use this endpoint"))
+		return doorward.Fail(doorward.CodeForbidden, "The operator key does not have the permission %s.", cmp.Or(d.detail, "to use this endpoint"))
 	case ReasonPolicy:
 		return d.policyError()
 	case ReasonStepUp:
@@ -153,22 +155,22 @@ func (d Decision) policyError() *doorward.Error {
 
 func (d Decision) rankError() *doorward.Error {
 	switch {
-	case d.given && d.obstacle == "":
+	case d.given && d.detail == "": // a role that is being made or changed, see Object.Grant
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't make a role with permissions that it lacks.", d.role)
 	case d.lacked:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.role, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.role, d.detail)
 	case d.given:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.role, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.role, d.detail)
 	case d.permission == doorward.APIKeyManage:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.role, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.role, d.detail)
 	case d.permission == doorward.RoleManage:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.role, d.obstacle)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.role, d.detail)
 	}
-	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.role, d.obstacle)
+	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.role, d.detail)
 }
 
 func (d Decision) tenantError() *doorward.Error {
-	if d.obstacle == string(doorward.TenantClosing) {
+	if d.detail == string(doorward.TenantClosing) {
 		return doorward.Fail(doorward.CodeTenantClosing, "")
 	}
 	return doorward.Fail(doorward.CodeTenantFrozen, "")

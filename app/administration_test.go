@@ -93,7 +93,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			return errors.Join(err, tx.LockTenant(f.Context(), acme.ID))
 		}, func(waitFor func(n int, stop <-chan struct{})) {
 			go func() { defer close(done); err = action(admin) }()
-			waitFor(1, done)
+			waitFor(1, done) // until one connection waits for a lock
 		})
 		<-done
 		if apptest.Code(err) != doorward.CodeForbidden {
@@ -124,8 +124,8 @@ func wantUnchanged(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person,
 	}
 }
 
-// TestAdministrationIsRecorded: each action is recorded once, with its own action and
-// its changes. An action that changes nothing isn't recorded, a refusal is.
+// TestAdministrationIsRecorded: a call is recorded as one event for each thing that it changed,
+// with that change. A call that changes nothing isn't recorded, a refused one is.
 func TestAdministrationIsRecorded(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -151,6 +151,7 @@ func TestAdministrationIsRecorded(t *testing.T) {
 			{func() error { return users.Resume(ctx, owner.Caller, bob.User) }, []string{"done user.resume user status suspended active"}},
 			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
 			{func() error { bob = f.SignIn(bob.User.Email, apptest.FirstPassword); return nil }, []string{"done session.open session userAgent  "}},
+			// SetRole and Edit first ask for user.manage, so that is the action that is refused.
 			{func() error { return wantForbidden(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
 			{func() error {
 				_, err := users.Remove(ctx, bob.Caller, owner.User, user.Handover{}, nil)

@@ -75,7 +75,9 @@ func TestFollowersMissNothing(t *testing.T) {
 			writing.Go(func() {
 				for n := range each {
 					_, err := nodes[w%2].Write(ctx, func(tx *store.Tx) error {
-						if w%3 == 0 { // waits for the lock of changes after its events are written
+						if w%3 == 0 {
+							// Changes are written last: when this waits for their lock, the events
+							// are written.
 							tx.AnnounceNodes()
 						}
 						return errors.Join(tx.InsertEvent(ctx, event(fmt.Sprint("tnt_", rand.IntN(tenants)), w*1000+n)),
@@ -166,7 +168,7 @@ func TestFeedOfATenant(t *testing.T) {
 			"[tnt_a 1 tnt_a 2] 2":         feed(0, "", 2),
 			"[tnt_a 3] 3":                 feed(2, "user.*", 2),
 			"[] 3":                        feed(0, "session.*,user.invite", 1),
-			"events_gone":                 feed(4, "", 2),
+			"events_gone":                 feed(4, "", 2), // beyond the end: a backup seems to have been restored
 			"validation_failed":           feed(0, "user.*,users.*", 2),
 		} {
 			if got != want {
@@ -248,6 +250,7 @@ func TestOldEventsAreDeleted(t *testing.T) {
 		if m := r.mark("tnt_a"); m.Seq != 1210 || r.mark("tnt_b").Seq != 3 {
 			r.Errorf("the trails end at %d and %d", m.Seq, r.mark("tnt_b").Seq)
 		}
+		// The first event was deleted because of its age: ContainsMark is true for it, too.
 		for _, m := range []audit.Mark{newest, {TenantID: "tnt_a", Seq: first.Seq, Hash: first.Hash}} {
 			if holds, err := r.ContainsMark(ctx, m); !holds || err != nil {
 				r.Errorf("the mark of %d: %v, %v", m.Seq, holds, err)
@@ -260,7 +263,7 @@ func TestOldEventsAreDeleted(t *testing.T) {
 		r.checkFollowersAfterTrim(idle, slow)
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq = 1201")
 		if diff := cmp.Diff([]string{"deleted 1201"}, r.verdict("tnt_a")); diff != "" {
-			r.Errorf("behind the anchor:\n%s", diff)
+			r.Errorf("without the first event that was kept (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -336,7 +339,7 @@ func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 		var swept error
 		sweeping.Go(func() { swept = r.newTrail(time.Hour).Sweep(ctx) })
 		for range 20 {
-			r.mark("tnt_a")
+			r.mark("tnt_a") // fails the test if Verify finds a fault
 			if intact, err := r.RecentIntact(ctx, "tnt_a", 50); !intact || err != nil {
 				r.Errorf("the end is intact: %v, %v", intact, err)
 			}

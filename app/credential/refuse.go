@@ -42,8 +42,8 @@ func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason
 }
 
 // refuseBeyondLimits records the refusal if err is too_many_attempts, and returns err. Attempts
-// beyond the limits are cheap and may be many, so their refusals are grouped by the account that
-// they were for, or else by client network.
+// beyond the limits are cheap and may be many, so their refusals are grouped by known device, else
+// by the account that they were for, else by client network.
 func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxLine is the longest line, in bytes, that can be an entry: no password has more than
-// 1,024 bytes in normal form C, which may be shorter than the line.
+// maxLine is the longest line, in bytes, that can be an entry. A password has at most 1,024
+// bytes in normal form C, and the line at most three and a half times as many.
 const maxLine = 4096
 
 // Built is a new filter.

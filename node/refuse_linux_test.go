@@ -10,7 +10,7 @@ import (
 // are refused, so that a drain waits for them.
 func TestUnaccepted(t *testing.T) {
 	t.Parallel()
-	l, err := listen("listen", "127.0.0.1:0")
+	l, err := listen("listen", "127.0.0.1:0") // the first is the name of the setting, for errors
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestUnaccepted(t *testing.T) {
 	if n := waitUntilNone(5*time.Second, uncounted); n != 0 {
 		t.Fatalf("%d of 3 connections are not counted", n)
 	}
-	if n := waitUntilNone(20*time.Millisecond, l.unaccepted); n != 3 {
+	if n := waitUntilNone(20*time.Millisecond, l.unaccepted); n != 3 { // after all of the 20 ms, since none is accepted
 		t.Errorf("nothing was accepted, and %d connections are left, want 3", n)
 	}
 	for range 3 {

@@ -15,9 +15,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// A call that repeats another's change changes nothing and is answered with success.
-// By then the change must be in effect on every node. (Found by make ha: a check used a
-// role after a second administrator's call to replace it had succeeded.)
+// If another call has already made a change, a call for the same change succeeds without
+// changing anything. When it is answered, the change must be in effect on every node. (Found by
+// make ha: a check used a role after a second administrator's call to replace it had succeeded.)
 func TestRepeatedChangeWaitsForEveryNode(t *testing.T) {
 	for _, change := range []string{`{"role":"VIEWER"}`, `{"status":"suspended"}`} {
 		t.Run(change, func(t *testing.T) {
@@ -41,6 +41,8 @@ func TestRepeatedChangeWaitsForEveryNode(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			// A node with a lease of two seconds (in microseconds) that lacks the last change. Its
+			// heartbeat counter is 1.
 			exec(`INSERT INTO nodes (id, lease, applied, beat) SELECT 'nod_slow', 2000000, last - 1, 1 FROM change_position`)
 			answered := make(chan int, 1)
 			go func() { answered <- edit() }()
@@ -104,21 +106,21 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context()) //nolint:errcheck // it has only read
-	olgaToken, annToken, other := olga.Token(), ann.Token(), ""
+	olgaToken, annToken, firstSession := olga.Token(), ann.Token(), ""
 	bob.Login()
-	if err := conn.QueryRow(t.Context(), `SELECT id FROM sessions WHERE user_id = $1`, bob.ID).Scan(&other); err != nil {
+	if err := conn.QueryRow(t.Context(), `SELECT id FROM sessions WHERE user_id = $1`, bob.ID).Scan(&firstSession); err != nil {
 		t.Fatal(err)
 	}
 	bobToken := bob.Login()
 	for _, c := range []struct {
 		token, method, path, body string
-		done                      string // the condition that the change has been made
+		condition                 string // in SQL: holds once the change has been made
 		wantAgain                 int
 	}{
 		{annToken, "POST", "/api/v2/auth/logout", "", `NOT EXISTS (SELECT FROM sessions WHERE user_id = '` + ann.ID + `')`, http.StatusNoContent},
 		{olgaToken, "PATCH", "/api/v2/users/" + ann.ID, `{"role":"VIEWER"}`, `'VIEWER' = (SELECT role FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusOK},
 		{olgaToken, "DELETE", "/api/v2/users/" + ann.ID, "", `NOT EXISTS (SELECT FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusNotFound},
-		{bobToken, "DELETE", "/api/v2/sessions/" + other, "", `NOT EXISTS (SELECT FROM sessions WHERE id = '` + other + `')`, http.StatusNotFound},
+		{bobToken, "DELETE", "/api/v2/sessions/" + firstSession, "", `NOT EXISTS (SELECT FROM sessions WHERE id = '` + firstSession + `')`, http.StatusNotFound},
 	} {
 		send := func(limit time.Duration) int {
 			return request(t, limit, c.token, c.method, d.URL+c.path, c.body)
@@ -129,7 +131,7 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 			if status := send(limit); status != 0 && status != http.StatusServiceUnavailable {
 				t.Fatalf("%s %s: %d without the standby", c.method, c.path, status)
 			}
-			done = becomesTrue(t, conn, c.done)
+			done = becomesTrue(t, conn, c.condition)
 		}
 		if status := send(time.Minute); status != http.StatusServiceUnavailable {
 			t.Errorf("%s %s again: %d while the change can be lost, want 503", c.method, c.path, status)

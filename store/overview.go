@@ -48,6 +48,7 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 	return int64(n), err
 }
 
+// The condition expired uses $1 to $4, see SessionLifetime.args.
 const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + expired
 
 // CountMemberSessions counts the user's sessions in the tenant that have not expired at now.

@@ -29,8 +29,8 @@ const (
 )
 
 // EndAllTrust ends the trust in all known browsers, and all challenges. After a restore, trust
-// that was ended since the backup would be back. Generations skip a range, so that numbers
-// used since the backup are not used again.
+// that was ended since the backup would be back. It raises credential generations by so much
+// that none that was used since the backup is used again, see doorward.Account.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
 	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges} {
 		if err := tx.run(ctx, query); err != nil {
@@ -43,10 +43,9 @@ func (tx *Tx) EndAllTrust(ctx context.Context) error {
 
 const sqlSkipChangeNumbers = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
 
-// InvalidateAll makes every node clear its memory. After a restore, change numbers
-// that were used since the backup would be used again, so it skips beyond all of
-// them, and nodes notice the gap. 2^32 changes in the life of a backup would be a
-// thousand a second for 50 days.
+// InvalidateAll makes every node clear its memory. After a restore, change numbers that were
+// used since the backup would be used again, so it skips beyond all of them, and nodes notice
+// the gap. It skips 2^32 numbers, enough for a thousand changes a second for 50 days.
 func (tx *Tx) InvalidateAll(ctx context.Context) error {
 	tx.announce(ChangeAll, "")
 	return tx.run(ctx, sqlSkipChangeNumbers)

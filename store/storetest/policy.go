@@ -8,8 +8,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// policies: the last version of a tenant's policies can be in force, and while it is not
-// confirmed the last confirmed one as well; a change makes all nodes read the tenant again.
+// policies: the latest version of a tenant's policies is in force. One that waits to be confirmed
+// ends at ConfirmUntil, and the last confirmed one is in force again. A change makes all nodes
+// read the tenant again.
 func policies(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")
@@ -25,21 +26,21 @@ func policies(f *fixture) {
 		equal(f, f.value(before != after, err), true)
 		return v
 	}
-	inForce := func() store.Policies {
+	stored := func() store.Policies {
 		p, err := f.Read().Policies(ctx, acme.ID)
 		noError(f, err)
 		return p
 	}
-	equal(f, inForce(), store.Policies{})
+	equal(f, stored(), store.Policies{})
 	until := f.clock.read().Add(time.Hour).Truncate(time.Microsecond)
 	unconfirmed := insert(store.PolicyVersion{Version: 1, Text: "first", ConfirmUntil: &until})
-	equal(f, *inForce().Latest, unconfirmed)
-	equal(f, inForce().Confirmed == nil, true)
-	equal(f, inForce().At(until) == nil, true)
+	equal(f, *stored().Latest, unconfirmed)
+	equal(f, stored().Confirmed == nil, true)
+	equal(f, stored().At(until) == nil, true)
 	second := insert(store.PolicyVersion{Version: 2, Text: "second"})
-	equal(f, *inForce().Confirmed, second)
+	equal(f, *stored().Confirmed, second)
 	third := insert(store.PolicyVersion{Version: 3, Text: "third", ConfirmUntil: &until})
-	equal(f, []store.PolicyVersion{*inForce().At(until.Add(-time.Microsecond)), *inForce().At(until)}, []store.PolicyVersion{third, second})
+	equal(f, []store.PolicyVersion{*stored().At(until.Add(-time.Microsecond)), *stored().At(until)}, []store.PolicyVersion{third, second})
 	confirm := func(tenantID string, version int64) (done bool) {
 		f.write(func(tx *store.Tx) {
 			var err error
@@ -50,7 +51,7 @@ func policies(f *fixture) {
 	}
 	equal(f, []bool{confirm(other.ID, 3), confirm(acme.ID, 2), confirm(acme.ID, 3), confirm(acme.ID, 3)}, []bool{false, false, true, false})
 	third.ConfirmUntil = nil
-	equal(f, *inForce().At(until), third)
+	equal(f, *stored().At(until), third)
 	got, err := f.Read().PolicyVersion(ctx, acme.ID, 2)
 	equal(f, f.value(got, err), second)
 	_, err = f.Read().PolicyVersion(ctx, other.ID, 2)
@@ -61,8 +62,8 @@ func policies(f *fixture) {
 	equal(f, f.value(page.Items, err), []store.PolicyVersion{unconfirmed})
 }
 
-// observedPolicies: while a version observes, the one that it names refuses. Counts add up;
-// those of a version that the tenant doesn't have are dropped.
+// observedPolicies: while a version observes, the one in its field Enforced refuses. Counts add
+// up; those of a version that the tenant doesn't have are dropped.
 func observedPolicies(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")
@@ -71,7 +72,7 @@ func observedPolicies(f *fixture) {
 			{Version: 1, Text: "one", Mode: store.PolicyEnforces},
 			{Version: 2, Text: "two", Mode: store.PolicyEnforces},
 			{Version: 3, Text: "three", Mode: store.PolicyObserves, Enforced: 1},
-			{Version: 4, Text: "four", Mode: "later"},
+			{Version: 4, Text: "four", Mode: "later"}, // an unknown mode, of a later version of Doorward
 		} {
 			v.TenantID, v.CreatedAt = acme.ID, tx.Now
 			noError(f, tx.InsertPolicy(ctx, v))

@@ -114,21 +114,21 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, auditFilters)
+	pages, window, err := readWindow(ctx, c, auditFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
-	resolved, people, err := h.resolvePeople(ctx, c, r.Filter)
+	resolved, people, err := h.resolvePeople(ctx, c, pages.Filter)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: r, Export: trailExportLink(c, resolved), Presets: presets(r.Filter, c.Now()), People: people}
+	body := trail{pageData: s, pager: pages, Export: trailExportLink(c, resolved), Presets: presets(pages.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
-		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == r.Filter.Get("action")) {
+		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == pages.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
-	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), w)
+	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), window)
 	if err == nil {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}

@@ -60,15 +60,15 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, invitationFilters)
+	pages, window, err := readWindow(ctx, c, invitationFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: mailStates, Roles: highestFirst(c.Caller.Rules)}
-	body.Export = c.Site().BasePath() + "/api/v2/invitations" + r.Filter.With("format", "csv")
+	body := invitations{pageData: s, pager: pages, States: invitationStates, Deliveries: mailStates, Roles: highestFirst(c.Caller.Rules)}
+	body.Export = c.Site().BasePath() + "/api/v2/invitations" + pages.Filter.With("format", "csv")
 	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{
-		Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery"),
-	}, w)
+		Text: pages.Filter.Get("q"), Role: pages.Filter.Get("role"), State: pages.Filter.Get("status"), Delivery: pages.Filter.Get("delivery"),
+	}, window)
 	for _, inv := range found.Items {
 		body.Items = append(body.Items, h.listedInvitation(c, inv))
 	}

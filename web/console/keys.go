@@ -85,12 +85,12 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, keyFilters)
+	pages, window, err := readWindow(ctx, c, keyFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := apiKeys{pageData: s, pager: r, Statuses: keyStatuses}
-	found, err := h.app.APIKeys.List(ctx, c.Caller, apikey.Filter{Owner: r.Filter.Get("owner"), Status: r.Filter.Get("status"), Text: r.Filter.Get("q")}, w)
+	body := apiKeys{pageData: s, pager: pages, Statuses: keyStatuses}
+	found, err := h.app.APIKeys.List(ctx, c.Caller, apikey.Filter{Owner: pages.Filter.Get("owner"), Status: pages.Filter.Get("status"), Text: pages.Filter.Get("q")}, window)
 	for _, k := range found.Items {
 		one, err := h.apiKey(ctx, c, k)
 		if err != nil {

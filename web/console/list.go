@@ -116,23 +116,23 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 	if err != nil {
 		return pager{}, doorward.Window{}, err
 	}
-	r := pager{Filter: f}
+	pages := pager{Filter: f}
 	here := url.Values(maps.Clone(f))
 	for _, name := range []string{"cursor", "before"} {
 		if at := c.R.URL.Query().Get(name); at != "" {
 			here.Set(name, at)
 		}
 	}
-	r.Query = here.Encode()
-	r.ReturnHere = returnToList(r.Query)
-	w, err := c.WindowEitherWay(ctx)
+	pages.Query = here.Encode()
+	pages.ReturnHere = returnToList(pages.Query)
+	window, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
-		return r, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
+		return pages, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
 	}
-	if w.IsBackward() || w.After != (doorward.Position{}) {
-		r.First = f.linkWith("", "") // without a cursor
+	if window.IsBackward() || window.After != (doorward.Position{}) {
+		pages.First = f.linkWith("", "") // without a cursor
 	}
-	return r, w, err
+	return pages, window, err
 }
 
 // rowsPerPage is the default number of rows on a page, as in package front, and how many people

@@ -35,11 +35,11 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, auditFilters)
+	pages, window, err := readWindow(ctx, c, auditFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := operatorTrail{pager: r, ExpiresAt: expiresAt}
+	body := operatorTrail{pager: pages, ExpiresAt: expiresAt}
 	// Permissions are left out: their events are in the trails of tenants. The exception is
 	// tenant.destroy, which is recorded here and can't be filtered for.
 	for _, v := range doorward.Verbs() {
@@ -47,7 +47,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
-	found, err := h.app.Audit.List(ctx, by, auditFilter(r.Filter), w)
+	found, err := h.app.Audit.List(ctx, by, auditFilter(pages.Filter), window)
 	for _, e := range found.Items {
 		body.Items = append(body.Items, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: describeChanges(e.Changes, nil)})
 	}

@@ -43,17 +43,17 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, peopleFilters)
+	pages, window, err := readWindow(ctx, c, peopleFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
-	f := user.Filter{Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), Status: r.Filter.Get("status"), Factor: r.Filter.Get("factor")}
-	found, err := h.app.Users.List(ctx, c.Caller, f, w)
+	f := user.Filter{Text: pages.Filter.Get("q"), Role: pages.Filter.Get("role"), Status: pages.Filter.Get("status"), Factor: pages.Filter.Get("factor")}
+	found, err := h.app.Users.List(ctx, c.Caller, f, window)
 	if err == nil {
-		r.Total = found.Total
-		err = r.setLinks(ctx, c, found.Prev, found.Next)
+		pages.Total = found.Total
+		err = pages.setLinks(ctx, c, found.Prev, found.Next)
 	}
-	body := people{s, r, highestFirst(c.Caller.Rules), nil, h.peopleExportLink(c, r)}
+	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.peopleExportLink(c, pages)}
 	for _, u := range found.Items {
 		body.Items = append(body.Items, memberOf(c, u))
 	}

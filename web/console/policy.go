@@ -69,7 +69,7 @@ type policyPage struct {
 	Modes    []policy.Mode
 	Mode     policy.Mode // chosen
 	Faults   []policyFault
-	// Changes are what the typed text changes; nil unless it was sent.
+	// Changes are what the typed text changes; nil if none was sent, or if it changes nothing.
 	Changes    *linediff.Diff
 	Plan       *planned // nil unless it was asked for
 	Minutes    string   // time to confirm, as typed
@@ -132,9 +132,10 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
 }
 
-// keepTyped prepares a form that was refused because of somebody else's change. The page
-// shows that change, and the form replaces it if it is sent again. keepTyped returns the
-// notice for the page when it is shown again in another language.
+// keepTyped prepares a form that was refused because of somebody else's change. The page shows
+// that change, and the form gets the current version: sent again, it replaces the change. It
+// also gets staleField, since a request for the page in another language has no refusal: then
+// keepTyped returns the notice that says again what has happened.
 func (p *policyPage) keepTyped(c *ui.Call) (note string) {
 	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.Preset("version", p.Version())
@@ -197,6 +198,8 @@ func policyActions(rules *doorward.Rules) (all []policyAction) {
 			continue
 		}
 		one := policyAction{Action: v.Action, Resource: v.Resource, About: v.About}
+		// "can." describes a permission, "tried." another action that was refused. The first
+		// message that exists is taken.
 		for _, key := range []string{"can." + string(v.Action), "tried." + string(v.Action)} {
 			if one.About == "" && one.Key == "" && messageKeys()[key] {
 				one.Key = key
@@ -256,8 +259,8 @@ func (h *console) confirmPolicy(ctx context.Context, c *ui.Call) (ui.View, error
 	return redirectDone(c, policyPath, "policy-confirm", nil), err
 }
 
-// confirmAgain is the page after a refused confirmation, whose form has none of the editor's
-// fields.
+// confirmAgain is the page after a refused confirmation. It drops that form, which has a version
+// but no text: fillEditor takes a form with a version for the editor's.
 func (h *console) confirmAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
 	c.KeepOnly()
 	return h.policyPage(ctx, c)
@@ -275,16 +278,16 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, nil)
+	pages, window, err := readWindow(ctx, c, nil)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := policyVersions{pageData: s, pager: r}
+	body := policyVersions{pageData: s, pager: pages}
 	current, err := h.app.Policies.Current(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
-	found, err := h.app.Policies.Versions(ctx, c.Caller, w)
+	found, err := h.app.Policies.Versions(ctx, c.Caller, window)
 	for _, v := range found.Items {
 		one, err := h.policyVersion(ctx, c, v, current.PolicyVersion)
 		if err != nil {

@@ -69,7 +69,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := readWindow(ctx, c, nil)
+	pages, window, err := readWindow(ctx, c, nil)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -77,14 +77,14 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := rolePage{pageData: s, pager: r, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, hasPermission(one), mayGive(c))}
+	body := rolePage{pageData: s, pager: pages, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, hasPermission(one), mayGive(c))}
 	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
 	if err != nil {
 		return ui.View{}, err
 	}
 	body.Invitations, body.Keys = int(use.Invitations), int(use.Keys)
 	if c.Can(doorward.UserRead) {
-		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, w)
+		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, window)
 		if err == nil {
 			err = body.setLinks(ctx, c, found.Prev, found.Next)
 		}

@@ -50,7 +50,7 @@ func TestTrailGroupsActionsOnSeveralPeople(t *testing.T) {
 	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.")
 	page := owner.get("/console/audit?action=user.suspend", http.StatusOK, "2 times", "user@acme.example", "viewer@acme.example")
 	if n := strings.Count(page, `<ol class="trail">`); n != 2 {
-		t.Errorf("%d lists on the page, want that of one entry in the other", n)
+		t.Errorf("%d lists on the page, want 2: the page's own, and the grouped entry's", n)
 	}
 }
 

@@ -228,7 +228,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, window, err := readWindow(ctx, c, deliveryFilters)
+	pages, window, err := readWindow(ctx, c, deliveryFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -236,7 +236,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := webhookPage{pageData: s, pager: r, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail()}
+	body := webhookPage{pageData: s, pager: pages, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail()}
 	if c.Value("url") != "" { // the form is shown again
 		body.Events, body.Email = eventChoicesOf(c.Values("events")), c.Value("email") != ""
 	}
@@ -250,7 +250,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	body.Bars = chartOf(newest.Items)
-	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, r.Filter.Get("state"), window)
+	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, pages.Filter.Get("state"), window)
 	if err == nil {
 		body.Deliveries = deliveriesOf(found.Items)
 		err = body.setLinks(ctx, c, found.Prev, found.Next)

@@ -70,7 +70,7 @@ func TestWebhookPages(t *testing.T) {
 	lacks(t, b.get("/console/webhooks/new", http.StatusOK, `value="user.*"`, `value="invitation.accept"`), `value="key.create"`, `value="webhook.test"`, ">message.send<")
 	form := url.Values{"url": {endpoint.URL}, "about": {"<CRM>"}, "events": {"user.*", "invitation.accept"}}
 	page := b.post("/console/webhooks/new", form, http.StatusOK, "it is shown only here", "whpk_")
-	lacks(t, page, `name="lang"`)
+	lacks(t, page, `name="lang"`) // switching the language would send the form again and lose the secret
 	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.findOn(hookSecret, page))
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	lacks(t, b.get(path, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
@@ -116,6 +116,7 @@ func TestChangingAWebhook(t *testing.T) {
 	makeInvitation(t, h)
 	page = b.waitFor(path+"?state=pending", "1 refused")
 	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
+	// The label of an attempt begins with its time, "2…".
 	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
 	b.get(path+"?state=failed", http.StatusOK, "No delivery is in this state")
@@ -125,6 +126,7 @@ func TestChangingAWebhook(t *testing.T) {
 	b.submit(deliveryPath+"/retry", url.Values{}, "It is sent again now")
 	b.waitFor(deliveryPath, ">Delivered<")
 
+	// newFixture invites three people, makeInvitation one.
 	b.submit(path+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
 	b.submit(path+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
 	b.post(path+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")

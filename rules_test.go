@@ -25,7 +25,7 @@ func TestRanksOfCustomRoles(t *testing.T) {
 		{"a VIEWER who invites", append(slices.Clone(viewer), doorward.UserInvite), doorward.RoleAdmin, doorward.RoleViewer},
 		{"an ADMIN", admin, doorward.RoleAdmin, doorward.RoleAdmin},
 		{"an ADMIN who sees bills", append(slices.Clone(admin), doorward.BillingRead), doorward.RoleOwner, doorward.RoleAdmin},
-		{"unknown actions", []doorward.Action{"ghost.walk", "user.role"}, doorward.RoleViewer, ""},
+		{"an unknown action, and one that is no permission", []doorward.Action{"ghost.walk", "user.role"}, doorward.RoleViewer, ""},
 	} {
 		if g := doorward.BuiltIn().GrantOf(c.permissions); g.Rank != c.rank || g.ActsAs != c.acts {
 			t.Errorf("%s: rank %q, acts as %q; want %q and %q", c.name, g.Rank, g.ActsAs, c.rank, c.acts)

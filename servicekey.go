@@ -13,7 +13,9 @@ type ServiceKey struct {
 	May       []Action // its permissions, from ServicePermissions, sorted
 	Tenants   []string // ids of the tenants it is limited to; none: all
 	CreatedAt time.Time
-	Disabled  bool // by a restore of the database
+	// Disabled: by a restore from a backup, since the key may have been revoked after the backup.
+	// The operator enables it again.
+	Disabled bool
 }
 
 // Permissions of service keys across tenants. Inside a tenant they have permissions of roles, too.
@@ -40,7 +42,7 @@ func ServicePermissions() []Action { return slices.Clone(servicePermissions) }
 func (k *ServiceKey) Has(a Action) bool { return k != nil && slices.Contains(k.May, a) }
 
 // Covers reports whether the key may be used in the tenant. A nil key, which stands for another
-// kind of caller, covers all.
+// kind of caller, covers all. With "" it reports whether the key isn't limited to tenants.
 func (k *ServiceKey) Covers(tenantID string) bool {
 	return k == nil || len(k.Tenants) == 0 || slices.Contains(k.Tenants, tenantID)
 }

@@ -9,7 +9,8 @@ import (
 // Rules.
 type Role string
 
-// The built-in roles, from the least to the most powerful.
+// The built-in roles, from the least to the most powerful. Messages, reports and billing are those
+// of the platform that uses Doorward.
 const (
 	RoleViewer Role = "VIEWER" // reads
 	RoleUser   Role = "USER"   // sends messages, views reports
@@ -64,9 +65,10 @@ type Account struct {
 	CreatedAt    time.Time
 	Locale       string // of mails to the person (BCP 47); empty: none was chosen
 	// Generation is increased when the credentials are replaced, and when all other sessions
-	// are ended. Browsers known under an earlier generation are no longer known.
+	// are ended. That ends what began under an earlier generation: known browsers, challenges, and
+	// changes of the address that aren't confirmed yet.
 	Generation int64
-	Factors    int // confirmed second factors and passkeys, including those disabled as copies
+	Factors    int // confirmed second factors and passkeys, also those disabled because they seem copied
 }
 
 // User is an account as a member of one tenant. Name, role, status, CreatedAt and LastLoginAt
@@ -83,10 +85,10 @@ type User struct {
 	Rules        *Rules // of the tenant; nil: those of the built-in model
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
-	Factors      int // confirmed second factors and passkeys of the account, including those disabled as copies
+	Factors      int // confirmed second factors and passkeys of the account, including DisabledPasskeys
 	Passkeys     int // among these factors
 
-	DisabledPasskeys int // among these passkeys: disabled as copies
+	DisabledPasskeys int // among these passkeys: disabled because they seem copied
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are

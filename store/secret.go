@@ -17,14 +17,14 @@ func (r Reader) SharedSecret(ctx context.Context, name string) ([]byte, error) {
 }
 
 // MakeSharedSecret returns the secret of that name, or else stores and returns
-// fresh, which all nodes share from then on.
+// fresh, which all nodes share from then on. With an error it returns no secret.
 func (tx *Tx) MakeSharedSecret(ctx context.Context, name string, fresh []byte) ([]byte, error) {
 	if err := tx.run(ctx, sqlInsertSharedSecret, name, fresh); err != nil {
 		return nil, err
 	}
 	value, err := tx.SharedSecret(ctx, name)
 	if errors.Is(err, ErrNone) { // another transaction has stored one that this one can't see yet
-		return fresh, fault(err)
+		return nil, fault(err)
 	}
 	return value, err
 }

@@ -46,7 +46,7 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 		if err := checkCount(ctx, tx, key.TenantID); err != nil {
 			return err
 		}
-		txFaults, err := checkOwner(ctx, tx, &key)
+		txFaults, err := setOwnerRole(ctx, tx, &key)
 		if err != nil {
 			return err
 		}
@@ -225,8 +225,8 @@ func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return t.Quotas.Check(doorward.QuotaAPIKeys, int64(n)+1)
 }
 
-// checkOwner sets the owner's role, and returns a fault unless the owner is an active member.
-func checkOwner(ctx context.Context, tx *access.Tx, key *doorward.APIKey) ([]doorward.FieldError, error) {
+// setOwnerRole sets the owner's role, and returns a fault unless the owner is an active member.
+func setOwnerRole(ctx context.Context, tx *access.Tx, key *doorward.APIKey) ([]doorward.FieldError, error) {
 	if key.OwnerID == "" {
 		return []doorward.FieldError{fault("/ownerId", "required", "Say which member owns the key.")}, nil
 	}

@@ -114,7 +114,7 @@ func (k *Keys) applyEdit(ctx context.Context, tx *access.Tx, key doorward.APIKey
 	}
 	if e.OwnerID != nil && *e.OwnerID != key.OwnerID {
 		key.OwnerID = *e.OwnerID
-		wrong, err := checkOwner(ctx, tx, &key)
+		wrong, err := setOwnerRole(ctx, tx, &key)
 		if err != nil {
 			return key, err
 		}

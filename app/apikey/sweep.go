@@ -20,7 +20,7 @@ var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 const (
 	// batch is how many keys are read at once, besides those that have failed.
 	batch = 100
-	// maxFailures ends a sweep: after so many failures the cause is probably not the keys.
+	// maxFailures ends one call of eachDue: after so many failures the cause is probably not the keys.
 	maxFailures = 100
 )
 

@@ -42,10 +42,11 @@ func New(writer *access.Writer, db *store.DB, log *slog.Logger) *Inbox {
 
 const (
 	pollEvery = time.Second // finds rows of other processes, repeated refusals, and minutes that are over
-	// debounce bounds how often anonymous requests lock the chains of events.
+	// debounce is the worker's pause after a new row. It limits how often the worker locks the
+	// chains of events, however many requests there are.
 	debounce = 100 * time.Millisecond
 	batch    = 200 // rows recorded in one transaction
-	// unknownBatch is how many requests for unknown addresses one transaction counts.
+	// unknownBatch is how many requests for unknown addresses one transaction merges.
 	unknownBatch = 1000
 	// lastPassTimeout bounds the last pass, at shutdown.
 	lastPassTimeout = 2 * time.Second
@@ -126,8 +127,8 @@ func (w *Inbox) pass(ctx context.Context, flush bool) (more bool, err error) {
 	return more, err
 }
 
-// exclusively runs one pass of this process at a time: two would claim the same
-// rows.
+// exclusively runs one pass of this process at a time. Two would read the same rows, and only one
+// of them could claim them.
 func (w *Inbox) exclusively(ctx context.Context, do func() error) error {
 	select {
 	case <-ctx.Done():
@@ -160,7 +161,7 @@ func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 	if err := w.record(ctx, known); err != nil {
 		return false, err
 	}
-	unknown, err := w.countUnknown(ctx)
+	unknown, err := w.mergeUnknown(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -171,8 +172,9 @@ func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 	return len(known)+unknown+len(rows) > 0, w.record(ctx, rows)
 }
 
-// countUnknown counts requests for a reset of unknown addresses and returns how many.
-func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
+// mergeUnknown replaces due requests for a reset of unknown addresses by rows that count them, one
+// for each network and minute. It returns how many requests it has merged.
+func (w *Inbox) mergeUnknown(ctx context.Context) (n int, err error) {
 	err = w.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		rows, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, unknownBatch)
 		if n = len(rows); err != nil {
@@ -182,7 +184,7 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 		for _, row := range rows {
 			r.count(row)
 		}
-		return r.fileAnonymous(ctx)
+		return r.fileAnonymous(ctx) // the counts are recorded later
 	})
 	return n, err
 }
@@ -210,7 +212,7 @@ func (w *Inbox) RecordPending(ctx context.Context) {
 
 func (w *Inbox) recordPending(ctx context.Context) error {
 	for range pendingBatches {
-		if _, err := w.countUnknown(ctx); err != nil {
+		if _, err := w.mergeUnknown(ctx); err != nil {
 			return err
 		}
 		rows, err := w.db.Read().PendingInbox(ctx, batch)
@@ -272,7 +274,7 @@ func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 			}
 		}
 		r.write()
-		return r.fileAnonymous(ctx)
+		return r.fileAnonymous(ctx) // rows that r.take has counted go back into the inbox
 	})
 }
 

@@ -52,6 +52,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := candidateOfMember(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
+		// CanCheckAt, since a search records no decisions.
 		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }

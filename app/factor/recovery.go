@@ -66,11 +66,11 @@ func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]s
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
-		count, err := f.afterChange(ctx, tx, by.ID)
+		factors, err := f.afterChange(ctx, tx, by.ID) // also ends challenges and remembered browsers
 		if err != nil {
 			return err
 		}
-		if count == 0 {
+		if factors == 0 {
 			return doorward.Fail(doorward.CodeNotFound, "There is no second factor yet. The first one makes recovery codes.")
 		}
 		if codes, err = replaceCodes(ctx, tx, by.ID); err != nil {

@@ -132,9 +132,9 @@ func isBySession(by doorward.Caller, inv doorward.Invitation) bool {
 	return by.Kind == doorward.ByUser && by.Email == inv.Email
 }
 
-// checkSignedIn returns an error if the session that is the proof has ended since it was
-// read: the account may have lost its last membership, and with it its password. Or the
-// account may have another address by now. Errors: unauthenticated, wrong_account.
+// checkSignedIn returns an error if the session, which is the proof, has ended since it was read,
+// or if the account now has another address than the invitation. Errors: unauthenticated,
+// wrong_account.
 func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv doorward.Invitation) error {
 	current, err := tx.Session(ctx, by.SessionID)
 	switch {
@@ -317,7 +317,8 @@ func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward
 		return inv, err
 	}
 	accepted, err := tx.AcceptInvitation(ctx, inv.ID)
-	if err == nil && !accepted { // revoked since it was read, with its service key, which locks no tenant
+	// Revoked since findAcceptable: the lock doesn't exclude the revocation of its service key.
+	if err == nil && !accepted {
 		if _, _, err = findAcceptable(ctx, tx.Reader, token, tx.Now); err == nil {
 			err = doorward.Unavailable(errNotAccepted)
 		}

@@ -23,7 +23,7 @@ const first, second = "https://messages.example", "https://reports.example/a%20b
 
 func signing(c *node.Config) { c.Audiences = []string{first, second} }
 
-// claimsOf reads a token without verifying it, which the tests of client and examples do.
+// claimsOf reads a token without verifying it. The tests of client and examples verify tokens.
 func claimsOf(t *testing.T, token string) (claims map[string]any) {
 	t.Helper()
 	parts := strings.Split(token, ".")
@@ -44,6 +44,7 @@ func TestEveryPassingCheckIsSigned(t *testing.T) {
 	t.Parallel()
 	d := start(t, signing)
 	user, viewer := d.people["USER"], d.people["VIEWER"]
+	// Text after &original= is the client's own query, and isn't read.
 	for query, audience := range map[string]string{
 		"": first, "action=message.send": first, "action=message.send&original=/m?aud=x&action=billing.read": first,
 		"aud=" + first: first, "action=message.send&aud=" + url.QueryEscape(second): second, "aud=" + url.QueryEscape(second) + "&action=message.send": second,
@@ -75,7 +76,8 @@ func TestEveryPassingCheckIsSigned(t *testing.T) {
 		if code == "invalid_query" {
 			want = http.StatusBadRequest
 		}
-		d.check(t, "GET", query, as(user, "X-Auth-Assertion", "forged")).fails(want, code) // which requires empty headers
+		// check also requires that all identity headers of a refusal are empty.
+		d.check(t, "GET", query, as(user, "X-Auth-Assertion", "forged")).fails(want, code)
 	}
 	d.check(t, "GET", "action=message.send&aud="+first, as(viewer)).fails(http.StatusForbidden, "forbidden")
 	d.check(t, "GET", "aud="+first, nil).fails(http.StatusUnauthorized, "unauthenticated")
@@ -89,8 +91,8 @@ func TestAssertionsAreNoCredentials(t *testing.T) {
 	owner, user := d.people["OWNER"], d.people["USER"]
 	asserted := func(query string) string { return d.check(t, "GET", query, as(user)).header.Get("X-Auth-Assertion") }
 	before := asserted("")
-	// On a busy machine 10 s may pass in between, or the lease may lapse, and then each
-	// check signs.
+	// An assertion is reused for 10 s, while the node's lease is valid. On a busy machine more time
+	// may pass between two checks, or the lease may lapse. Then each check signs a new one.
 	eventually(t, "two checks with the same assertion", func() (same bool) {
 		again := asserted("action=message.send")
 		same, before = again == before && again != "", again
@@ -169,6 +171,7 @@ func TestAssertionsOfKeys(t *testing.T) {
 
 func TestJWKS(t *testing.T) {
 	t.Parallel()
+	// By the number of public keys: the current and the next one, and none without audiences.
 	for keys, d := range map[int]*server{2: start(t, signing), 0: start(t)} {
 		a := d.send(t, "GET /.well-known/jwks.json", nil, nil)
 		var set struct{ Keys []map[string]string }
@@ -201,7 +204,8 @@ func TestSigningAddsNoAllocations(t *testing.T) {
 		req := httptest.NewRequest("GET", edge.Path+query, nil)
 		req.Header = http.Header{"Cookie": {"JSESSIONID=" + d.people["USER"].Token()}, "X-Request-Id": {"test"}}
 		w := httptest.NewRecorder()
-		// The fewest of several runs: a node that gets no CPU for a while signs from the database.
+		// The fewest of several runs: a node that gets no CPU for a while loses its lease. Then it
+		// reads the session from the database and signs again.
 		fewest := math.Inf(1)
 		for range 20 {
 			fewest = min(fewest, testing.AllocsPerRun(20, func() {

@@ -1,9 +1,9 @@
 // Package edge answers gateways and the other services of the platform: is a credential
 // valid, and does it permit an action.
 //
-// Check is the hot path, outside of the pipeline of web/front: no route matching and no log line
-// for a check that passes. With its session or key in memory it needs no context with a time
-// limit and no reflection, either. The pipeline answers only refusals.
+// Check is the hot path, outside of the pipeline of web/front: it matches no route, and doesn't log
+// a check that passes. If the session or key is in memory, it also needs no timeout and no
+// reflection. The pipeline answers only refusals.
 package edge
 
 import (
@@ -179,7 +179,8 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	by, err := c.site.Caller(ctx, r)
-	if err == nil && (by.Kind == doorward.Operator || by.Kind == doorward.ByService) { // these aren't callers of the platform
+	// A check is about users and API keys only.
+	if err == nil && (by.Kind == doorward.Operator || by.Kind == doorward.ByService) {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	return by.Principal, err
@@ -262,10 +263,10 @@ type query struct {
 	aal        int
 }
 
-// readQuery returns what the query asks. Text after original= is the client's. It is ignored
-// only after an action at the start: elsewhere a client could use it to hide a later action.
-// Errors: unknown_action and unknown_audience, also if there are two; invalid_query, also for
-// an unknown parameter, since a misspelt "action" would let everybody through.
+// readQuery returns what the query asks. If it begins with the action, the rest after &original= is
+// the client's and isn't read. Else only the value of original is ignored, so that a client can't
+// hide a later action. Errors: unknown_action and unknown_audience, also if there are two;
+// invalid_query, also for an unknown parameter: a misspelt "action" would let everybody through.
 func (c *checker) readQuery(text string) (q query, err error) {
 	if text == "" {
 		return q, nil

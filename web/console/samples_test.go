@@ -91,8 +91,8 @@ func samples() []uitest.Sample {
 			pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
 			Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
 		}), Frame: owner},
-		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{basePage, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
-		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{basePage, sampledKeys()[0], "revoke", true}}, Frame: owner},
+		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{pageData: basePage, Key: sampledKeys()[0], Secret: sampledSecret, Rotated: true}}, Frame: owner},
+		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{pageData: basePage, Key: sampledKeys()[0], Act: "revoke", Danger: true}}, Frame: owner},
 		{Name: "roles", View: wide("roles", roleList{pageData: basePage, Items: sampledRoles()}), Frame: owner},
 		{Name: "role-builtin", View: wide("role", sampledRolePage(1)), Frame: owner},
 		{Name: "role-own", View: wide("role", sampledRolePage(4)), Frame: owner},
@@ -117,8 +117,8 @@ func samples() []uitest.Sample {
 		{Name: "webhook-failing", View: sampledHookPage(1), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
-		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{basePage, sampledHooks()[0], "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", true}}, Frame: owner},
-		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{basePage, sampledHooks()[0], "delete", true, 12, false}}, Frame: owner},
+		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
+		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{pageData: basePage, Hook: sampledHooks()[0], Act: "delete", Danger: true, Waiting: 12}}, Frame: owner},
 		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
 	}
@@ -227,7 +227,7 @@ func sampledRoles() (all []roleEntry) {
 	return all
 }
 
-// sampledChoices are groups with all permissions open except one.
+// sampledChoices are permissions in groups, for a caller who may give all but tenant.destroy.
 func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []permissionGroup {
 	return roleGroups(nil, all, chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
 }

@@ -40,7 +40,7 @@ type View struct {
 	// KeepsReturn: forms and links to further pages here keep the return address.
 	KeepsReturn bool
 	// OneLanguage offers no other language: to switch, the form that the page answers would be
-	// sent again.
+	// sent again, which would repeat its action.
 	OneLanguage bool
 	// Done is the key of a message at the top of the page that says what was done; empty: the
 	// one of the redirect that led here, "done.saved" for ?done=saved (see takeNotice).
@@ -359,11 +359,11 @@ func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 		return c.paused(e.Reason), nil
 	}
 	problem := e.Code.Problem()
-	wait, err := c.wait(e.RetryAfter)
+	wait, err := c.waitText(e.RetryAfter)
 	return c.firstMessageOr(problem.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), errorKey(e) + ".text"}, "wait", wait), err
 }
 
-// Explain says in the person's language why one of several things was refused; empty for no
+// Explain says in the person's language why one item of a bulk action was refused; empty for no
 // error. Any error but a *doorward.Error is returned as it is.
 func (c *Call) Explain(refusal error) (string, error) {
 	var e *doorward.Error

@@ -83,7 +83,7 @@ func (c *Call) sendErrorPage(err error) bool {
 		return false
 	}
 	e := front.AsError(err)
-	wait, failed := p.words.wait(e.RetryAfter)
+	wait, failed := p.words.waitText(e.RetryAfter)
 	if failed != nil {
 		return false
 	}

@@ -60,15 +60,15 @@ func TestWordsOfTimes(t *testing.T) {
 		say  func() (string, error)
 		want string
 	}{
-		{func() (string, error) { return en.wait(time.Second) }, "1 second"},
+		{func() (string, error) { return en.waitText(time.Second) }, "1 second"},
 		{func() (string, error) { return en.duration(0) }, "0 seconds"},
 		{func() (string, error) { return en.duration(time.Minute) }, "1 minute"},
 		{func() (string, error) { return en.duration(24 * time.Hour) }, "24 hours"},
 		{func() (string, error) { return de.duration(90*time.Minute + time.Second) }, "1 Stunde 30 Minuten 1 Sekunde"},
-		{func() (string, error) { return en.wait(90 * time.Second) }, "90 seconds"},
-		{func() (string, error) { return en.wait(91 * time.Second) }, "2 minutes"},
-		{func() (string, error) { return de.wait(89*time.Minute + time.Second) }, "90 Minuten"},
-		{func() (string, error) { return de.wait(23*time.Hour + time.Second) }, "24 Stunden"},
+		{func() (string, error) { return en.waitText(90 * time.Second) }, "90 seconds"},
+		{func() (string, error) { return en.waitText(91 * time.Second) }, "2 minutes"},
+		{func() (string, error) { return de.waitText(89*time.Minute + time.Second) }, "90 Minuten"},
+		{func() (string, error) { return de.waitText(23*time.Hour + time.Second) }, "24 Stunden"},
 		{func() (string, error) { return en.ago(-time.Second) }, "just now"},
 		{func() (string, error) { return en.ago(2 * time.Minute) }, "2 minutes ago"},
 		{func() (string, error) { return de.ago(2 * time.Hour) }, "vor 2 Stunden"},

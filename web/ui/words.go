@@ -16,8 +16,8 @@ func (c catalogue) paused(reason string) string {
 	return c.firstMessageOr(reason, []string{"error.maintenance.reason"}, "reason", reason)
 }
 
-// wait returns how long to wait in words, rounded up so that it is never too short.
-func (c catalogue) wait(d time.Duration) (string, error) {
+// waitText returns how long to wait in words, rounded up so that it is never too short.
+func (c catalogue) waitText(d time.Duration) (string, error) {
 	switch {
 	case d <= 90*time.Second:
 		return c.count("seconds", ceil(d, time.Second))

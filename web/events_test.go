@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/goldentest"
 )
 
-// recordedWhen says when an event is recorded. A new verb needs a line.
+// recordedWhen says when an event is recorded. A new action needs a line.
 var recordedWhen = map[doorward.Action]string{
 	doorward.MFAClone:                "a passkey was used whose signature counter has not increased, and is disabled; the use itself was refused",
 	doorward.UserInvite:              "somebody is invited",
@@ -234,7 +234,7 @@ func TestGoldenEvents(t *testing.T) {
 		s.do()
 	}
 	r.recordOtherFields()
-	r.newEvents()
+	r.newEvents() // appends the last ones to r.events
 	seen := map[doorward.Action][]doorward.Event{}
 	for _, e := range append(r.events, recordedElsewhere...) {
 		seen[e.Action] = append(seen[e.Action], e)
@@ -281,7 +281,7 @@ func (r *recorder) recordOtherFields() {
 	}
 	r.ask(changePath, m{"currentPassword": password, "password": canary("another"), "confirmPassword": canary("another")}, as(r.server.token(r.t, "demoted@more.example"))).ok(http.StatusNoContent)
 	r.closeTenant(r.t, more.Owner, more.ID, "More")
-	r.newEvents() // before the trail is deleted with the tenant
+	r.newEvents() // appends to r.events before the trail is deleted with the tenant
 	r.Advance(15 * 24 * time.Hour)
 	if err := r.Node.App.Sweep(r.t.Context()); err != nil {
 		r.t.Fatal(err)
@@ -301,7 +301,7 @@ func checkReasons(t *testing.T, events []doorward.Event) {
 			seen++
 			kind := doorward.Code(c.To).Problem().Kind
 			if !slices.Contains([]doorward.Kind{doorward.KindForbidden, doorward.KindUnauthenticated, doorward.KindTooMany}, kind) && c.To != string(doorward.CodeLastOwner) {
-				t.Errorf("%s was refused for the reason %q: add codes of this kind to refuses in web/console/words_test.go", e.Action, c.To)
+				t.Errorf("%s was refused for the reason %q: add codes of this kind to canBeReason in web/console/words_test.go", e.Action, c.To)
 			}
 		}
 	}

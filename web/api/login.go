@@ -84,10 +84,11 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 // challengeError is the error that asks for another proof.
 func challengeError(code doorward.Code, b factor.NewChallenge) error {
-	return &doorward.Error{Code: code, Challenge: viewErrorChallenge(b)}
+	return &doorward.Error{Code: code, Challenge: challengeForError(b)}
 }
 
-func viewErrorChallenge(b factor.NewChallenge) *doorward.Challenge {
+// challengeForError is viewChallenge for an error, which contains the challenge as a member.
+func challengeForError(b factor.NewChallenge) *doorward.Challenge {
 	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey}
 }
 
@@ -130,7 +131,7 @@ func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, erro
 			given++
 		}
 	}
-	// The texts of all answers together are empty only if there is none.
+	// The second text is empty if there is no answer at all; required then reports /code.
 	if err := required(field{"/challenge", challenge}, field{"/code", password + a.Code + a.RecoveryCode + string(a.Passkey)}); err != nil {
 		return a, err
 	}

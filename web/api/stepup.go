@@ -82,6 +82,6 @@ func (a *api) withChallenge(ctx context.Context, c *front.Call, err error) error
 		return fault
 	}
 	withOffer := *e
-	withOffer.Challenge = viewErrorChallenge(begun)
+	withOffer.Challenge = challengeForError(begun)
 	return &withOffer
 }

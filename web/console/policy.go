@@ -137,7 +137,8 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 // also gets staleField, since a request for the page in another language has no refusal: then
 // keepTyped returns the notice that says again what has happened.
 func (p *policyPage) keepTyped(c *ui.Call) (note string) {
-	if c.RefusalCode() == doorward.CodePreconditionFailed {
+	wasSent := c.Value("version") != "" // not so after confirmAgain
+	if wasSent && c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.Preset("version", p.Version())
 		c.Preset(staleField, "1")
 	} else if c.Value(staleField) != "" {

@@ -159,7 +159,9 @@ func TestConfirmingPolicies(t *testing.T) {
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
 	page := b.submit(policyPath, form, "This text ends in")
 	stale := url.Values{"version": {"0"}}
-	b.post(policyPath+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
+	if text := editedText(b.post(policyPath+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")); text != noSettings {
+		t.Errorf("after a refused confirmation the editor has %q", text)
+	}
 	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, "This text ends in")
 	lacks(t, b.submit(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
 	b.post(policyPath+"/confirm", url.Values{}, http.StatusNotFound)

@@ -158,8 +158,8 @@ func (w *walk) explain(last int64) {
 			w.addFault(Reordered, m.Seq, m.ID)
 		}
 	}
-	// Each event looks unchanged by itself, but together they don't match, so one was edited. Which one
-	// can't be told: the first is named.
+	// Each event looks unchanged by itself, but together they don't match, so one was edited. It is
+	// unknown which one: the first is named.
 	if len(w.mismatches) > 0 && len(w.faults) == 0 && w.mismatches[0].Seq <= last {
 		w.addFault(Edited, w.mismatches[0].Seq, w.mismatches[0].ID)
 	}

@@ -410,8 +410,8 @@ func tooMany(wait time.Duration) *doorward.Error {
 // Network returns the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes expired counters, attempts and devices, and second factors that
-// browsers have remembered for too long, in several transactions, since an attack leaves many.
+// Sweep deletes expired counters, attempts and devices, and what browsers remember of a second
+// factor that was given too long ago, in several transactions, since an attack leaves many.
 func (v *Verifier) Sweep(ctx context.Context) error {
 	return errors.Join(
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {

@@ -53,8 +53,9 @@ var full = flag.Bool("full", false, "long runs at full length")
 // folder that has this test's binary, perhaps with the detector, under the name doorward.
 var program, instrumented string
 
-// diskFolder is the environment variable that names the folder on the small disk, in the process that has one (see
-// disk_test.go). There the program is this test's binary, even under the race detector.
+// diskFolder is the environment variable that names the folder on the small disk, in the process
+// that has one (see disk_test.go). There the program is this test's binary, even under the race
+// detector.
 const diskFolder = "DOORWARD_TEST_DISK"
 
 type suite struct{ m *testing.M }

@@ -129,8 +129,8 @@ type tenantView struct {
 	Name      string                `json:"name"`
 	Status    doorward.TenantStatus `json:"status"`
 	CreatedAt time.Time             `json:"createdAt"`
-	// DestroyedAt is when the data of a closed tenant is destroyed; absent unless the tenant is closed and
-	// the time is stored.
+	// DestroyedAt is when the data of a closed tenant is destroyed; absent unless the tenant is
+	// closed and the time is stored.
 	DestroyedAt *time.Time `json:"destroyedAt,omitempty"`
 }
 

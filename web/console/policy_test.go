@@ -146,7 +146,8 @@ func TestPlanningPolicies(t *testing.T) {
 	}
 	b.translate(page, policyPath+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
 	form.Set("text", noInviting)
-	b.post(policyPath+"/plan", form, http.StatusOK, "Nothing changes for any role", "Different: ")
+	// No refusal becomes allowed. A permit from before the policies may be kept, and would be refused.
+	lacks(t, b.post(policyPath+"/plan", form, http.StatusOK, "Nothing changes for any role", "Different: "), "<strong>Allowed</strong>")
 	form.Set("text", "permit(principal, action, resource);")
 	b.post(policyPath+"/plan", form, http.StatusUnprocessableEntity, "Line 1, column 1:", "Only “forbid” is possible.")
 	lacks(t, b.get(policyPath, http.StatusOK, "Version 1", "no-inviting"), "What this text would change")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates the passwords of the compose file, once, in the folder secrets beside this
-# script. Write the mail server's URL into secrets/smtp; until then mails go to the
+# Creates the passwords and the master key of the compose file, once, in the folder
+# secrets beside this script. Write the mail server's URL into secrets/smtp; until then mails go to the
 # log.
 set -eu
 umask 077
@@ -18,6 +18,9 @@ password >secrets/doorward
 password >secrets/replication
 printf 'postgres://doorward:%s@primary,standby/doorward?target_session_attrs=read-write' "$(cat secrets/doorward)" >secrets/database
 printf 'log:' >secrets/smtp
+# The master key, for second factors, webhooks and assertions (docs/rotate.md). Keep a
+# copy in another place.
+head -c 32 /dev/urandom | base64 >secrets/master
 # Without Swarm a secret is the file itself, with the owner and mode that it has
 # here. PostgreSQL's are read by its own user (999); the folder's mode protects
 # them.
@@ -26,9 +29,9 @@ chmod 0444 secrets/postgres secrets/doorward secrets/replication
 # secrets: if root runs this script they get the image's user, else it runs as you.
 # In rootless Docker or Podman your own user is root inside the container: write
 # DOORWARD_USER=0:0 into .env.
-chmod 0600 secrets/database secrets/smtp
+chmod 0600 secrets/database secrets/smtp secrets/master
 if [ "$(id -u)" = 0 ]; then
-	chown 65532:65532 secrets/database secrets/smtp
+	chown 65532:65532 secrets/database secrets/smtp secrets/master
 else
 	echo "DOORWARD_USER=$(id -u):$(id -g)" >>.env
 fi

@@ -77,7 +77,12 @@ func (w *Webhooks) Counts() Counts {
 // Sending returns how many attempts this process is making, and how many endpoints are slow.
 func (w *Webhooks) Sending() outbox.Stats { return w.queue.Stats() }
 
+// due returns deliveries that are due. A node without a master key can't sign them: it leaves them,
+// and their attempts, to nodes that have the key.
 func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.QueuedDelivery, error) {
+	if w.master.Ready() != nil {
+		return nil, nil
+	}
 	from := store.QueuedDelivery{DueAt: after.Due}
 	from.ID = after.ID
 	return w.db.Read().DueDeliveries(ctx, urgent, from, w.db.Now(), limit)

@@ -63,7 +63,7 @@ func always(status int) func(int) int { return func(int) int { return status } }
 // createHook creates a webhook.
 func createHook(f *apptest.Fixture, by doorward.Caller, url string, events ...string) doorward.Webhook {
 	f.Helper()
-	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
+	f.UseMasterKey()
 	made, err := f.Node(0).Webhooks.Create(f.Context(), by, webhook.Draft{URL: &url, Events: &events})
 	f.NoError(err)
 	return made.Webhook
@@ -239,6 +239,31 @@ func TestNodesShare(t *testing.T) {
 	}
 	if len(seen) != events+1 || len(to.got()) != events+1 { // with the message of Test
 		t.Errorf("%d messages with %d ids came, want %d", len(to.got()), len(seen), events+1)
+	}
+}
+
+// TestWithoutMasterKey: a node without the master key can't sign messages. It leaves deliveries, and
+// their attempts, to a node that has the key, and makes them once it has the key itself.
+func TestWithoutMasterKey(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	to := newReceiver(t, always(204))
+	w := createHook(f, owner.Caller, to.URL, "user.*")
+	f.AddNode(apptest.NoLimits, time.Now)
+	keyless := f.Nodes[len(f.Nodes)-1]
+	f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+	f.NoError(keyless.Webhooks.Deliver(f.Context()))
+	if d := deliveries(f, w)[0]; d.State != doorward.DeliveryPending || len(d.Attempts) > 0 {
+		t.Errorf("the node without the key has left the delivery %s with the attempts %v", d.State, d.Attempts)
+	}
+	f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
+	f.NoError(keyless.MasterKey.Load(f.Context()))
+	f.Invite(owner, f.NewEmail("y"), doorward.RoleUser)
+	f.NoError(keyless.Webhooks.Deliver(f.Context()))
+	for _, d := range deliveries(f, w) {
+		if d.State != doorward.DeliveryDone || len(d.Attempts) != 1 {
+			t.Errorf("a delivery is %s after the attempts %v", d.State, d.Attempts)
+		}
 	}
 }
 

@@ -191,6 +191,7 @@ func TestEvaluationForm(t *testing.T) {
 			} {
 				d.send(t, path, bad, e.key).fails(http.StatusBadRequest, "invalid_body")
 			}
+			d.send(t, path, `{"subject": {"properties": {"tenantId": 7}}}`, e.key).is("detail", "JSON body at /subject/properties: send tenantId as a string here")
 			for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "application/problem+json", ""} {
 				d.send(t, path, whole, e.key, without("Content-Type"), with("Content-Type", media)).fails(http.StatusBadRequest, "invalid_body")
 			}

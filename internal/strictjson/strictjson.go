@@ -278,6 +278,9 @@ func (d *decoder) fill(dest any) *Error {
 	case errors.Is(err, json.ErrUnknownName):
 		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: knownNames(wrong.GoType)}
 	}
+	if own, ok := errors.AsType[*Error](err); ok { // of a type's own UnmarshalJSON
+		return &Error{Pointer: string(wrong.JSONPointer), Reason: own.Reason}
+	}
 	return &Error{Pointer: string(wrong.JSONPointer), Reason: mismatch(wrong)}
 }
 

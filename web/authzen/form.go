@@ -2,7 +2,6 @@ package authzen
 
 import (
 	"context"
-	"errors"
 	"mime"
 	"net/http"
 	"reflect"
@@ -95,7 +94,7 @@ func (p *subjectProperties) UnmarshalJSON(b []byte) error {
 		p.TenantID = tenant
 	case nil:
 	default:
-		return errors.New("authzen: tenantId is no string")
+		return &strictjson.Error{Reason: "send tenantId as a string here"}
 	}
 	return nil
 }

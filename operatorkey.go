@@ -9,7 +9,7 @@ import (
 // keys can have as well.
 const (
 	OperatorTenantQuota Action = "tenant.quota"
-	OperatorTenantClose Action = "tenant.close" // and restoring a closing tenant
+	OperatorTenantClose Action = "tenant.close" // by API it can only be closed, not restored
 	OperatorModelRead   Action = "model.read"
 	OperatorModelApply  Action = "model.apply"
 )

@@ -77,7 +77,7 @@ const minHoldAfterThaw = 24 * time.Hour
 
 // Thaw permits access again; in a closed tenant, to its OWNERs. It ends sessions that were
 // opened by requests that overlapped the freeze. Errors: not_found, tenant_closing when it is
-// closed and not frozen: only an OWNER can restore it.
+// closed and not frozen: it has to be restored instead.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return t.writer.DoAll(ctx, by, t.thawOperation(ctx, id))
 }
@@ -90,7 +90,7 @@ func (t *Tenants) thawOperation(ctx context.Context, id string) access.Operation
 		}
 		thawed, err := tx.ThawTenant(ctx, id, tx.Now.Add(grace))
 		if err == nil && !thawed && before.ClosedAt != nil {
-			err = doorward.Fail(doorward.CodeTenantClosing, "The tenant is not frozen. An OWNER has closed it, and an OWNER can restore it.")
+			err = doorward.Fail(doorward.CodeTenantClosing, "The tenant is closed, not frozen. An OWNER can restore it, or \"doorward tenant restore\".")
 		}
 		return thawed, err
 	}

@@ -35,7 +35,7 @@ key can be limited to:
 
   access.introspect access.evaluate   ask about credentials, users and keys
   tenant.list tenant.create           list, show and make tenants
-  tenant.status tenant.close          freeze and thaw; close and restore tenants
+  tenant.status tenant.close          freeze and thaw; close tenants
   tenant.quota                        set quotas
   model.read model.apply              the platform's model
   webhook.manage                      webhooks of the installation

@@ -1494,7 +1494,7 @@ export interface paths {
         head?: never;
         /**
          * Freeze, thaw or close a tenant, or set its quotas
-         * @description All changes or none. Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would; `doorward tenant restore` undoes it. With `If-Match`, a change by somebody else since is 412.
+         * @description All changes or none. Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that is closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. `active` doesn't restore it: asking for that is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would. An OWNER or `doorward tenant restore` undoes it. With `If-Match`, a change by somebody else since is 412.
          */
         patch: operations["setTenantStatus"];
         trace?: never;

@@ -154,6 +154,34 @@ func TestKeyRefusals(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
+// TestHandingOverHigherKeys: an ADMIN can't transfer a key with a role above ADMIN, which the role
+// of its owner limits, to an owner who doesn't limit it.
+func TestHandingOverHigherKeys(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		admin, olga := acme.Join("admin@acme.example", "ADMIN"), acme.Join("olga@acme.example", "OWNER")
+		d.send(t, "POST /api/v2/roles", m{"name": "PAYER", "permissions": []string{"billing.read"}}, owner).ok(201)
+		k := d.makeKey(t, acme.Owner, m{"role": "PAYER", "permissions": []string{"billing.read"}, "ownerId": olga.ID}).ok(201)
+		path := "/api/v2/users/" + olga.ID
+		d.send(t, "PATCH "+path, m{"role": "USER"}, owner).ok(200)
+		mayPay := func(want int) {
+			t.Helper()
+			if got := d.send(t, "GET /api/v2/access/check?action=billing.read", nil, bearer(k.text("key"))).status; got != want {
+				t.Errorf("a check with the key is %d, want %d", got, want)
+			}
+		}
+		mayPay(403)
+		to := "?apiKeys=transfer&ownerId=" + acme.Owner.ID
+		d.send(t, "DELETE "+path+to, nil, as(admin.Token())).fails(403, "forbidden")
+		d.send(t, "PATCH "+path+to, m{"status": "suspended"}, as(admin.Token())).fails(403, "forbidden")
+		d.send(t, "DELETE "+path+to+"&dryRun=true", nil, as(admin.Token())).fails(403, "forbidden")
+		mayPay(403)
+		d.send(t, "DELETE "+path+to, nil, owner).ok(200).is("ended.apiKeysTransferred", 1.0)
+		mayPay(200)
+	})
+}
+
 // TestHandingOverKeys: suspending or removing a user ends the user's keys or transfers them. A
 // dry run says how many.
 func TestHandingOverKeys(t *testing.T) {

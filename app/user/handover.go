@@ -68,10 +68,28 @@ func transferKeys(ctx context.Context, tx *access.Tx, on doorward.Object, to str
 	rotateBy := tx.Now.Add(rotateWithin)
 	ids, err := tx.TransferAPIKeys(ctx, on.TenantID, on.ID, to, rotateBy)
 	for _, id := range ids {
+		if err := requireGiving(ctx, tx, on, id); err != nil {
+			return 0, err
+		}
 		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyUpdate, keyObject(on, id),
 			doorward.Change{Field: "ownerId", From: on.ID, To: to}, doorward.Change{Field: "rotateBy", To: rotateBy.Format(time.RFC3339)}))
 	}
 	return int64(len(ids)), err
+}
+
+// requireGiving refuses unless the caller may give the role of the key: the role of the former
+// owner may have limited the key more than that of the next one does. Errors: forbidden.
+func requireGiving(ctx context.Context, tx *access.Tx, member doorward.Object, id string) error {
+	key, err := tx.APIKey(ctx, id, tx.Now)
+	if err != nil {
+		return err
+	}
+	on := keyObject(member, id)
+	on.Granted = key.Role
+	if !access.CanAt(&tx.By, tx.Now, doorward.UserManage, on).Allowed {
+		err = doorward.Fail(doorward.CodeForbidden, "The API key %s has the role %s, which is above the caller's. Let the keys end, or let an OWNER transfer them.", id, key.Role)
+	}
+	return err
 }
 
 func keyObject(on doorward.Object, id string) doorward.Object {

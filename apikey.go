@@ -112,7 +112,7 @@ func (k *APIKey) EffectiveRole() Role {
 }
 
 // EffectivePermissions returns the key's permissions that its role and the owner's role both
-// grant now, sorted.
+// grant now, and that the model lets keys have, sorted.
 func (k *APIKey) EffectivePermissions() []Action {
 	effective, actions, model := k.effective(), []Action{}, k.Rules.Model()
 	for _, a := range k.Permissions {
@@ -129,7 +129,7 @@ func (k *APIKey) effective() *Permissions {
 	if role == nil || owner == nil {
 		return new(Permissions)
 	}
-	return k.Rules.Model().set(k.Permissions...).intersect(role.Permissions).intersect(owner.Permissions)
+	return k.Rules.Model().setForKeys(k.Permissions).intersect(role.Permissions).intersect(owner.Permissions)
 }
 
 // Version returns a hash of the fields that can be edited, for If-Match.

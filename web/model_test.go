@@ -108,6 +108,33 @@ func TestModelDecides(t *testing.T) {
 	})
 }
 
+// TestModelTakesActionFromKeys: a key that has an action can't use it while the model says that no
+// key can have it.
+func TestModelTakesActionFromKeys(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		operator, acme := bearer(d.operatorKey(t)), d.Tenant("Acme")
+		apply := func(keys string) {
+			text := strings.Replace(invoices, "approve: {", "approve: {keys: "+keys+", ", 1)
+			d.send(t, "PUT "+modelPath, m{"text": text}, operator, with("If-Match", "*")).ok(200)
+		}
+		apply("true")
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"invoice.read", "invoice.approve"}})
+		approve := func() answer {
+			d.send(t, "GET /api/v2/access/check?action=invoice.read", nil, bearer(key)).ok(200)
+			return d.send(t, "GET /api/v2/access/check?action=invoice.approve", nil, bearer(key))
+		}
+		approve().ok(200)
+		apply("false")
+		approve().fails(403, "forbidden")
+		if effective := d.send(t, "GET /api/v2/auth/key", nil, bearer(key)).ok(200).at("apiKey.effectivePermissions"); has(effective, "invoice.approve") || !has(effective, "invoice.read") {
+			t.Errorf("the effective permissions are %v", effective)
+		}
+		d.send(t, "POST /api/v2/access/introspect", m{"credential": key, "action": "invoice.approve"}, operator).ok(200).is("allowed", false)
+		apply("true")
+		approve().ok(200)
+	})
+}
+
 // has reports whether a JSON array has the text.
 func has(list any, want string) bool {
 	all, _ := list.([]any)

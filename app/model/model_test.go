@@ -298,6 +298,10 @@ func TestDiffSaysWhoGainsAndLoses(t *testing.T) {
 		if diff := cmp.Diff([]model.Holder{{TenantID: acme.ID, ID: key.ID, Name: "sync", Loses: []doorward.Action{"invoice.approve"}}}, plan.Keys); diff != "" {
 			t.Error(diff)
 		}
+		plan, err = f.Node(1).Models.Diff(ctx, strings.Replace(shared, "[OWNER, ADMIN]}", "[OWNER, ADMIN], keys: false}", 1))
+		if f.NoError(err); len(plan.Keys) != 1 || plan.Keys[0].ID != key.ID || len(plan.Keys[0].Loses) != 1 {
+			t.Errorf("with keys: false the keys lose %+v", plan.Keys)
+		}
 		if current, err := f.Node(0).Models.Current(ctx); err != nil || current.Version != 1 {
 			t.Errorf("after a diff the model is %+v, %v", current, err)
 		}

@@ -198,7 +198,7 @@ func (e *erasing) leave(memberships []doorward.User) error {
 		e.done.Invitations += ended.Invitations
 	}
 	if len(ownerless) > 0 {
-		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant.", strings.Join(ownerless, " and "))
+		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant and wait until its data is destroyed.", strings.Join(ownerless, " and "))
 	}
 	return nil
 }

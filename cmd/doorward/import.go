@@ -121,7 +121,7 @@ const maxNotes = 100
 
 func printImported(w io.Writer, file string, imported user.Imported, dryRun bool) {
 	for _, p := range imported.PasswordKept[:min(len(imported.PasswordKept), maxNotes)] {
-		fmt.Fprintf(w, "%s:%d: %s already has an account and keeps its password; the hash is ignored.\n", file, p.Line, p.Email)
+		fmt.Fprintf(w, "%s:%d: %s already has an account, which keeps its password if it has one; the hash is ignored.\n", file, p.Line, p.Email)
 	}
 	if more := len(imported.PasswordKept) - maxNotes; more > 0 {
 		fmt.Fprintf(w, "%s: and %d more who already have an account\n", file, more)

@@ -155,7 +155,7 @@ func TestKeyRefusals(t *testing.T) {
 }
 
 // TestHandingOverHigherKeys: an ADMIN can't transfer a key with a role above ADMIN, which the role
-// of its owner limits, to an owner who doesn't limit it.
+// of its owner limits, to an owner who doesn't limit it. An OWNER can, with a recent proof.
 func TestHandingOverHigherKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -177,7 +177,13 @@ func TestHandingOverHigherKeys(t *testing.T) {
 		d.send(t, "PATCH "+path+to, m{"status": "suspended"}, as(admin.Token())).fails(403, "forbidden")
 		d.send(t, "DELETE "+path+to+"&dryRun=true", nil, as(admin.Token())).fails(403, "forbidden")
 		mayPay(403)
-		d.send(t, "DELETE "+path+to, nil, owner).ok(200).is("ended.apiKeysTransferred", 1.0)
+		bob := acme.Join("bob@acme.example", "USER")
+		d.makeKey(t, acme.Owner, m{"ownerId": bob.ID}).ok(201)
+		d.Advance(11 * time.Minute)
+		d.send(t, "DELETE "+path+to, nil, owner).fails(403, "step_up_required") // the key could do more
+		d.send(t, "DELETE /api/v2/users/"+bob.ID+to, nil, owner).ok(200).is("ended.apiKeysTransferred", 1.0)
+		mayPay(403)
+		d.send(t, "DELETE "+path+to, nil, as(acme.Owner.Login())).ok(200).is("ended.apiKeysTransferred", 1.0)
 		mayPay(200)
 	})
 }

@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -68,7 +69,7 @@ func transferKeys(ctx context.Context, tx *access.Tx, on doorward.Object, to str
 	rotateBy := tx.Now.Add(rotateWithin)
 	ids, err := tx.TransferAPIKeys(ctx, on.TenantID, on.ID, to, rotateBy)
 	for _, id := range ids {
-		if err := requireGiving(ctx, tx, on, id); err != nil {
+		if err := requireGiving(ctx, tx, on, id, next.Role); err != nil {
 			return 0, err
 		}
 		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyUpdate, keyObject(on, id),
@@ -78,8 +79,9 @@ func transferKeys(ctx context.Context, tx *access.Tx, on doorward.Object, to str
 }
 
 // requireGiving refuses unless the caller may give the role of the key: the role of the former
-// owner may have limited the key more than that of the next one does. Errors: forbidden.
-func requireGiving(ctx context.Context, tx *access.Tx, member doorward.Object, id string) error {
+// owner may have limited the key more than that of the next one does. If the key can then do
+// more, the caller needs a recent proof, as for an edit of it. Errors: forbidden, step_up_required.
+func requireGiving(ctx context.Context, tx *access.Tx, member doorward.Object, id string, next doorward.Role) error {
 	key, err := tx.APIKey(ctx, id, tx.Now)
 	if err != nil {
 		return err
@@ -87,9 +89,15 @@ func requireGiving(ctx context.Context, tx *access.Tx, member doorward.Object, i
 	on := keyObject(member, id)
 	on.Granted = key.Role
 	if !access.CanAt(&tx.By, tx.Now, doorward.UserManage, on).Allowed {
-		err = doorward.Fail(doorward.CodeForbidden, "The API key %s has the role %s, which is above the caller's. Let the keys end, or let an OWNER transfer them.", id, key.Role)
+		return doorward.Fail(doorward.CodeForbidden, "The API key %s has the role %s, which is above the caller's. Let the keys end, or let an OWNER transfer them.", id, key.Role)
 	}
-	return err
+	key.OwnerRole = member.Held
+	was := key.EffectivePermissions()
+	key.OwnerRole = next
+	if slices.ContainsFunc(key.EffectivePermissions(), func(a doorward.Action) bool { return !slices.Contains(was, a) }) {
+		return tx.NeedProof()
+	}
+	return nil
 }
 
 func keyObject(on doorward.Object, id string) doorward.Object {

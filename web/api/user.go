@@ -199,7 +199,7 @@ var docRemoveUser = front.Doc{
 	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
 	Query:       endParameters,
-	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 
 func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {

@@ -241,6 +241,21 @@ func TestSwitchAsksForASecondFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
+// Setting up the first factor by a switch needs a recent proof, as it does without a switch.
+func TestSwitchByAnOldSessionSetsUpNoFactor(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.addMember(t, globex, ann, "USER")
+		old := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
+		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"mfa": "required"}}).ok(http.StatusOK)
+		d.Advance(11 * time.Minute)
+		d.send(t, switchPath, m{"tenantId": globex.ID}, as(old)).fails(http.StatusForbidden, "step_up_required")
+		proved := d.stepUp(t, old)
+		d.send(t, switchPath, m{"tenantId": globex.ID}, as(proved)).fails(http.StatusForbidden, "mfa_enrolment_required")
+	}, masterKey(t))
+}
+
 // Only those who manage people can list who has no second factor.
 func TestPeopleWithoutFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

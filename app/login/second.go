@@ -63,7 +63,10 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 
 // Switch opens a session of the caller in another tenant and ends the current one; see
 // session.Sessions.Switch. Where that tenant asks for a second factor, the challenge
-// completes the switch and the current session stays until then.
+// completes the switch and the current session stays until then. Where that tenant demands the
+// first factor of the account, the session must have been proved recently: no password is asked
+// for, and a thief of an old session could set up a factor of their own. Errors:
+// step_up_required, and those of session.Sessions.Switch.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
 	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil }) // nil: without another proof
 	if err == nil {
@@ -71,6 +74,11 @@ func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string)
 	}
 	if !doorward.HasCode(err, doorward.CodeMFARequired) && !doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired) {
 		return nil, err
+	}
+	if doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired) {
+		if err := l.writer.NeedProof(by); err != nil {
+			return nil, err
+		}
 	}
 	account, readErr := access.OwnAccount(ctx, l.db.Read(), by)
 	if readErr != nil {

@@ -94,7 +94,7 @@ func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doo
 }
 
 // ConfirmEmail gives the account the new address, by the code that was mailed there. Sessions stay
-// valid; resets that were mailed to the old address become invalid. Errors: validation_failed,
+// valid; resets of the password or of factors that were mailed to the old address become invalid. Errors: validation_failed,
 // email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
@@ -114,7 +114,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		if err := recordChange(ctx, tx, memberships, change.Old, change.New); err != nil {
 			return err
 		}
-		if err := tx.ExpireResets(ctx, change.UserID); err != nil {
+		if err := endMailed(ctx, tx, change.UserID); err != nil {
 			return err
 		}
 		if err := tx.QueueMail(ctx, store.MailEmailChanged, change.Old, change.ID); err != nil {
@@ -330,7 +330,16 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // the count of notices about unknown browsers, so that later logins send them again
 		return err
 	}
-	return tx.ExpireResets(ctx, account.ID)
+	return endMailed(ctx, tx, account.ID)
+}
+
+// endMailed ends the open resets of the account's password and of its factors: their codes were
+// mailed to an address that the account no longer has. It also ends other challenges of the account.
+func endMailed(ctx context.Context, tx *access.Tx, userID string) error {
+	if err := tx.ExpireResets(ctx, userID); err != nil {
+		return err
+	}
+	return tx.EndChallenges(ctx, userID)
 }
 
 // ShowConfirm returns the address that the token confirms. It changes nothing. Errors:

@@ -203,3 +203,31 @@ func TestSessionThatHasEnded(t *testing.T) {
 		}
 	})
 }
+
+// TestFactorResetsOfAnotherAddress: a code that removes the factors works only while the account
+// has the address that it was mailed to.
+func TestFactorResetsOfAnotherAddress(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		f.Enrol(ann)
+		reset := func(address string) string {
+			f.NoError(apptest.ErrorOf(f.Node(0).Factors.Reset(f.Context(), owner.Caller, ann.User)))
+			return f.MailToken(address)
+		}
+		wantOver := func(event, code string) {
+			_, err := f.Node(1).Factors.ConfirmReset(f.Context(), apptest.Anonymous(1), code, apptest.FirstPassword)
+			if got := apptest.Code(err); got != doorward.CodeChallengeOver {
+				f.Errorf("after %s the code of the other address answers %q, want challenge_over", event, got)
+			}
+		}
+		to := f.NewEmail("new")
+		confirmCode, undoCode := requestChange(f, ann, to)
+		old := reset(ann.User.Email)
+		f.NoError(confirm(f, 0, confirmCode))
+		wantOver("a change of the address", old)
+		code := reset(to)
+		f.NoError(undo(f, 0, undoCode))
+		wantOver("the undo", code)
+	})
+}

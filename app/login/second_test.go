@@ -344,6 +344,33 @@ func TestRememberedBrowser(t *testing.T) {
 	})
 }
 
+// TestNewPasswordForgetsBrowsers: after a change of the password, not even the browser in which it
+// was changed stands in for the factor. It is still a known browser.
+func TestNewPasswordForgetsBrowsers(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, ann := f.Tenant()
+		a := f.Enrol(ann)
+		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
+		o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser)
+		in, err := apptest.SignedIn(o, err)
+		f.NoError(err)
+		hash, browser := in.Device.Hash(), apptest.Anonymous(1)
+		browser.Devices = [][]byte{hash[:]}
+		by := browser.As(in.User)
+		by.Principal = doorward.PrincipalOf(in.User, in.Session)
+		next := apptest.Password(1)
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), by, apptest.FirstPassword, next, next)))
+		o, err = f.Node(1).Login.WithPassword(f.Context(), browser, ann.User.Email, next, "")
+		f.NoError(err)
+		if _, ok := o.(login.SecondNeeded); !ok {
+			f.Errorf("a login in that browser with the new password ends in %T, want a challenge", o)
+		}
+		if known := f.Int(`SELECT count(*) FROM devices d JOIN users u ON u.id = d.user_id AND u.credential_generation = d.credential_generation WHERE u.email = '` + ann.User.Email + `'`); known != 1 {
+			f.Errorf("%d browsers are known, want 1", known)
+		}
+	})
+}
+
 // TestEnrolmentAtLogin: where the tenant demands a factor, somebody without one sets it up
 // between the password and the session. A second factor can't be added by the password alone.
 func TestEnrolmentAtLogin(t *testing.T) {

@@ -236,7 +236,8 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 }
 
 // endTrust ends the trust in all browsers except the one in which a signed-in user
-// has just changed the password. A reset also ends factors that are being set up, since
+// has just changed the password; not even that one stands in for the second factor any more.
+// A reset also ends factors that are being set up, since
 // somebody else may have begun to set them up. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	by.Email = account.Email // by which CurrentDevice finds the browser
@@ -250,6 +251,9 @@ func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by d
 		return err
 	}
 	if err := tx.RaiseCredentialGeneration(ctx, account.ID, current); err != nil {
+		return err
+	}
+	if err := tx.ForgetBrowsers(ctx, account.ID); err != nil { // also the current one, which stays known
 		return err
 	}
 	return tx.ClearThrottle(ctx, "newcomers:"+account.ID) // the count of notices about unknown browsers

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/store"
@@ -107,4 +108,33 @@ func TestNoStepUpBehindAFactor(t *testing.T) {
 	f.NoError(<-confirmed)
 	_, err = stepUp(f, 1, stolen, (<-begun).Token.Reveal(), byPassword(apptest.FirstPassword))
 	wantCode(f, err, doorward.CodeChallengeOver)
+}
+
+// TestSuspendedInTheSecondStep: a person is suspended while the second step opens a session. No
+// session is left, and neither call waits for the database to resolve a deadlock.
+func TestSuspendedInTheSecondStep(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		a := f.Enrol(ann)
+		for i := range apptest.Rounds(6, 10) {
+			c := f.Challenge(apptest.Anonymous(1), ann)
+			var opened session.Opened
+			errs := apptest.Concurrently(2, func(n int) error {
+				if n == 0 {
+					in, err := withSecond(f, 1, apptest.Anonymous(1), c, factor.Answer{RecoveryCode: a.Recovery[i]})
+					opened = in.Opened
+					return err
+				}
+				return apptest.ErrorOf(f.Node(0).Users.Suspend(f.Context(), owner.Caller, ann.User))
+			})
+			f.WantOnly(errs[:1], "", doorward.CodeChallengeOver, doorward.CodeMembershipSuspended)
+			f.NoError(errs[1])
+			if errs[0] == nil && f.IsValid(opened.Token) {
+				f.Error("a session is left")
+			}
+			f.NoError(f.Node(0).Users.Resume(f.Context(), owner.Caller, ann.User))
+		}
+		f.WantNoDeadlocks()
+	})
 }

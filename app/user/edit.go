@@ -104,11 +104,19 @@ func (r *editing) steps() []step {
 	return append(steps, step{action: doorward.UserManage, write: r.finish})
 }
 
-// begin compares the version, and records nothing of its own.
+// begin compares the version, and records nothing of its own. A suspension locks the account before
+// the membership, as a login does.
 func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
 	r.ended = doorward.Ended{}
-	return doorward.CheckVersion(member.Version(), r.Versions)
+	if err := doorward.CheckVersion(member.Version(), r.Versions); err != nil {
+		return err
+	}
+	if r.Status == nil || *r.Status != doorward.UserSuspended {
+		return nil
+	}
+	_, err := tx.LockAccount(r.ctx, member.ID)
+	return err
 }
 
 // finish keeps the member as the edit has left it, for the result.

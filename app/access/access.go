@@ -250,12 +250,18 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 }
 
 // confirmNotFound waits until the objects that the operations didn't find are gone on every node,
-// and returns notFound; or unavailable if that isn't confirmed.
+// and returns notFound; or unavailable if that isn't confirmed. If the operations are refused for
+// another reason by then, as when the caller's session has ended, it returns that.
 func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operations []Operation, notFound error) (doorward.Revocation, error) {
+	var since error
 	revocation, err := w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
-		_, _, err := performAll(ctx, tx, by, operations)
-		return doorward.HasCode(err, doorward.CodeNotFound), nil
+		_, _, since = performAll(ctx, tx, by, operations)
+		return doorward.HasCode(since, doorward.CodeNotFound), nil
 	})
+	var refusal *doorward.Error
+	if errors.As(since, &refusal) && refusal.Code != doorward.CodeNotFound {
+		return revocation, since
+	}
 	return revocation, cmp.Or(err, notFound)
 }
 

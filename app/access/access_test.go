@@ -240,6 +240,23 @@ func TestDecidedAgainInTheTransaction(t *testing.T) {
 	}
 }
 
+// While an answer not_found is confirmed, the session of the caller may end. The answer is then
+// that, and not a fault of the server.
+func TestRefusedWhileNotFoundIsConfirmed(t *testing.T) {
+	h := newFixtureOn(t, dbtest.Postgres(t))
+	tries := 0
+	err := h.do(t.Context(), h.owner, doorward.SettingsManage, home, func(*Tx) error {
+		if tries++; tries == 1 {
+			return doorward.Fail(doorward.CodeNotFound, "")
+		}
+		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	})
+	wantCode(t, err, doorward.CodeUnauthenticated)
+	if tries != 2 {
+		t.Errorf("%d tries, want 2", tries)
+	}
+}
+
 // In the transaction the caller has the current role of the membership.
 func TestTheCallerInTheTransaction(t *testing.T) {
 	h := newFixture(t)

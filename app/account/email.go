@@ -94,8 +94,9 @@ func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doo
 }
 
 // ConfirmEmail gives the account the new address, by the code that was mailed there. Sessions stay
-// valid; resets of the password or of factors that were mailed to the old address become invalid. Errors: validation_failed,
-// email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
+// valid; resets of the password or of factors that were mailed to the old address become invalid.
+// Errors: validation_failed, email_change_not_found, email_change_over, account_exists, forbidden,
+// unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {

@@ -237,8 +237,8 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 
 // endTrust ends the trust in all browsers except the one in which a signed-in user
 // has just changed the password; not even that one stands in for the second factor any more.
-// A reset also ends factors that are being set up, since
-// somebody else may have begun to set them up. Later logins send notices again.
+// A reset also ends factors that are being set up, since somebody else may have begun to set
+// them up. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	by.Email = account.Email // by which CurrentDevice finds the browser
 	var current []byte

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Creates the passwords and the master key of the compose file, once, in the folder
-# secrets beside this script. Write the mail server's URL into secrets/smtp; until then mails go to the
-# log.
+# secrets beside this script. Write the mail server's URL into secrets/smtp; until then
+# mails go to the log.
 set -eu
 umask 077
 cd "$(dirname "$0")"

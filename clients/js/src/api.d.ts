@@ -951,7 +951,7 @@ export interface paths {
         put?: never;
         /**
          * Switch to another tenant
-         * @description Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs. Where that tenant asks for a second factor, the answer is `mfa_required` with a challenge that login/second completes; until then the session of the request stays.
+         * @description Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs. Where that tenant asks for a second factor, the answer is `mfa_required` with a challenge that login/second completes; until then the session of the request stays. Where it demands a factor and the account has none, the session must have been proved recently, as for setting up a factor.
          */
         post: operations["switchTenant"];
         delete?: never;
@@ -9772,7 +9772,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `login_too_old`, `mfa_enrolment_required`, `mfa_required`, `not_for_keys`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `login_too_old`, `mfa_enrolment_required`, `mfa_required`, `not_for_keys`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14465,7 +14465,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

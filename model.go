@@ -184,13 +184,11 @@ func (m *Model) set(actions ...Action) *Permissions {
 // setForKeys is set without the actions that API keys can't have. A key has one of these if another
 // model was in force when the key got it.
 func (m *Model) setForKeys(actions []Action) *Permissions {
-	set := new(Permissions)
-	for _, a := range actions {
-		if v, known := m.Lookup(a); known && v.IsPermission() && !v.NoKeys {
-			set.add(v)
-		}
-	}
-	return set
+	allowed := slices.DeleteFunc(slices.Clone(actions), func(a Action) bool {
+		v, known := m.Lookup(a)
+		return known && v.NoKeys
+	})
+	return m.set(allowed...)
 }
 
 // Verbs returns the list of all actions of the built-in model, permissions first.

@@ -69,16 +69,15 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 // step_up_required, and those of session.Sessions.Switch.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
 	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil }) // nil: without another proof
-	if err == nil {
+	switch {
+	case err == nil:
 		return SignedIn{Opened: opened}, nil
-	}
-	if !doorward.HasCode(err, doorward.CodeMFARequired) && !doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired) {
-		return nil, err
-	}
-	if doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired) {
+	case doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired):
 		if err := l.writer.NeedProof(by); err != nil {
 			return nil, err
 		}
+	case !doorward.HasCode(err, doorward.CodeMFARequired):
+		return nil, err
 	}
 	account, readErr := access.OwnAccount(ctx, l.db.Read(), by)
 	if readErr != nil {

@@ -219,9 +219,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 // until the challenge is completed.
 func TestSwitchAsksForASecondFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.addMember(t, globex, ann, "USER")
+		acme, globex, ann := d.inTwoTenants(t, "USER", "USER")
 		weak := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
 		asked := d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak)).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
@@ -244,9 +242,7 @@ func TestSwitchAsksForASecondFactor(t *testing.T) {
 // Setting up the first factor by a switch needs a recent proof, as it does without a switch.
 func TestSwitchByAnOldSessionSetsUpNoFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.addMember(t, globex, ann, "USER")
+		acme, globex, ann := d.inTwoTenants(t, "USER", "USER")
 		old := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"mfa": "required"}}).ok(http.StatusOK)
 		d.Advance(11 * time.Minute)

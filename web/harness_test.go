@@ -343,6 +343,15 @@ func (s *server) addMember(t *testing.T, in *doorwardtest.Tenant, who *doorwardt
 	s.send(t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": password}).ok(http.StatusOK)
 }
 
+// inTwoTenants makes the tenants Acme and Globex, and somebody who has a role in each.
+func (s *server) inTwoTenants(t *testing.T, inAcme, inGlobex string) (acme, globex *doorwardtest.Tenant, ann *doorwardtest.Person) {
+	t.Helper()
+	acme, globex = s.Tenant("Acme"), s.Tenant("Globex")
+	ann = acme.Join("ann@acme.example", inAcme)
+	s.addMember(t, globex, ann, inGlobex)
+	return acme, globex, ann
+}
+
 func (s *server) suspend(t *testing.T, tenantID, userID string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: tenantID}

@@ -93,9 +93,7 @@ func TestSwitchToATenantWithAShorterLimit(t *testing.T) {
 
 func TestSwitchToAClosingOrFrozenTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.addMember(t, globex, ann, "USER")
+		_, globex, ann := d.inTwoTenants(t, "USER", "USER")
 		d.setTenantStatus(t, globex, "closing")
 		d.send(t, switchPath, m{"tenantId": globex.ID}, as(ann.Token())).fails(http.StatusForbidden, "tenant_closing")
 		d.setTenantStatus(t, globex, "frozen")
@@ -106,9 +104,7 @@ func TestSwitchToAClosingOrFrozenTenant(t *testing.T) {
 
 func TestLeaveTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "ADMIN")
-		d.addMember(t, globex, ann, "USER")
+		acme, globex, ann := d.inTwoTenants(t, "ADMIN", "USER")
 		leave := func(id string, opts ...opt) answer {
 			t.Helper()
 			return d.send(t, "DELETE /api/v2/auth/memberships/"+id, nil, opts...)

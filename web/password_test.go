@@ -81,9 +81,7 @@ func TestForgotPasswordRevealsNothing(t *testing.T) {
 
 func TestResetPassword(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.addMember(t, globex, ann, "USER")
+		acme, globex, ann := d.inTwoTenants(t, "USER", "USER")
 		here := d.token(t, ann.Email)
 		there := d.send(t, "POST /api/v2/auth/login", m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		code := d.forgot(t, ann.Email)
@@ -187,9 +185,7 @@ func TestResetWithoutMembership(t *testing.T) {
 
 func TestChangePassword(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.addMember(t, globex, ann, "USER")
+		_, globex, ann := d.inTwoTenants(t, "USER", "USER")
 		there := d.send(t, "POST /api/v2/auth/login", m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		own := d.token(t, ann.Email)
 		change := func(current, password, confirm string) answer {

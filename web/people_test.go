@@ -372,9 +372,7 @@ func TestEditUserIfMatch(t *testing.T) {
 
 func TestRemoveAndSignOutUser(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		ann := acme.Join("ann@acme.example", "ADMIN")
-		d.addMember(t, globex, ann, "USER")
+		acme, globex, ann := d.inTwoTenants(t, "ADMIN", "USER")
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK)
 		sent := d.invite(t, ann, "sent@x.example", "USER")

@@ -38,6 +38,18 @@ func signInByCode(f *apptest.Fixture, p apptest.Person, a *apptest.Authenticator
 	return by
 }
 
+// signInRemembered signs in with the password and a code in a browser that is remembered, and
+// returns a caller in that browser who isn't signed in, and the outcome.
+func signInRemembered(f *apptest.Fixture, p apptest.Person, a *apptest.Authenticator) (doorward.Caller, login.SignedIn) {
+	f.Helper()
+	token := f.Challenge(apptest.Anonymous(1), p).Token.Reveal()
+	in, err := apptest.SignedIn(f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), token, factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser))
+	f.NoError(err)
+	hash, browser := in.Device.Hash(), apptest.Anonymous(1)
+	browser.Devices = [][]byte{hash[:]}
+	return browser, in
+}
+
 // onThreeNodes runs the test on SQLite and on three nodes over PostgreSQL.
 func onThreeNodes(t *testing.T, test func(*apptest.Fixture, *apptest.MovedClock)) {
 	for _, e := range apptest.Engines {
@@ -307,11 +319,7 @@ func TestRememberedBrowser(t *testing.T) {
 		}
 		remember := func() doorward.Caller {
 			f.Helper()
-			o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser)
-			in, err := apptest.SignedIn(o, err)
-			f.NoError(err)
-			hash, by := in.Device.Hash(), apptest.Anonymous(1)
-			by.Devices = [][]byte{hash[:]}
+			by, _ := signInRemembered(f, ann, a)
 			return by
 		}
 		wantSignedIn := func(by doorward.Caller, want bool) {
@@ -351,16 +359,12 @@ func TestNewPasswordForgetsBrowsers(t *testing.T) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
-		o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser)
-		in, err := apptest.SignedIn(o, err)
-		f.NoError(err)
-		hash, browser := in.Device.Hash(), apptest.Anonymous(1)
-		browser.Devices = [][]byte{hash[:]}
+		browser, in := signInRemembered(f, ann, a)
 		by := browser.As(in.User)
 		by.Principal = doorward.PrincipalOf(in.User, in.Session)
 		next := apptest.Password(1)
 		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), by, apptest.FirstPassword, next, next)))
-		o, err = f.Node(1).Login.WithPassword(f.Context(), browser, ann.User.Email, next, "")
+		o, err := f.Node(1).Login.WithPassword(f.Context(), browser, ann.User.Email, next, "")
 		f.NoError(err)
 		if _, ok := o.(login.SecondNeeded); !ok {
 			f.Errorf("a login in that browser with the new password ends in %T, want a challenge", o)
@@ -465,16 +469,12 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		f.NoError(err)
 		a := f.Enrol(ann)
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
-		o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, rememberBrowser)
-		in, err := apptest.SignedIn(o, err)
-		f.NoError(err)
-		hash, by := in.Device.Hash(), apptest.Anonymous(1)
-		by.Devices = [][]byte{hash[:]}
+		by, _ := signInRemembered(f, ann, a)
 		weak, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, ann.User.TenantID))
 		f.NoError(err)
 		as := by.As(weak.User)
 		as.Principal = doorward.PrincipalOf(weak.User, weak.Session)
-		o, err = f.Node(1).Login.Switch(f.Context(), as, otherOwner.User.TenantID)
+		o, err := f.Node(1).Login.Switch(f.Context(), as, otherOwner.User.TenantID)
 		needed, ok := o.(login.SecondNeeded)
 		if err != nil || !ok || !f.IsValid(weak.Token) {
 			f.Fatalf("the switch ends in %T, %v, want a challenge; the session is valid: %v", o, err, f.IsValid(weak.Token))

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,23 +68,26 @@ type RawConfig struct {
 	WebhookProxy                string
 }
 
-// Settings lists all settings, in the order of the documentation. Their values are
-// fields of c and r.
-func Settings(c *Config, r *RawConfig) (all []Setting) {
+// Settings lists the settings of these groups, or all settings if none is given, in the order of
+// the documentation. Their values are fields of c and r.
+func Settings(c *Config, r *RawConfig, groups ...Group) (all []Setting) {
 	for _, part := range []struct {
 		Group
-		settings []Setting
+		settings func(*Config, *RawConfig) []Setting
 	}{
-		{GroupFile, fileSettings(c, r)},
-		{GroupAddress, addressSettings(c, r)},
-		{GroupCommon, commonSettings(c, r)},
-		{GroupMail, mailSettings(c, r)},
-		{GroupServer, serverSettings(c, r)},
-		{GroupPolicy, policySettings(c, r)},
-		{GroupSchema, schemaSettings(c, r)},
-		{GroupSeal, sealSettings(c, r)},
+		{GroupFile, fileSettings},
+		{GroupAddress, addressSettings},
+		{GroupCommon, commonSettings},
+		{GroupMail, mailSettings},
+		{GroupServer, serverSettings},
+		{GroupPolicy, policySettings},
+		{GroupSchema, schemaSettings},
+		{GroupSeal, sealSettings},
 	} {
-		for _, s := range part.settings {
+		if len(groups) > 0 && !slices.Contains(groups, part.Group) {
+			continue
+		}
+		for _, s := range part.settings(c, r) {
 			s.Group = part.Group
 			all = append(all, s)
 		}

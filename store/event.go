@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -91,10 +92,12 @@ var eventConditions = []struct{ by, filter, driving, column, value string }{
 
 // eventPages has a listing for each driving condition, and one without, "". A single listing
 // with filters alone would use the index of none: some databases plan a statement before they
-// know the values. sqliteEventPages is for SQLite, which has no statistics: given a range of
+// know the values. The second map is for SQLite, which has no statistics: given a range of
 // numbers it uses the index on numbers, whatever the other conditions are. So the driving
 // condition is part of the range there. PostgreSQL would estimate such a range badly.
-var eventPages, sqliteEventPages = func() (all, sqlite map[string]pages[doorward.Event]) {
+// They are made at the first search, since they would take as long as all other statements at each
+// start of a command.
+var eventPages = sync.OnceValues(func() (all, sqlite map[string]pages[doorward.Event]) {
 	all = map[string]pages[doorward.Event]{"": eventPagesBy("", false)}
 	sqlite = maps.Clone(all)
 	for _, c := range eventConditions {
@@ -105,7 +108,7 @@ var eventPages, sqliteEventPages = func() (all, sqlite map[string]pages[doorward
 		}
 	}
 	return all, sqlite
-}()
+})
 
 // withinNumbers are the conditions on the number of an event, for each direction of paging. A
 // + hides a bound from the planner, where the position of the page is the closer bound.
@@ -191,9 +194,9 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 			return doorward.Page[doorward.Event]{}, err
 		}
 	}
-	all := eventPages
+	all, sqlite := eventPages()
 	if r.isSQLite {
-		all = sqliteEventPages
+		all = sqlite
 	}
 	return all[f.mostSelective()].read(ctx, r, w, tenantID, from, to,
 		string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi)

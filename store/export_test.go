@@ -34,10 +34,11 @@ func SealedColumns() (all []string) {
 // EventStatements are the statements of a search in a trail, and their arguments up to the
 // position: of its first page, of a next one, and of its count.
 func EventStatements(engine string, f EventFilter) (first, after, total string, args []any) {
-	p := eventPages[f.mostSelective()]
+	all, sqlite := eventPages()
 	if engine == "sqlite" {
-		p = sqliteEventPages[f.mostSelective()]
+		all = sqlite
 	}
+	p := all[f.mostSelective()]
 	s := p.statements["at"]
 	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60}
 	return s.down, s.before, p.total, args

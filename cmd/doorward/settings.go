@@ -44,16 +44,16 @@ type settings struct {
 	level slog.LevelVar
 }
 
-// list describes the settings; their values are in s.
-func (s *settings) list() []node.Setting { return node.Settings(&s.cfg, &s.raw) }
+// list describes the settings of these groups, or all if none is given; their values are in s.
+func (s *settings) list(groups ...node.Group) []node.Setting {
+	return node.Settings(&s.cfg, &s.raw, groups...)
+}
 
 // register makes flags of the settings of these groups, or of all groups if none is given,
 // and gives them their defaults.
 func (s *settings) register(f *pflag.FlagSet, groups ...node.Group) {
-	for _, d := range s.list() {
-		if len(groups) == 0 || slices.Contains(groups, d.Group) {
-			addFlag(f, d)
-		}
+	for _, d := range s.list(groups...) {
+		addFlag(f, d)
 	}
 }
 
@@ -85,16 +85,18 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 	f.Lookup(d.Name).Hidden = d.Hidden
 }
 
-var defaults = sync.OnceValue(node.Defaults)
-
-// newSettings returns the defaults, also for groups that a command doesn't take.
-func newSettings() *settings {
-	s := &settings{cfg: defaults()}
+// defaults has the defaults of all settings. Every start makes some forty commands, each with
+// settings of its own, so it reads them once.
+var defaults = sync.OnceValue(func() *settings {
+	s := &settings{cfg: node.Defaults()}
 	for _, d := range s.list() {
 		d.Value.Reset()
 	}
 	return s
-}
+})
+
+// newSettings returns the defaults, also for groups that a command doesn't take.
+func newSettings() *settings { return &settings{cfg: defaults().cfg, raw: defaults().raw} }
 
 // namesOf returns the names of the settings that the function picks, sorted.
 func namesOf(pick func(node.Setting) bool) (names []string) {

@@ -50,8 +50,6 @@ const filterVersion = 1
 // headerSize is the size of everything before the bits.
 const headerSize = len(filterMagic) + 4 + 4 + 8 + 8 + 8 + 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // newFilter returns an empty filter for this number of entries. Of the passwords that are
 // not among them, it refuses at most the share falsePositives.
 func newFilter(entries int, falsePositives float64) (*filter, error) {
@@ -130,7 +128,7 @@ func (f *filter) write(w io.Writer) error {
 func (h filterHeader) bytes() []byte {
 	b := binary.BigEndian.AppendUint32([]byte(filterMagic), filterVersion)
 	b, _ = binary.Append(b, binary.BigEndian, h) // fails for types without a fixed size
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // IsFilter reports whether a file begins as a filter does.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/doorward/doorward/store/internal/rows"
@@ -43,7 +44,10 @@ const (
 	backupApplication = 0x44574231 // DWB1 in ASCII
 )
 
-var trailerForm = regexp.MustCompile(`^\nDoorward backup 1\ntaken (\S{27})\nbytes (\d{20})\nsha256 ([0-9a-f]{64})\n$`)
+// trailerForm is large, so a start doesn't compile it.
+var trailerForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\nDoorward backup 1\ntaken (\S{27})\nbytes (\d{20})\nsha256 ([0-9a-f]{64})\n$`)
+})
 
 // trailer is the content of the lines at the end of a backup.
 type trailer struct {
@@ -58,7 +62,7 @@ func (t trailer) head() string {
 
 // parseTrailer reports whether the text is a trailer as written by this program.
 func parseTrailer(text []byte) (t trailer, ok bool) {
-	found := trailerForm.FindSubmatch(text)
+	found := trailerForm().FindSubmatch(text)
 	if found == nil {
 		return t, false
 	}

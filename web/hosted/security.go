@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
@@ -82,7 +83,10 @@ func (h *hosted) makeRecoveryCodes(ctx context.Context, c *ui.Call) (ui.View, er
 }
 
 // recoveryCodes matches the text that recoveryFile accepts: one to ten recovery codes.
-var recoveryCodes = regexp.MustCompile(`^(?:[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}\r?\n?){1,10}$`)
+// It is large, so a start doesn't compile it.
+var recoveryCodes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}\r?\n?){1,10}$`)
+})
 
 // recoveryFile answers with recovery codes as a file. The page that shows them sends them,
 // since the server can't show them twice.
@@ -92,7 +96,7 @@ func recoveryFile(_ context.Context, c *front.Call) error {
 		return err
 	}
 	text := form.Get("codes")
-	if !recoveryCodes.MatchString(text) {
+	if !recoveryCodes().MatchString(text) {
 		return doorward.Invalid("/codes", "invalid", "These are no recovery codes.")
 	}
 	h := c.W.Header()

@@ -94,10 +94,10 @@ func prepare() (folder string, err error) {
 }
 
 // postgresScripts are the scripts that run on PostgreSQL, too: those with several servers on one
-// database, and with work that goes on while a server answers. If this binary runs under
-// the race detector, so does the program there. What a single command does on PostgreSQL is
-// tested by package store/storetest.
-var postgresScripts = []string{"serve", "agreement", "masterkey", "schema", "signing"}
+// database. If this binary runs under the race detector, so does the program there. What a single
+// command does on PostgreSQL is tested by package store/storetest, the replacement of keys while
+// servers run by package node.
+var postgresScripts = []string{"serve", "agreement"}
 
 func TestSessions(t *testing.T) {
 	p := testscript.Params{Dir: "testdata"}

@@ -25,8 +25,7 @@ type Tenant struct {
 	Brand     Brand
 	// ClosedAt is nil unless the tenant is closed. A closed tenant may be frozen, too.
 	ClosedAt *time.Time
-	// DestroyAt is when the tenant's data is destroyed; nil if it is not closed, or was closed
-	// by a node of the previous version.
+	// DestroyAt is when the tenant's data is destroyed; nil if it is not closed.
 	DestroyAt *time.Time
 	Quotas    Quotas
 	Rules     *Rules // nil: those of the built-in model

@@ -337,7 +337,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	for _, sweep := range []func(context.Context) error{
 		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
-		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep, a.Tenants.FoldLists,
+		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))

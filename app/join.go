@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/doorward/doorward"
 )
@@ -46,31 +45,27 @@ func (a *App) CountDiffering(name string) (n float64) {
 	return n
 }
 
-// clampFutureEvery is the time between two runs of clampFuture if no clock is corrected: nodes of
-// the previous version use their own clocks, and may store times in the future.
-const clampFutureEvery = time.Hour
-
 // futureClamp is the state of clampFuture.
 type futureClamp struct {
 	mu          sync.Mutex
-	at          time.Time // of the last run; zero: none
-	corrections int64     // of store.Clock at that time
+	done        bool  // there was a run
+	corrections int64 // of store.Clock at that time
 }
 
 // clampFuture corrects stored times that are in the future. It reads entire tables, so it does
-// so only at the start, after a correction of the clock, and once in clampFutureEvery.
+// so only at the start and after a correction of the clock.
 func (a *App) clampFuture(ctx context.Context) error {
 	f, corrections := &a.futureClamp, a.db.Clock().Corrections()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.at.IsZero() && corrections == f.corrections && time.Since(f.at) < clampFutureEvery {
+	if f.done && corrections == f.corrections {
 		return nil
 	}
 	n, err := a.Sessions.ClampFuture(ctx)
 	if err != nil {
 		return err
 	}
-	f.at, f.corrections = time.Now(), corrections
+	f.done, f.corrections = true, corrections
 	if n > 0 {
 		a.log.Warn("sessions with a time in the future were corrected: they end as if opened now", "sessions", n)
 	}

@@ -342,7 +342,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 				}
 				return a.status == http.StatusServiceUnavailable && p.ask("/readyz", "").status == http.StatusServiceUnavailable
 			})
-			if jump > 0 { // a node of the previous version trusts that clock, and would write these times
+			if jump > 0 { // as from a node that trusted that clock
 				execWithMicroseconds(t, dsn, `UPDATE sessions SET created_at = created_at + $1`, jump)
 			}
 			setClock(t, dsn, 0)

@@ -26,35 +26,35 @@ const saltSize = 16
 // Chain is the state of a trail.
 type Chain struct {
 	TenantID string // empty: the installation
-	Origin   int64  // number of the last event from before chains existed
 	Last     int64  // number of the last event
 	Head     []byte // its hash
 
 	Anchor     int64  // number of the last event that was deleted for its age; 0 for none
-	AnchorHash []byte // its hash; nil for an event from before chains existed
+	AnchorHash []byte // its hash
 }
 
-func chainFields(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last, &c.Head} }
+func chainFields(c *Chain) []any { return []any{&c.TenantID, &c.Last, &c.Head} }
 
-// Genesis is the initial hash, which the first event of a chain covers.
+// Genesis is the initial hash, which the first event of a chain covers. The zero is part of the
+// format.
 func (c Chain) Genesis() []byte {
-	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), bigEndian(c.Origin))
+	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), bigEndian(0))
 }
 
-// Start returns where a verification starts: the number before the first kept event that has
-// a hash, and the hash that this first event covers.
+// Start returns where a verification starts: the number before the first kept event, and the hash
+// that this event covers.
 func (c Chain) Start() (seq int64, hash []byte) {
-	if c.Anchor > c.Origin {
+	if c.Anchor > 0 {
 		return c.Anchor, c.AnchorHash
 	}
-	return c.Origin, c.Genesis()
+	return 0, c.Genesis()
 }
 
 // Link is an event with its place in the chain. Its changes are not decoded:
 // someone may have tampered with them.
 type Link struct {
 	doorward.Event
-	Hash    []byte // nil for an event from before chains existed
+	Hash    []byte
 	salt    []byte
 	digest  []byte
 	changes string
@@ -148,7 +148,7 @@ const (
 	// number of the last event by $2. SQL can't compute hashes, so sqlSetHead sets the head.
 	sqlLockChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
-RETURNING tenant_id, origin, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
+RETURNING tenant_id, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
 	sqlInsertLink = `INSERT INTO events (` + eventColumns + `, seq, salt, digest, hash, times)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	sqlSetHead = `UPDATE audit_chains SET head = $1, timed = $3, latest_at = $4, disorder = $5 WHERE tenant_id = $2`
@@ -185,9 +185,6 @@ func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 	if chain.Head == nil {
 		chain.Head = chain.Genesis()
 	}
-	if chain.times, err = tx.includeUpTo(ctx, tenantID, chain.times, chain.Last); err != nil {
-		return err
-	}
 	for _, e := range events {
 		if err := tx.insertLink(ctx, &chain.Chain, e); err != nil {
 			return err
@@ -214,7 +211,7 @@ func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) er
 
 func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
 
-const selectChain = `SELECT tenant_id, origin, last, head, anchor, anchor_hash FROM audit_chains `
+const selectChain = `SELECT tenant_id, last, head, anchor, anchor_hash FROM audit_chains `
 
 const sqlChain = selectChain + `WHERE tenant_id = $1`
 

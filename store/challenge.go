@@ -137,7 +137,7 @@ func (tx *Tx) RememberBrowser(ctx context.Context, hash []byte, ip, userAgent st
 type RememberedBrowser struct {
 	Hash      []byte // of its cookie
 	ProvedAt  time.Time
-	IP        string // at ProvedAt, as is UserAgent; both are empty if an older version wrote them
+	IP        string // at ProvedAt, as is UserAgent
 	UserAgent string
 }
 

@@ -74,7 +74,7 @@ type KeptDecision struct {
 	OwnerID string                 `json:"owner,omitempty"`
 	Role    doorward.Role          `json:"role"`
 	AuthAt  time.Time              `json:"authAt,omitzero"`
-	AAL     int                    `json:"aal,omitempty"`     // 0 for keys, and in decisions of an older version, which knew only 1
+	AAL     int                    `json:"aal,omitempty"`     // 0 for keys
 	Closing bool                   `json:"closing,omitempty"` // the tenant was closing
 
 	Action  doorward.Action  `json:"action"`

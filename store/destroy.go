@@ -26,22 +26,6 @@ func (r Reader) TenantsClosed(ctx context.Context, limit int) ([]doorward.Tenant
 	return list(ctx, r, tenantFields, sqlTenantsClosed, limit)
 }
 
-// Nodes of the previous version leave closed tenants without destroy_at, and
-// restored ones with it.
-const (
-	sqlSetDestroyAt   = `UPDATE tenants SET destroy_at = closed_at + $1 WHERE closed_at > 0 AND destroy_at IS NULL`
-	sqlClearDestroyAt = `UPDATE tenants SET destroy_at = NULL WHERE destroy_at IS NOT NULL AND closed_at IS NULL`
-)
-
-// SetDestroyAt sets the time of destruction where it is missing, to the time of the
-// closing plus hold, and clears it for tenants that were restored.
-func (tx *Tx) SetDestroyAt(ctx context.Context, hold time.Duration) error {
-	if err := tx.run(ctx, sqlSetDestroyAt, hold.Microseconds()); err != nil {
-		return err
-	}
-	return tx.run(ctx, sqlClearDestroyAt)
-}
-
 const sqlMarkDestroyed = `UPDATE tenants SET closed_at = 0, destroy_at = 0
 WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + destructionDue + `)`
 
@@ -69,20 +53,18 @@ WHERE invited_by = $1`
 	sqlDeleteResetTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
 	sqlDeleteResets      = `DELETE FROM resets WHERE user_id = $1`
 	sqlDeleteDevices     = `DELETE FROM devices WHERE user_id = $1`
-	// A node of the previous version leaves keys of former members, which nobody can use.
-	sqlRevokeOwnKeys = `UPDATE api_keys SET status = 'revoked' WHERE owner_id = $1 AND status IN ('active', 'disabled')`
-	sqlDeleteAccount = `DELETE FROM users WHERE id = $1`
+	sqlDeleteAccount     = `DELETE FROM users WHERE id = $1`
 
 	sqlDeleteDecisionsOf = `DELETE FROM decisions WHERE actor_id = $1`
 )
 
 // DeleteAccount deletes an account that is in no tenant, with its rows outside of the audit
-// trail. Its API keys are revoked, and the invitations that it sent stay.
+// trail. The invitations that it sent stay.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
 	for _, query := range []string{
 		sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails,
-		sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteInboxBy, sqlDeleteCallsBy, sqlDeleteAccount,
+		sqlDeleteDevices, sqlForgetInviter, sqlDeleteDecisionsOf, sqlDeleteInboxBy, sqlDeleteCallsBy, sqlDeleteAccount,
 	} {
 		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err

@@ -26,31 +26,13 @@ func (t *chainTimes) include(seq, at int64) {
 	t.upTo, t.latest = seq, max(t.latest, at)
 }
 
-const sqlTimesAfter = `SELECT coalesce(max(seq), $2), coalesce(max(latest), $3), coalesce(max(latest - at), 0)
-FROM (SELECT seq, at, CASE WHEN latest > $3 THEN latest ELSE $3 END AS latest
-  FROM (SELECT seq, at, max(at) OVER (ORDER BY seq) AS latest FROM events WHERE tenant_id = $1 AND seq > $2) e) e`
-
-// includeUpTo adds the events after t.upTo, which a version without chainTimes has written. last
-// is the number of the chain's last event.
-func (tx *Tx) includeUpTo(ctx context.Context, tenantID string, t chainTimes, last int64) (chainTimes, error) {
-	if t.upTo == last {
-		return t, nil
-	}
-	all, err := one(ctx, tx.Reader, timesFields, sqlTimesAfter, tenantID, t.upTo, t.latest)
-	all.disorder = max(all.disorder, t.disorder)
-	return all, err
-}
-
 // sqlBinarySearch is the binary search. $2 is an instant, and $3 the direction in which the disorder
 // is added to it: -1 for the first event of a period, 1 for the last. The event lo is before
 // this bound, the event hi is not; the first hi is one more than the last event. Each step
 // halves the range between them, and where an event is missing the search ends early with the
 // range it has.
-//
-// Events that a version without chainTimes wrote last may be more out of order than disorder
-// says. While there are some, a search with $3 = 1 returns the greatest number as hi.
 const sqlBinarySearch = `WITH RECURSIVE b (lo, hi, bound) AS (
-  SELECT anchor, timed + 1, $2 + $3 * disorder FROM audit_chains WHERE tenant_id = $1 AND (timed = last OR $3 < 0)
+  SELECT anchor, timed + 1, $2 + $3 * disorder FROM audit_chains WHERE tenant_id = $1
   UNION ALL
   SELECT CASE WHEN e.at < bound THEN e.seq ELSE lo END, CASE WHEN e.at < bound THEN hi ELSE e.seq END, bound
   FROM b CROSS JOIN events e WHERE hi - lo > 1 AND e.tenant_id = $1 AND e.seq = (lo + hi) / 2)

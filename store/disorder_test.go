@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -57,19 +56,6 @@ func (t *trail) event() doorward.Event {
 	t.n++
 	action := []doorward.Action{doorward.UserRole, doorward.SessionOpen}[t.n%2]
 	return doorward.Event{ID: fmt.Sprintf("evt_%03d", t.n), Action: action, Outcome: doorward.Done, Target: doorward.Object{TenantID: "tnt_1"}}
-}
-
-// addAsPrevious writes events as the previous version does, which records nothing of their
-// order. Each is so many seconds after the one before.
-func (t *trail) addAsPrevious(seconds ...time.Duration) {
-	t.Helper()
-	for _, d := range seconds {
-		t.now = t.now.Add(d * time.Second)
-		e := t.event()
-		storetest.Exec(t, t.write, `UPDATE audit_chains SET last = last + 1 WHERE tenant_id = 'tnt_1'`)
-		storetest.Exec(t, t.write, `INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq)
-SELECT $1, $2, $3, 'done', '', '', '', '', '', tenant_id, '', '', '', last FROM audit_chains WHERE tenant_id = 'tnt_1'`, e.ID, t.now.UnixMicro(), e.Action)
-	}
 }
 
 // wantOrder compares what the chain knows of its order with all its events.
@@ -148,8 +134,7 @@ func (t *trail) search(name string, f store.EventFilter, sort string, total int)
 }
 
 // A search by time finds the same events in the same order as one that reads the whole trail,
-// also if their times are not in order, if an older version wrote them, and after the oldest
-// were deleted.
+// also if their times are not in order, and after the oldest were deleted.
 func TestSearchesByTimeFindAll(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -157,24 +142,7 @@ func TestSearchesByTimeFindAll(t *testing.T) {
 			tr.add(30)
 			tr.check("in any order")
 			tr.wantOrder("in any order")
-			tr.addAsPrevious(-50, 10, 60)
-			tr.check("with events of the previous version at the end")
-			tr.add(5)
-			tr.check("with events of the previous version among others")
-			tr.wantOrder("after one far behind")
-			tr.addAsPrevious(1, 1)
-			tr.add(1)
-			tr.wantOrder("after some in order")
-			tr.addAsPrevious(500, -200, 300)
-			tr.add(1)
-			tr.wantOrder("after one behind another")
-			storetest.Exec(t, tr.write, `UPDATE audit_chains SET timed = 0, latest_at = 0, disorder = 0`)
-			tr.check("before the migration")
-			fill, err := os.ReadFile("schema/0039_event_order_filled.sql")
-			ok(t, err)
-			storetest.Exec(t, tr.write, string(fill))
-			tr.wantOrder("after the migration")
-			_, err = tr.db.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tr.db.Write(t.Context(), func(tx *store.Tx) error {
 				_, err := tx.TrimTrail(t.Context(), "tnt_1", tr.now.Add(time.Hour), 20)
 				return err
 			})

@@ -207,7 +207,7 @@ WHERE tenant_id = '' AND salt IS NOT NULL AND (actor_id = $1 OR target_id = $1)`
 
 // RedactEvents blanks the personal data in the installation's events by a user or
 // about one, and returns how many. What was done and when stays, and the chain
-// remains valid. Events from before chains existed are unchanged.
+// remains valid.
 func (tx *Tx) RedactEvents(ctx context.Context, userID string) (int64, error) {
 	return tx.exec(ctx, sqlRedactEvents, userID)
 }

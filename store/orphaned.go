@@ -28,23 +28,13 @@ func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlClearCredentials, micros(tx.Now), id)
 }
 
-// OrphanedAccount is an account whose last membership has ended. It may have a new one.
-type OrphanedAccount struct {
-	doorward.Account
-	LeftAt time.Time // when it ended; the Unix epoch: before LeftAt was recorded
-}
-
-func orphanedAccountFields(a *OrphanedAccount) []any {
-	return append(accountFields(&a.Account), (*storedTime)(&a.LeftAt))
-}
-
-const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, left_at
+const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors
 FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
 
 // OrphanedAccounts returns accounts whose last membership ended at an instant or before, the
-// oldest end first. Those that UnmarkOrphaned has removed are left out.
-func (r Reader) OrphanedAccounts(ctx context.Context, until time.Time, limit int) ([]OrphanedAccount, error) {
-	return list(ctx, r, orphanedAccountFields, sqlOrphanedAccounts, micros(until), limit)
+// oldest end first. They may have a new membership. Those that UnmarkOrphaned has removed are left out.
+func (r Reader) OrphanedAccounts(ctx context.Context, until time.Time, limit int) ([]doorward.Account, error) {
+	return list(ctx, r, accountFields, sqlOrphanedAccounts, micros(until), limit)
 }
 
 // UnmarkOrphaned removes the account from OrphanedAccounts: it has a membership again, or

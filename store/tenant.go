@@ -156,9 +156,7 @@ func (tx *Tx) LockTenant(ctx context.Context, id string) error {
 }
 
 // Freezing and closing are independent: closed_at marks a closed tenant, and the
-// status "frozen" a frozen one, closed or not. A node of the previous version
-// knows the status alone: it treats a tenant that is both as frozen, refuses
-// logins and does not destroy it; if it thaws the tenant, that also restores it.
+// status "frozen" a frozen one, closed or not.
 const (
 	sqlFreezeTenant = `UPDATE tenants SET status = 'frozen' WHERE id = $1 AND status <> 'frozen'`
 
@@ -170,7 +168,7 @@ WHERE id = $1 AND status = 'frozen'`
 WHERE id = $1 AND closed_at IS NULL`
 
 	sqlRestoreTenant = `UPDATE tenants SET status = CASE WHEN status = 'closing' THEN 'active' ELSE status END, closed_at = NULL, destroy_at = NULL
-WHERE id = $1 AND closed_at > 0 AND (destroy_at IS NULL OR destroy_at > $2)`
+WHERE id = $1 AND closed_at > 0 AND destroy_at > $2`
 )
 
 // FreezeTenant freezes the tenant, and reports false if it was frozen already.

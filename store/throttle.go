@@ -53,21 +53,11 @@ func (tx *Tx) ClearThrottle(ctx context.Context, bucket string) error {
 
 // The conditions are repeated outside: a counter that is hit while it is deleted
 // stays.
-const (
-	sqlDeleteExpiredThrottles = `DELETE FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 AND bucket IN
-  (SELECT bucket FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 ORDER BY expires_at LIMIT $2)`
-	sqlDeleteOldThrottles = `DELETE FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 AND bucket IN
-  (SELECT bucket FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 LIMIT $2)`
-)
+const sqlDeleteOldThrottles = `DELETE FROM throttles WHERE expires_at <= $1 AND until <= $1 AND bucket IN
+  (SELECT bucket FROM throttles WHERE expires_at <= $1 AND until <= $1 ORDER BY expires_at LIMIT $2)`
 
-// DeleteOldThrottles deletes up to limit expired buckets, and as many of those of an older
-// version whose counting began at an instant or before. It returns the larger of the two
-// numbers: below limit, none is left.
-func (tx *Tx) DeleteOldThrottles(ctx context.Context, began time.Time, limit int) (int64, error) {
-	ended, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), limit)
-	if err != nil {
-		return 0, err
-	}
-	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(began), limit)
-	return max(ended, old), err
+// DeleteOldThrottles deletes up to limit expired buckets, and returns their number: below limit,
+// none is left.
+func (tx *Tx) DeleteOldThrottles(ctx context.Context, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldThrottles, micros(tx.Now), limit)
 }

@@ -182,7 +182,7 @@ func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,
 		Rules: rules, Role: k.Role, AuthAt: k.AuthAt, Permissions: new(doorward.Permissions),
-		AAL: max(1, k.AAL), // 0 was kept by a version that knew only level 1
+		AAL: k.AAL,
 	}
 	if k.Closing {
 		p.TenantStatus = doorward.TenantClosing

@@ -181,7 +181,6 @@ func TestTampering(t *testing.T) {
 		"no head":          {[]string{"UPDATE audit_chains SET head = NULL WHERE tenant_id = 'tnt_a'"}, []string{"cut off 6"}},
 		"end moved back":   {[]string{"UPDATE audit_chains SET last = 5 WHERE tenant_id = 'tnt_a'"}, []string{"inserted 6"}},
 		"end moved on":     {[]string{"UPDATE audit_chains SET last = 9 WHERE tenant_id = 'tnt_a'"}, []string{"cut off 7"}},
-		"origin":           {[]string{"UPDATE audit_chains SET origin = 2 WHERE tenant_id = 'tnt_a'"}, []string{"inserted 1", "inserted 2", "deleted 1"}},
 		"the chain's row":  {[]string{"DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
 		"two in one chain": {[]string{"UPDATE events SET action = 'x'" + where + "2", "UPDATE events SET ip = 'x'" + where + "5"}, []string{"edited 2", "edited 5"}},
 	}
@@ -409,38 +408,6 @@ func TestFilters(t *testing.T) {
 		} {
 			if got := selected(c.filter); got != c.want {
 				r.Errorf("%+v selects %q, want %q", c.filter, got, c.want)
-			}
-		}
-	})
-}
-
-// Events written before chains existed have a number and no hash. The chain begins after them. Verify
-// finds such events that were removed or added.
-func TestOlderEvents(t *testing.T) {
-	onBoth(t, func(r *fixture) {
-		r.writeEvents("tnt_a", 1, 3)
-		r.tamper("UPDATE events SET salt = NULL, digest = NULL, hash = NULL", "UPDATE audit_chains SET origin = 3, head = NULL")
-		old := r.mark("tnt_a")
-		r.writeEvents("tnt_a", 4, 6)
-		if m := r.mark("tnt_a"); m.Seq != 6 {
-			r.Errorf("the chain ends at %d, want 6", m.Seq)
-		}
-		if holds, err := r.ContainsMark(r.Context(), old); !holds || err != nil {
-			r.Errorf("the mark of the old events is valid: %v, %v", holds, err)
-		}
-		for _, c := range []struct{ do, undo, want string }{
-			{"UPDATE events SET action = 'x' WHERE seq = 4", "UPDATE events SET action = 'user.role' WHERE seq = 4", "edited 4"},
-			{"UPDATE events SET seq = 7 WHERE seq = 6", "UPDATE events SET seq = 6 WHERE seq = 7", "deleted 6"},
-			{"UPDATE audit_chains SET origin = 2", "UPDATE audit_chains SET origin = 3", "edited 3"},
-			{"DELETE FROM events WHERE seq = 2", "", "deleted 2"},
-		} {
-			r.tamper(c.do)
-			if got := r.verdict("tnt_a"); len(got) == 0 || got[0] != c.want {
-				r.Errorf("%s: found %q, want %s", c.do, got, c.want)
-			}
-			if c.undo != "" {
-				r.tamper(c.undo)
-				r.mark("tnt_a")
 			}
 		}
 	})

@@ -59,12 +59,12 @@ func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain)
 			if w.trimmed > 0 && l.Seq <= w.trimmed {
 				continue
 			}
-			if l.Hash != nil && l.Blanked() && !w.mayBeBlank(l.Event) {
+			if l.Blanked() && !w.mayBeBlank(l.Event) {
 				if w.erased, err = read.ErasureRecords(ctx, w.tenantID); err != nil { // there may be a new one
 					return err
 				}
 			}
-			if w.step(l, end.Origin); w.hasMaxFaults() {
+			if w.step(l); w.hasMaxFaults() {
 				return nil
 			}
 		}
@@ -84,10 +84,9 @@ func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
 	return err
 }
 
-// step checks the next event. Events up to the number origin were written before chains existed, and
-// have no hash.
-func (w *walk) step(l store.Link, origin int64) {
-	if l.Seq <= w.seq || l.Seq <= origin && l.Hash != nil {
+// step checks the next event.
+func (w *walk) step(l store.Link) {
+	if l.Seq <= w.seq {
 		w.addFault(Inserted, l.Seq, l.ID)
 		return
 	}
@@ -96,9 +95,6 @@ func (w *walk) step(l store.Link, origin int64) {
 		w.addFault(Deleted, w.seq+1, "")
 	}
 	w.seq = l.Seq
-	if l.Seq <= origin {
-		return // written before chains existed
-	}
 	switch {
 	case !l.Intact(), l.Blanked() && !w.mayBeBlank(l.Event):
 		w.addFault(Edited, l.Seq, l.ID)

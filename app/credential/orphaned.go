@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
 
@@ -16,8 +17,7 @@ const (
 )
 
 // SweepOrphaned deletes the counters of accounts that have been in no tenant for a day. The password
-// and known browsers of an account are deleted with its last membership. SweepOrphaned also deletes
-// those that an older version has left behind.
+// and known browsers of an account are deleted with its last membership.
 func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 	for {
 		orphaned, err := v.db.Read().OrphanedAccounts(ctx, v.db.Now().Add(-counterRetention), orphanBatch)
@@ -34,7 +34,7 @@ func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 }
 
 // sweepOrphaned checks again under the lock on the account, which member.Ensure takes too.
-func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAccount) error {
+func sweepOrphaned(ctx context.Context, tx *store.Tx, account doorward.Account) error {
 	if locked, err := tx.LockAccount(ctx, account.ID); err != nil || !locked {
 		return err
 	}
@@ -43,10 +43,7 @@ func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAcco
 		return err
 	}
 	if memberships == 0 {
-		if account.LeftAt.Unix() == 0 { // left behind by an older version
-			err = tx.ClearCredentials(ctx, account.ID)
-		}
-		if err = errors.Join(err, tx.DeleteCounters(ctx, account.Account)); err != nil {
+		if err := tx.DeleteCounters(ctx, account); err != nil {
 			return err
 		}
 	}

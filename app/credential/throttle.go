@@ -415,7 +415,7 @@ func Network(ip string) string { return doorward.Network(ip) }
 func (v *Verifier) Sweep(ctx context.Context) error {
 	return errors.Join(
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-			return tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountWindow), limit)
+			return tx.DeleteOldThrottles(ctx, limit)
 		}),
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedAttempts(ctx, limit) }),
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {

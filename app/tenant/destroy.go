@@ -3,7 +3,6 @@ package tenant
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -17,10 +16,6 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 	if m, err := t.writer.Maintenance(ctx); err != nil || m.On {
 		return err
 	}
-	setDestroyAt := func(tx *store.Tx) error { return tx.SetDestroyAt(ctx, max(t.hold, legacyHold)) }
-	if err := t.writer.Upkeep(ctx, setDestroyAt); err != nil {
-		return err
-	}
 	due, err := t.db.Read().TenantsDue(ctx, t.db.Now())
 	for _, tenant := range due {
 		if failed := t.destroyLogged(ctx, tenant); !errors.Is(failed, errNotDue) {
@@ -29,10 +24,6 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 	}
 	return err
 }
-
-// legacyHold is the shortest hold of tenants that an older version has closed without storing
-// when to destroy them. It is the default of --tenant-hold.
-const legacyHold = 14 * 24 * time.Hour
 
 // destroyLogged destroys the tenant's data, and logs before and after, since that is final.
 func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) error {

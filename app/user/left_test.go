@@ -208,24 +208,3 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 		f.WantNoDeadlocks()
 	})
 }
-
-// TestLeftBeforeTheUpgrade: accounts that an older version left with a password
-// but no membership lose it in the first sweep, unless they are members again.
-func TestLeftBeforeTheUpgrade(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
-		_, owner := f.Tenant()
-		leaver, member := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
-		leaver = signInWithBrowser(f, leaver.User.Email, apptest.FirstPassword)
-		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, leaver.User.ID) // as older versions did
-		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, leaver.User.ID)
-		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, leaver.User.ID, member.User.ID)
-		f.NoError(f.Node(0).Sweep(f.Context()))
-		if got := credentialsOf(f, leaver); got != withoutCredentials {
-			f.Errorf("the account without a membership has %s", got)
-		}
-		f.SignIn(member.User.Email, apptest.FirstPassword)
-		if n := f.Int(`SELECT count(*) FROM users WHERE left_at = 0`); n != 0 {
-			f.Errorf("%d accounts are still marked", n)
-		}
-	})
-}

@@ -152,16 +152,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestStoredIDs: a text that an earlier version accepted stays in force.
-func TestStoredIDs(t *testing.T) {
-	for _, id := range []string{`a\0`, strings.Repeat("i", maxID+1)} {
-		set, leftOut, err := ParseStored(`@id("`+id+`") forbid(principal, action, resource);`, invoiceSchema(t))
-		if err != nil || len(leftOut) > 0 || len(set.policies) != 1 {
-			t.Errorf("id %.5q: set %+v, left out %v, %v", id, set, leftOut, err)
-		}
-	}
-}
-
 func TestPlaceOfSyntaxFault(t *testing.T) {
 	_, faults := Parse("// é\n  @id(\"é\") forbid(principal, actio, resource);", invoiceSchema(t))
 	if len(faults) != 1 || faults[0].Line != 2 || faults[0].Column < 30 || faults[0].Column > 37 {

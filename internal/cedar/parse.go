@@ -141,7 +141,6 @@ func (r *reader) readID(at place, p *policy) {
 		return
 	}
 	switch {
-	case r.leftOut != nil: // a stored text: an earlier version took any id
 	case len(p.id) > maxID:
 		r.fault(at, TooLarge, fmt.Sprintf("an id has %d bytes at most", maxID))
 	case !r.platform && strings.ContainsFunc(p.id, unicode.IsControl):

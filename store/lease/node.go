@@ -103,7 +103,6 @@ func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	}
 	l.peersSeenAt = now
 	l.compareSettings(nodes)
-	l.shares.noteNodeCount(nodes)
 	for _, n := range nodes {
 		p, known := l.peers[n.id]
 		if !known || p.heartbeat != n.heartbeat {

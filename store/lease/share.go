@@ -88,14 +88,6 @@ func (s *shares) takeNodeChanges(changes []store.Change) []store.Change {
 	return slices.DeleteFunc(changes, isNodes)
 }
 
-// noteNodeCount marks the shares as stale if the number of nodes has changed: nodes of the
-// previous version announce no change of it.
-func (s *shares) noteNodeCount(nodes []node) {
-	if held := s.held.Load(); held != nil && (*held)[len(*held)-1].nodes != len(nodes) {
-		s.isStale = true
-	}
-}
-
 // sharesAreFree reports whether no other node can grant anything now, or could within the
 // last shareDelay: none has a row, and none has joined or left recently. A row of a killed
 // node that this transaction has removed needs no wait: its lease ended over a second ago.

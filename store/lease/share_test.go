@@ -257,21 +257,6 @@ func TestSharesBelowTheNumberOfNodes(t *testing.T) {
 	l.expectBound()
 }
 
-// TestSharesWithoutAnnouncement: a node of the previous version announces neither that it
-// joins nor that it leaves. The others divide the limit again soon after both.
-func TestSharesWithoutAnnouncement(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t, storetest.Engines["sqlite"](t))
-	l := newSharedLimit(t, 100)
-	nodes := []*follower{l.follow(d)}
-	l.expectShares(nodes, 100)
-	d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_0', 2000000, 0, 7)`)
-	l.expectShares(nodes, 50)
-	d.exec(`DELETE FROM nodes WHERE id = 'nod_0'`)
-	l.expectShares(nodes, 100)
-	l.expectBound()
-}
-
 func BenchmarkShare(b *testing.B) {
 	d := newDatabase(b, storetest.Engines["sqlite"](b))
 	l := lease.New(d.open(), longest)

@@ -38,7 +38,7 @@ func brands(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
 
-	// The previous version, which knows no logos, deletes a tenant in the same way.
+	// A logo is deleted with its tenant.
 	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteTenant(ctx, acme.ID)) })
 	f.wantNone(f.Read().LogoImage(ctx, logo.Hash))
 }

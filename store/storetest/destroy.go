@@ -6,7 +6,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
-	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // closings: a closed tenant has a fixed end; once its destruction begins, it is due
@@ -63,37 +62,6 @@ func closings(f *fixture) {
 		f.wantChange(tx.FreezeTenant(ctx, acme.ID))
 	})
 	equal(f, due(noon), []string{acme.ID}) // a destruction that has begun continues
-}
-
-// destructionTimes: a tenant closed by the previous version gets its end once, and loses
-// it if that version restores the tenant.
-func destructionTimes(f *fixture) {
-	ctx := f.Context()
-	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
-	closed := f.clock.move(time.Hour)
-	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.CloseTenant(ctx, acme.ID, noon))
-		noError(f, tx.SetDestroyAt(ctx, time.Hour)) // it has one
-	})
-	destroyAt := func(t doorward.Tenant) *time.Time {
-		f.Helper()
-		t, err := f.Read().Tenant(ctx, t.ID)
-		noError(f, err)
-		return t.DestroyAt
-	}
-	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{pointerTo(noon), nil})
-	// byPreviousVersion runs a statement as that version would, and then SetDestroyAt.
-	byPreviousVersion := func(query string) {
-		f.write(func(tx *store.Tx) {
-			_, err := rows.Exec(ctx, tx.Conn, query)
-			noError(f, err)
-		})
-		f.write(func(tx *store.Tx) { noError(f, tx.SetDestroyAt(ctx, time.Hour)) })
-	}
-	byPreviousVersion(`UPDATE tenants SET destroy_at = NULL`)
-	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{pointerTo(closed.Add(time.Hour)), nil})
-	byPreviousVersion(`UPDATE tenants SET closed_at = NULL`)
-	equal(f, destroyAt(acme), (*time.Time)(nil))
 }
 
 // endsOfTenantsAndPeople: rows of a deleted tenant or account are deleted, others stay.

@@ -109,7 +109,7 @@ func orphanedAccounts(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
 	equal(f, f.remember("1", ann.ID), true)
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, f.clock.read(), 9)), []store.OrphanedAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, f.clock.read(), 9)), []doorward.Account(nil))
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.LockAccount(ctx, ann.ID))
 		f.wantNoChange(tx.LockAccount(ctx, "usr_none"))
@@ -122,8 +122,8 @@ func orphanedAccounts(f *fixture) {
 	equal(f, f.knownDevices(ann.Email, time.Time{}, "1"), []string(nil))
 
 	leftAt := f.clock.read()
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt.Add(-1), 9)), []store.OrphanedAccount(nil))
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []store.OrphanedAccount{{Account: want, LeftAt: leftAt}})
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt.Add(-1), 9)), []doorward.Account(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []doorward.Account{want})
 	f.write(func(tx *store.Tx) {
 		_, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
@@ -133,7 +133,7 @@ func orphanedAccounts(f *fixture) {
 		equal(f, t.Hits, 1)
 		noError(f, tx.UnmarkOrphaned(ctx, ann.ID))
 	})
-	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []store.OrphanedAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []doorward.Account(nil))
 }
 
 func whoHasSignedIn(f *fixture) {

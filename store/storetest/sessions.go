@@ -416,7 +416,7 @@ func sweepOfThrottles(f *fixture) {
 	const limit = 1000
 	sweep := func() (more bool) {
 		f.write(func(tx *store.Tx) {
-			n, err := tx.DeleteOldThrottles(ctx, noon, limit)
+			n, err := tx.DeleteOldThrottles(ctx, limit)
 			noError(f, err)
 			more = n == limit
 		})

@@ -50,7 +50,6 @@ func wordsOfLists(f *fixture) {
 		equal(f, people, want)
 		equal(f, invited, want)
 	}
-	f.write(func(tx *store.Tx) { equal(f, f.value(tx.FoldLists(ctx, 9)), 0) }) // nothing is left to be folded
 }
 
 // ordersOfLists: lists are read in each order forward and back, in pages of every size, also

@@ -140,7 +140,6 @@ var cases = []struct {
 	{"redundant invitations", redundantInvitations},
 
 	{"closings", closings},
-	{"times of destruction", destructionTimes},
 	{"the end of tenants and people", endsOfTenantsAndPeople},
 	{"invitations of the erased", erasedInvitations},
 	{"forgotten addresses", forgottenAddresses},

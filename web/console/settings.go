@@ -127,19 +127,13 @@ func dropStaleInput(c *ui.Call, keep ...string) (note string) {
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
-	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepEffective: true, Versions: version(c)}
-	if hasFactors := c.Values("mfaGraceDays") != nil; hasFactors { // during an upgrade, forms of the previous version lack these fields
-		mfa, roles := tenant.Optional, c.Values("mfaRoles")
-		if c.Value("mfa") != "" {
-			mfa = tenant.Required
-		}
-		e.MFA, e.MFARoles = &mfa, &roles
+	mfa, roles := tenant.Optional, c.Values("mfaRoles")
+	if c.Value("mfa") != "" {
+		mfa = tenant.Required
 	}
+	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, MFA: &mfa, MFARoles: &roles, KeepEffective: true, Versions: version(c)}
 	var faults []doorward.FieldError
 	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) { // for the pointers into e; no values are read
-		if field.Section == "factors" && c.Values(field.Name) == nil {
-			continue
-		}
 		n, err := numberIn(c, field)
 		if err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: "/" + field.Name, Code: "out_of_range", Message: "Give a whole number."})

@@ -467,7 +467,10 @@ func TestSettings(t *testing.T) {
 	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `<option value="1440" selected>days`, "1 minute to 1 hour")
 	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {
-		f := url.Values{"version": {admin.version(page)}, "name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"30"}, "allowedEmailDomains": {""}}
+		f := url.Values{
+			"version": {admin.version(page)}, "name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"30"}, "allowedEmailDomains": {""},
+			"mfaGraceDays": {"0"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"},
+		}
 		for i := 0; i+1 < len(change); i += 2 {
 			f.Set(change[i], change[i+1])
 		}

@@ -255,15 +255,8 @@ func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newe
 // VerifiedBackup is the result of VerifyBackup.
 type VerifiedBackup struct {
 	transfer.Info
-	Tampered int  // faults in the audit trail
-	HasTrail bool // older schemas have no audit trail to check
+	Tampered int // faults in the audit trail
 }
-
-// oldestTrail is the first schema version that chains events.
-const oldestTrail = 4
-
-// oldestReadable is the first schema version whose chains have all columns that are read.
-const oldestReadable = 27
 
 // VerifyBackup checks a backup and doesn't change it. Its memory is bounded.
 // Errors: transfer.ErrBadBackup and ErrChecksum, store.ErrSchema.
@@ -293,44 +286,11 @@ func VerifyBackupFrom(ctx context.Context, backup *os.File) (v VerifiedBackup, e
 
 // verifyTrail counts the faults in the audit trail.
 func (v *VerifiedBackup) verifyTrail(ctx context.Context, file string) (err error) {
-	switch {
-	case v.Schema < oldestTrail:
-		return nil
-	case v.Schema < oldestReadable:
-		return v.verifyMigrated(ctx, file)
-	}
 	db, err := store.OpenImmutable(file)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	return v.countFaults(ctx, db)
-}
-
-// verifyMigrated counts them in a temporary copy with the schema of this version.
-func (v *VerifiedBackup) verifyMigrated(ctx context.Context, file string) (err error) {
-	folder, err := os.MkdirTemp("", "doorward-verify-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	migrated := filepath.Join(folder, "migrated.db")
-	if err := transfer.Copy(file, migrated); err != nil {
-		return err
-	}
-	db, err := store.Open(ctx, "sqlite:"+migrated, time.Now)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if err := db.Migrate(ctx); err != nil {
-		return err
-	}
-	return v.countFaults(ctx, db)
-}
-
-func (v *VerifiedBackup) countFaults(ctx context.Context, db *store.DB) (err error) {
-	v.HasTrail = true
 	noPending := func(context.Context) {} // a backup has no refusals to record first
 	v.Tampered, err = audit.New(db, noPending).VerifyAll(ctx)
 	return err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,8 @@ import (
 
 // TestRollingUpgrade replaces three nodes one after the other by nodes of the next version,
 // under load, and then rolls back: no answer is lost, nothing acknowledged is lost, nothing
-// ended is accepted. The next version has one more migration and one more kind of change; with
-// -full it is this tree with both, compiled again, and otherwise they are made by SQL.
+// ended is accepted. The next version has more migrations and one more kind of change; with
+// -full it is this tree with them, compiled again, and otherwise they are made by SQL.
 // scripts/upgrade.sh rolls from a real previous version. One answer in two hundred
 // may be 503: on a busy machine a lease can lapse.
 func TestRollingUpgrade(t *testing.T) {
@@ -96,22 +97,30 @@ func versions(t *testing.T) (older, newer string) {
 // nextVersion returns an overlay for go build that simulates the next version.
 func nextVersion(t *testing.T) string {
 	t.Helper()
-	return overlayOf(t, map[string]string{
-		fmt.Sprintf("../store/schema/%04d_mottos.sql", nextSchema(t)): "-- +goose Up\n" + mottos,
+	contents := map[string]string{
 		"../store/change.go": changed(t, "../store/change.go", `(ChangeSession +ChangeKind = )"session"`, `$1"ended"`),
-	})
+	}
+	for i, text := range []string{motto, mottos, sessionIndex} {
+		contents[fmt.Sprintf("../store/schema/%04d_next.sql", nextSchema(t)+i)] = "-- +goose Up\n" + text
+	}
+	return overlayOf(t, contents)
 }
 
+// nextSchema returns the number of the first migration that this tree doesn't have.
 func nextSchema(t *testing.T) int {
 	t.Helper()
 	migrations, err := filepath.Glob("../store/schema/*.sql")
+	if err != nil || len(migrations) == 0 {
+		t.Fatalf("no migrations, %v", err)
+	}
+	newest, err := strconv.Atoi(filepath.Base(migrations[len(migrations)-1])[:4])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(migrations) + 1
+	return newest + 1
 }
 
-// applyNextVersion migrates as the next version does. A trigger gives the end of a session the
+// applyNextVersion migrates as the next version does, without the index. A trigger gives the end of a session the
 // next version's kind of change, whatever the version of the node that ends it. Compiling the
 // next version would take longer than the test.
 func applyNextVersion(ctx context.Context, t *testing.T, dsn string) {
@@ -121,12 +130,14 @@ func applyNextVersion(ctx context.Context, t *testing.T, dsn string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	all := mottos + endedKind + fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", nextSchema(t))
-	for _, err = db.ExecContext(ctx, all); isLockTimeout(err); _, err = db.ExecContext(ctx, all) {
-		wait(ctx, time.Second)
-	}
-	if err != nil {
-		t.Fatal(err)
+	for i, text := range []string{motto, mottos + endedKind} {
+		all := text + fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", nextSchema(t)+i)
+		for _, err = db.ExecContext(ctx, all); isLockTimeout(err); _, err = db.ExecContext(ctx, all) {
+			wait(ctx, time.Second)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -140,15 +151,24 @@ CREATE FUNCTION end_by_next_kind() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN 
 CREATE TRIGGER ended BEFORE INSERT ON changes FOR EACH ROW WHEN (NEW.kind = 'session') EXECUTE FUNCTION end_by_next_kind();
 `
 
-const mottos = `
+// The migrations of the next version.
+const (
+	motto = `
 ALTER TABLE tenants ADD COLUMN motto TEXT NOT NULL DEFAULT '';
-UPDATE tenants SET motto = 'onwards';
+UPDATE tenants SET motto = 'onwards' WHERE id IN (SELECT id FROM tenants WHERE motto = '' LIMIT 100);
+`
+	mottos = `
 CREATE TABLE mottos (
     user_id TEXT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
     text    TEXT NOT NULL
 );
-INSERT INTO mottos (user_id, text) SELECT id, email FROM users;
+INSERT INTO mottos (user_id, text) SELECT id, email FROM users WHERE id NOT IN (SELECT user_id FROM mottos) LIMIT 10;
 `
+	sessionIndex = `
+CREATE INDEX sessions_newest ON sessions (last_seen_at, id);
+DROP INDEX sessions_tenant;
+`
+)
 
 // requireMottos: the next version's column is unchanged, although its predecessor has
 // written to the same rows.

@@ -17,11 +17,27 @@ func Execute(ctx context.Context, tx *Tx, query string) error { return tx.run(ct
 // MigrationLock is the lock in PostgreSQL of a node that migrates.
 const MigrationLock = migrationLock
 
+// MigrateWith is Migrate of a version that has one migration more, with the text.
+func MigrateWith(ctx context.Context, db *DB, text string) error {
+	return db.migrate(ctx, append(slices.Clone(migrations), migration{schemaNeeded + 1, statementsOf(text)}))
+}
+
+// StatementsOf returns the statements of a migration: those that run in one transaction, and on
+// PostgreSQL each on its own.
+func StatementsOf(text string) (all, together, apart []string) {
+	m := migration{statements: statementsOf(text)}
+	together, apart = m.split()
+	return m.statements, together, apart
+}
+
 // EveryList returns the statements that read lists.
 func EveryList() []string { return everyList }
 
-// SchemaNeeded is the schema that this binary needs.
-var SchemaNeeded = schemaNeeded
+// SchemaNeeded is the schema that this binary needs, FirstSchema the oldest that it can begin with.
+var SchemaNeeded, FirstSchema = schemaNeeded, firstSchema
+
+// LastCommit is the commit that migrates older schemas.
+const LastCommit = lastCommit
 
 // SealedColumns are the columns that Reseal knows, as table.column.
 func SealedColumns() (all []string) {

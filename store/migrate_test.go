@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
@@ -32,14 +30,15 @@ var countTables = map[string]string{
 	"postgres": `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`,
 }
 
-// wantEachOnce fails unless every migration is recorded once, beside goose's zero.
-func wantEachOnce(t *testing.T, db *store.DB) {
+// wantEachOnce fails unless every migration is complete and recorded once, beside the version 0
+// and those that the test has added.
+func wantEachOnce(t *testing.T, db *store.DB, added int64) {
 	t.Helper()
 	ok(t, db.CheckSchema(t.Context()))
 	write, _ := store.Pools(db)
-	got := storetest.Query[int64](t, write, `SELECT count(*) FROM goose_db_version`)
-	if got != store.SchemaNeeded+1 {
-		t.Errorf("%d migrations are recorded, want %d and goose's own zero", got, store.SchemaNeeded)
+	got := storetest.Query[int64](t, write, `SELECT count(*) FROM goose_db_version WHERE is_applied`)
+	if want := store.SchemaNeeded - store.FirstSchema + 1 + added; got != want+1 {
+		t.Errorf("%d migrations are complete, want %d and the version 0", got, want)
 	}
 }
 
@@ -82,7 +81,7 @@ func TestNodesMigrateTogether(t *testing.T) {
 			close(gate)
 			all.Wait()
 			ok(t, errors.Join(errs...))
-			wantEachOnce(t, storetest.Open(t, address, time.Now))
+			wantEachOnce(t, storetest.Open(t, address, time.Now), 0)
 		})
 	}
 }
@@ -113,7 +112,7 @@ func TestProcessesMigrateTogether(t *testing.T) {
 					t.Errorf("a child says %q, %v", line, err)
 				}
 			}
-			wantEachOnce(t, storetest.Open(t, address, time.Now))
+			wantEachOnce(t, storetest.Open(t, address, time.Now), 0)
 		})
 	}
 }
@@ -160,25 +159,56 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 				t.Errorf("inspecting an empty database created %d tables or indexes", n)
 			}
 
-			// All but the last migration.
+			// The last migration is not complete.
 			ok(t, db.Migrate(t.Context()))
-			storetest.Exec(t, write, `DELETE FROM goose_db_version WHERE version_id = $1`, store.SchemaNeeded)
-			wantSchemaError(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, fmt.Sprintf("schema %d", store.SchemaNeeded-1))
+			storetest.Exec(t, write, `UPDATE goose_db_version SET is_applied = $1 WHERE version_id = $2`, false, store.SchemaNeeded)
+			wantSchemaError(t, db.CheckSchema(t.Context()), `run "doorward migrate"`)
 		})
 	}
 }
 
-// A newer version has migrated the database, and its record says that this binary works with
-// the schema: this binary starts, and changes nothing.
+// TestOlderSchemaIsRefused: a schema from before the first migration is left as it is, and the
+// message says what to do.
+func TestOlderSchemaIsRefused(t *testing.T) {
+	for engine, dsn := range storetest.Engines {
+		for _, schema := range []int64{1, store.FirstSchema - 1} {
+			t.Run(fmt.Sprint(engine, schema), func(t *testing.T) {
+				db := storetest.Open(t, dsn(t), time.Now)
+				write, _ := store.Pools(db)
+				storetest.Exec(t, write, `CREATE TABLE goose_db_version (version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL)`)
+				storetest.Exec(t, write, `INSERT INTO goose_db_version VALUES (0, $1), (1, $1), ($2, $1)`, true, schema)
+				_, err := db.Schema(t.Context())
+				_, moveErr := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
+				for _, err := range []error{err, moveErr, db.CheckSchema(t.Context()), db.CheckOwnSchema(t.Context()), db.Migrate(t.Context())} {
+					wantSchemaError(t, err, fmt.Sprintf("schema %d,", schema), "start doorward of commit "+store.LastCommit+" on it once")
+				}
+				if engine == "sqlite" {
+					wantSchemaError(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "of commit "+store.LastCommit)
+				}
+				if n := storetest.Query[int](t, write, countTables[engine]); n != 1 {
+					t.Errorf("there are %d tables, want the one from before", n)
+				}
+				if n := storetest.Query[int64](t, write, `SELECT max(version_id) FROM goose_db_version`); n != schema {
+					t.Errorf("the schema is %d", n)
+				}
+			})
+		}
+	}
+}
+
+// A newer version migrates the database, and its record says that this binary works with the
+// schema: this binary starts without waiting for the end, and changes nothing.
 func TestOlderBinaryGoesOn(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			address := dsn(t)
 			db := storetest.Migrated(t, address, time.Now)
 			write, _ := store.Pools(db)
-			storetest.Exec(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
+			storetest.Exec(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, false)
 			before := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			release := holdLock[engine](t, address)
 			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
+			release()
 			if after := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
@@ -231,23 +261,25 @@ func wantSchemaError(t *testing.T, err error, words ...string) {
 	}
 }
 
+// holdLock takes the lock of a node that migrates, by engine.
+var holdLock = map[string]func(t *testing.T, address string) (release func()){
+	"sqlite": func(t *testing.T, address string) func() {
+		f, err := os.OpenFile(strings.TrimPrefix(address, "sqlite:")+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+		ok(t, err)
+		ok(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+		return func() { f.Close() }
+	},
+	"postgres": func(t *testing.T, address string) func() {
+		other, err := sql.Open("pgx", address)
+		ok(t, err)
+		storetest.Exec(t, other, `SELECT pg_advisory_lock($1)`, store.MigrationLock)
+		return func() { other.Close() }
+	},
+}
+
 // TestWaitingForTheLockCanBeGivenUp: a node that waits for another node's migration stops
 // when its context ends, as it does after Ctrl-C.
 func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
-	holdLock := map[string]func(t *testing.T, address string) (release func()){
-		"sqlite": func(t *testing.T, address string) func() {
-			f, err := os.OpenFile(strings.TrimPrefix(address, "sqlite:")+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-			ok(t, err)
-			ok(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
-			return func() { f.Close() }
-		},
-		"postgres": func(t *testing.T, address string) func() {
-			other, err := sql.Open("pgx", address)
-			ok(t, err)
-			storetest.Exec(t, other, `SELECT pg_advisory_lock($1)`, store.MigrationLock)
-			return func() { other.Close() }
-		},
-	}
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			address := dsn(t)
@@ -266,7 +298,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 			release()
 			ok(t, db.Migrate(t.Context()))
 			ok(t, db.Migrate(t.Context())) // the lock was released
-			wantEachOnce(t, db)
+			wantEachOnce(t, db, 0)
 		})
 	}
 }
@@ -280,19 +312,15 @@ func TestWaitingMigrationBlocksNoQuery(t *testing.T) {
 			t.Parallel()
 			address := dsn(t)
 			other := dial(t, engine, address)
-			migrations, err := goose.NewProvider(dialects[engine], other, os.DirFS("schema"))
-			ok(t, err)
-			_, err = migrations.UpTo(t.Context(), 4) // the next one alters users
-			ok(t, err)
+			db := storetest.Migrated(t, address, time.Now)
 			dump, err := other.Begin()
 			ok(t, err)
 			defer dump.Rollback()
 			_, err = dump.Exec(begin[engine])
 			ok(t, err)
 
-			db := storetest.Open(t, address, time.Now)
 			migrated := make(chan error, 1)
-			go func() { migrated <- db.Migrate(t.Context()) }()
+			go func() { migrated <- store.MigrateWith(t.Context(), db, `ALTER TABLE users ADD COLUMN nick TEXT;`) }()
 			if engine == "postgres" {
 				awaitQueue(t, dump)
 			}
@@ -309,12 +337,10 @@ func TestWaitingMigrationBlocksNoQuery(t *testing.T) {
 			}
 			ok(t, dump.Rollback())
 			ok(t, <-migrated)
-			wantEachOnce(t, db)
+			wantEachOnce(t, db, 1)
 		})
 	}
 }
-
-var dialects = map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}
 
 // dial opens the database as another program does.
 func dial(t *testing.T, engine, address string) *sql.DB {
@@ -349,8 +375,8 @@ func TestMigrationsGoForward(t *testing.T) {
 			t.Errorf("%s: name it NNNN_what_for.sql", file)
 			continue
 		}
-		if n, _ := strconv.Atoi(parts[1]); n != i+1 {
-			t.Errorf("%s: want the next number, %04d", file, i+1)
+		if n, _ := strconv.ParseInt(parts[1], 10, 64); n != store.FirstSchema+int64(i) {
+			t.Errorf("%s: want the next number, %04d", file, store.FirstSchema+int64(i))
 		}
 		raw, err := os.ReadFile(file)
 		ok(t, err)
@@ -358,26 +384,21 @@ func TestMigrationsGoForward(t *testing.T) {
 			t.Errorf("%s: must begin with -- +goose Up", file)
 		}
 		text := comment.ReplaceAllString(string(raw), "\n")
-		text = strings.ReplaceAll(text, "CREATE INDEX IF NOT EXISTS", "") // it may have been built before, see docs/upgrades.md
 		if found := banned.FindString(text); found != "" {
 			t.Errorf("%s: %q is not valid in both databases, or goes down", file, found)
 		}
 	}
-	if int64(len(files)) != store.SchemaNeeded {
-		t.Errorf("the binary needs schema %d, and there are %d migrations", store.SchemaNeeded, len(files))
-	}
 }
 
 // TestMigrationsAreCompatible: the previous version can work with the schema of each
-// migration, or the migration records which binaries can't. Migrations before 0008 could
-// not record this.
+// migration, or the migration records which binaries can't.
 func TestMigrationsAreCompatible(t *testing.T) {
 	files, err := filepath.Glob("schema/*")
 	ok(t, err)
 	for i, file := range files {
 		raw, err := os.ReadFile(file)
 		ok(t, err)
-		if fault := incompatibility(string(raw), i+1); i+1 >= 8 && fault != "" {
+		if fault := incompatibility(string(raw), int(store.FirstSchema)+i); i > 0 && fault != "" {
 			t.Errorf("%s: %s; docs/upgrades.md says how", file, fault)
 		}
 	}

@@ -29,7 +29,7 @@ type source struct {
 
 // engineFiles have statements for one engine only, and statements generated from
 // the schema.
-var engineFiles = []string{"examine.go", "postgres.go", "sqlite.go", "migrate.go", "transfer/move.go", "internal/cluster/cluster.go"}
+var engineFiles = []string{"examine.go", "postgres.go", "sqlite.go", "migrate.go", "migration.go", "transfer/move.go", "internal/cluster/cluster.go"}
 
 func readSource(t *testing.T) source {
 	t.Helper()

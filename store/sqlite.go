@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pressly/goose/v3/database"
-
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
@@ -44,9 +42,16 @@ func openSQLite(path string) (*DB, error) {
 		engine: engine{
 			name: "sqlite", path: path,
 			size:      `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`,
-			dialect:   database.DialectSQLite3,
 			transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, lockTimedOut: sqlitefile.IsLocked,
-			exclusive:     func(ctx context.Context, _ *DB, fn func() error) error { return sqlitefile.Exclusive(ctx, path, fn) },
+			exclusive: func(ctx context.Context, _ *DB, fn func(*sql.Conn) error) error {
+				return sqlitefile.Exclusive(ctx, path, func() error { return fn(nil) })
+			},
+			versions: `CREATE TABLE goose_db_version (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    version_id INTEGER NOT NULL,
+    is_applied INTEGER NOT NULL,
+    tstamp     TIMESTAMP DEFAULT (datetime('now'))
+)`,
 			tables:        `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`,
 			hasMigrations: hasMigrationsSQLite,
 			clock:         `SELECT 0, moved FROM shared_clock WHERE id = 1`,

@@ -16,6 +16,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -23,7 +24,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
@@ -44,6 +44,7 @@ type DB struct {
 	rules  *rulesCache
 	close  func() error
 	pools  func() []Pool
+	log    *slog.Logger // of migrations
 
 	mailQueued, deliveryQueued, inboxFiled chan struct{} // see the methods of these names
 }
@@ -51,17 +52,15 @@ type DB struct {
 // engine is what differs between the two databases.
 type engine struct {
 	name      string
-	dialect   database.Dialect // for goose
 	transient func(error) bool // the transaction may be run again
 	locked    func(error) bool // another process is writing
 	full      func(error) bool // there is no space for what is to be written
-	// exclusive runs fn under a lock that one process at a time has on the database.
-	exclusive func(ctx context.Context, db *DB, fn func() error) error
-	// migrator opens the connection for migrations, which waits migrationLockTimeout for a lock;
-	// nil: the writer. lockTimedOut reports whether a migration failed because it did not
-	// get a lock.
-	migrator      func() *sql.DB
+	// exclusive runs fn under a lock that one process at a time has on the database. conn is
+	// the connection of PostgreSQL that holds it; nil for SQLite.
+	exclusive func(ctx context.Context, db *DB, fn func(conn *sql.Conn) error) error
+	// lockTimedOut reports whether a migration failed because it did not get a lock.
 	lockTimedOut  func(error) bool
+	versions      string           // statement: makes the table of migrations
 	path          string           // of a SQLite file; else empty
 	servers       *cluster.Servers // nil unless a PostgreSQL DSN names several
 	tables        string           // query: the names of all tables
@@ -109,7 +108,7 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.clock = newClock(now)
+	db.log, db.clock = slog.New(slog.DiscardHandler), newClock(now)
 	db.mailQueued, db.deliveryQueued, db.inboxFiled = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
 }
@@ -152,6 +151,9 @@ func scheme(dsn string) string {
 	}
 	return "…"
 }
+
+// LogTo logs the progress of migrations, and what they wait for. Without it nothing is logged.
+func (db *DB) LogTo(log *slog.Logger) { db.log = log }
 
 // Close closes all connections.
 func (db *DB) Close() error { return db.close() }
@@ -239,7 +241,7 @@ type Tx struct {
 // the database or migrates it. Only store/transfer may call it. An error of fn is
 // returned unchanged, after rollback.
 func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
-	return db.engine.exclusive(ctx, db, func() error {
+	return db.engine.exclusive(ctx, db, func(*sql.Conn) error {
 		t, err := db.begin(ctx)
 		if err != nil {
 			return fault(err)

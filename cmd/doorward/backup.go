@@ -126,10 +126,7 @@ func printVerified(out, stderr io.Writer, file string, v node.VerifiedBackup) er
 		return notDone("%s: its audit trail was tampered with, in %d places or more. To see where, restore it with --accept-damage and run \"doorward audit verify\".", file, v.Tampered)
 	}
 	warnUnverified(stderr, file, v.Info)
-	trail := "Its audit trail is intact."
-	if !v.HasTrail {
-		trail = "Its schema is older than the audit trail's chains."
-	}
+	const trail = "Its audit trail is intact."
 	if !v.Verified {
 		fmt.Fprintf(out, "%s is a complete database. %s\n", file, trail)
 		return nil
@@ -193,7 +190,7 @@ func takeBackup(cmd *cobra.Command, cfg node.Config, file string, verify func() 
 		destination, _ = filepath.Abs(file) // for people to read
 	}
 	err = recordBackup(cmd.Context(), cfg, destination)
-	if err != nil && !errors.Is(err, store.ErrSchema) { // an older schema has no column for it
+	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "doorward: the backup is complete, but its time could not be recorded: %s\n", cause(err))
 	}
 	return nil

@@ -250,7 +250,7 @@ func TestPgBouncer(t *testing.T) {
 	installed.Program(t, "pgbouncer", "pgbouncer")
 	dsn := pgtest.DSN(t)
 	createInstallation(t, dsn)
-	const ignored = "ignore_startup_parameters = extra_float_digits,idle_in_transaction_session_timeout,lock_timeout"
+	const ignored = "ignore_startup_parameters = extra_float_digits,idle_in_transaction_session_timeout"
 	for _, test := range []struct{ mode, more, says string }{
 		{"session", ignored, ""},
 		{"transaction", ignored, "set pool_mode = session"},

@@ -152,10 +152,10 @@ func publish(from, to string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Check returns nil if the file is a complete and consistent Doorward database, of an older
-// schema or one that this binary supports, and its checksum, if it has one, is right: backups
-// of old versions have none. With allowDamaged, a wrong checksum passes if SQLite finds no fault.
-// Errors: ErrBadBackup, also for a truncated file, ErrChecksum, store.ErrSchema for a newer
+// Check returns nil if the file is a complete and consistent Doorward database, with a
+// schema that this binary supports or can migrate, and its checksum, if it has one, is right:
+// copies that other programs made have none. With allowDamaged, a wrong checksum passes if SQLite finds no fault.
+// Errors: ErrBadBackup, also for a truncated file, ErrChecksum, store.ErrSchema for another
 // schema, and read errors.
 func Check(ctx context.Context, file string, allowDamaged bool) (Info, error) {
 	return check(ctx, file, file, allowDamaged)

@@ -48,7 +48,7 @@ func CreatePrivate(path string) (string, error) {
 }
 
 // Exclusive runs fn while no other process is in Exclusive for the same database. It locks
-// a file beside the database: a transaction per migration, as goose opens it, would come
+// a file beside the database: a transaction per migration would come
 // too late to keep a second process from starting the same one.
 func Exclusive(ctx context.Context, path string, fn func() error) error {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)

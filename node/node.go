@@ -117,7 +117,8 @@ type Node struct {
 	tracer       *trace.Tracer // nil unless cfg.Trace has a collector
 	site         *front.Site
 	main         *listener
-	admin        *listener // nil without AdminListen
+	admin        *server // nil without AdminListen
+	adminHandler atomic.Pointer[http.Handler]
 	draining     atomic.Bool
 	reloadFailed atomic.Bool
 	traffic      traffic
@@ -127,24 +128,43 @@ type Node struct {
 // Open opens the database and builds the features, without listening: what a
 // command needs beside a running server. Close it when done.
 func Open(ctx context.Context, cfg Config) (*Node, error) {
-	db, err := open(ctx, cfg)
-	if err != nil {
+	n := newNode(cfg)
+	if err := n.openDatabase(ctx); err != nil {
 		return nil, err
 	}
+	n.addFeatures()
+	return n, nil
+}
+
+func newNode(cfg Config) *Node {
+	return &Node{cfg: cfg, acceptErrors: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
+}
+
+// openDatabase opens the database and brings its schema up to date. After an error it is closed.
+func (n *Node) openDatabase(ctx context.Context) error {
+	db, err := open(ctx, n.cfg)
+	if err != nil {
+		return err
+	}
+	db.LogTo(n.cfg.Log)
 	if err := db.CheckPooling(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return errors.Join(err, db.Close())
 	}
-	if err := prepareDatabase(ctx, db, cfg); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := prepareDatabase(ctx, db, n.cfg); err != nil {
+		return errors.Join(err, db.Close())
 	}
-	n := &Node{DB: db, cfg: cfg, acceptErrors: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
+	n.DB = db
+	return nil
+}
+
+func (n *Node) addFeatures() {
+	cfg := n.cfg
 	n.cfg.BaseURL = cfg.PublicURL()
-	n.App = app.New(db, n.settings())
+	n.App = app.New(n.DB, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
 	n.site.SetBrand(n.cfg.brand())
 	n.site.ReturnTo, n.site.Home, n.site.Cookie = cfg.ReturnTo, cfg.Home, cmp.Or(cfg.CookieName, front.SessionCookie)
 	n.registerMetrics()
-	return n, nil
 }
 
 // open opens the database. It creates a missing one only if it may migrate the schema, too.
@@ -186,32 +206,59 @@ func (n *Node) Close() error {
 	return n.DB.Close()
 }
 
-// Start opens the database, listens on the configured addresses and accepts
-// connections; Run answers them. Errors, among others: *lease.DiffersError when a
-// running node has another value of a setting that is Strict (see Setting), unless
-// cfg.ChangeShared; *masterkey.FileError, and *ListenError.
+// Start opens the database, brings its schema up to date, then listens on the main address and
+// accepts connections; Run answers them. The admin address is served from the beginning: it says
+// that the node isn't ready. Errors, among others: *lease.DiffersError when a running node has
+// another value of a setting that is Strict (see Setting), unless cfg.ChangeShared;
+// *masterkey.FileError, and *ListenError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
-	main, err := listen("listen", cfg.Listen)
-	if err != nil {
-		return nil, err
+	n := newNode(cfg)
+	err := n.serveAdmin()
+	if err == nil {
+		err = n.start(ctx)
 	}
-	cfg.Listen = main.address(cfg.Listen)
-	n, err := Open(ctx, cfg)
 	if err != nil {
-		return nil, errors.Join(err, main.Close())
+		return nil, errors.Join(err, n.abandon())
+	}
+	return n, nil
+}
+
+func (n *Node) start(ctx context.Context) error {
+	if err := n.openDatabase(ctx); err != nil {
+		return err
+	}
+	// Only now, so that a proxy tries another node while this one migrates.
+	main, err := listen("listen", n.cfg.Listen)
+	if err != nil {
+		return err
 	}
 	n.main = n.addLimiter(main)
-	if err := n.build(); err != nil {
-		return nil, errors.Join(err, main.Close(), n.Close())
-	}
+	n.cfg.Listen = main.address(n.cfg.Listen)
+	n.addFeatures()
+	n.makeHandlers()
 	if err := n.App.Join(ctx); err != nil {
-		if n.admin != nil {
-			err = errors.Join(err, n.admin.Close())
-		}
-		return nil, errors.Join(err, main.Close(), n.Close())
+		return err
 	}
 	n.startTracing()
-	return n, nil
+	return nil
+}
+
+// abandon closes what a failed start has opened.
+func (n *Node) abandon() (err error) {
+	if n.main != nil {
+		err = n.main.Close()
+	}
+	if n.admin != nil {
+		err = errors.Join(err, n.admin.listener.Close(), n.admin.http.Close())
+		<-n.admin.done
+	}
+	switch {
+	case n.App != nil:
+		err = errors.Join(err, n.Close())
+	case n.DB != nil:
+		err = errors.Join(err, n.DB.Close())
+	}
+	return err
 }
 
 // startTracing switches tracing on, if there is a collector.
@@ -225,21 +272,35 @@ func (n *Node) startTracing() {
 	n.site.Tracer = n.tracer
 }
 
-// build opens the admin address, if there is one, and makes the handlers of both.
-func (n *Node) build() error {
-	isPublic := n.cfg.AdminListen == "" // whether the main address serves these routes
+// serveAdmin opens the admin address, if there is one, and serves it.
+func (n *Node) serveAdmin() error {
+	if n.cfg.AdminListen == "" {
+		return nil
+	}
+	l, err := listen("admin-listen", n.cfg.AdminListen)
+	if err != nil {
+		return err
+	}
+	starting := ops.Starting()
+	n.adminHandler.Store(&starting)
+	n.addLimiter(l).handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*n.adminHandler.Load()).ServeHTTP(w, r)
+	})
+	n.admin = new(n.serverOn(l))
+	n.admin.start()
+	return nil
+}
+
+// makeHandlers makes what both addresses answer.
+func (n *Node) makeHandlers() {
+	isPublic := n.admin == nil // whether the main address serves these routes
 	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, isPublic))
 	if !isPublic {
-		admin, err := listen("admin-listen", n.cfg.AdminListen)
-		if err != nil {
-			return err
-		}
-		n.admin = n.addLimiter(admin)
-		n.admin.handler = n.site.Handler(health)
+		admin := n.site.Handler(health)
+		n.adminHandler.Store(&admin)
 		health = nil
 	}
 	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
-	return nil
 }
 
 // addLimiter gives a listener its limiter. Each has its own, so that clients of the main

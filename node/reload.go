@@ -31,7 +31,7 @@ func (n *Node) listeners() []*listener {
 	if n.admin == nil {
 		return []*listener{n.main}
 	}
-	return []*listener{n.main, n.admin}
+	return []*listener{n.main, n.admin.listener}
 }
 
 // brand returns the brand of the pages, with Doorward's name unless another is set.

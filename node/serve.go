@@ -96,7 +96,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	for _, s := range servers {
 		work.Go(func() { s.listener.limiter.conns.run(upkeep) })
-		go func() { failed <- s.serve() }()
+		go func() { failed <- <-s.failed }()
 	}
 	var err error
 	select {
@@ -114,26 +114,34 @@ type server struct {
 	http     *http.Server
 	listener *listener
 	done     chan struct{} // closed when nothing is accepted any more
+	failed   chan error    // gets the reason
 }
 
+// servers starts the server of the main address, and returns it and that of the admin address.
 func (n *Node) servers() []server {
 	main := n.serverOn(n.main)
 	if n.cfg.TLS != nil {
 		main.http.TLSConfig = n.cfg.TLS.Config()
 	}
+	main.start()
 	if n.admin == nil {
 		return []server{main}
 	}
-	return []server{main, n.serverOn(n.admin)}
+	return []server{main, *n.admin}
 }
 
 func (n *Node) serverOn(l *listener) server {
-	s := server{http: newServer(l.handler), listener: l, done: make(chan struct{})}
+	s := server{http: newServer(l.handler), listener: l, done: make(chan struct{}), failed: make(chan error, 1)}
 	s.http.ConnState = l.limiter.conns.connState
 	// net/http logs errors of clients, mostly failed handshakes: a network scan would
 	// fill the log.
 	s.http.ErrorLog = slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug)
 	return s
+}
+
+// start serves until the listener is closed.
+func (s server) start() {
+	go func() { s.failed <- s.serve() }()
 }
 
 // serve offers HTTP/2 where there is TLS.

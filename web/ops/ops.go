@@ -3,6 +3,7 @@ package ops
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,6 +34,27 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 			return answerOK(c)
 		}), front.Doc{}).Check(),
 	}
+}
+
+// Starting answers for a node that migrates the database, and has no features yet: /healthz as
+// Routes does, and everything else with 503.
+func Starting() http.Handler {
+	unavailable := doorward.CodeUnavailable.Problem()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = fmt.Fprintln(w, http.StatusText(http.StatusOK)) // else the client is gone
+			return
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(front.Problem{
+			Type: front.ProblemPath(doorward.CodeUnavailable), Title: unavailable.Title, Status: http.StatusServiceUnavailable,
+			Code: doorward.CodeUnavailable, Instance: r.URL.Path,
+			Detail: "This node is starting: it brings the schema of the database up to date, or waits for another node that does.",
+		})
+	})
 }
 
 // Metrics returns /metrics. On a public address it answers only callers of this

@@ -32,6 +32,7 @@ import (
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/web/dev"
@@ -227,28 +228,25 @@ func (s *Server) Client() *http.Client {
 		s.tb.Fatal(err)
 	}
 	return &http.Client{
-		Jar: jar, Timeout: 10 * time.Second,
+		Jar: jar, Timeout: waittest.Limit,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 // Code delivers due mail and returns the code of the newest mail to the address; mails
-// without a code, such as notices, are skipped. It fails the test if there is no code
-// within 30 s.
+// without a code, such as notices, are skipped.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
 	s.Node.App.Inbox.RecordPending(context.Background())
 	if err := s.Node.App.Mail.Deliver(context.Background()); err != nil {
 		s.tb.Fatalf("doorwardtest: deliver mail: %v", err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if code := s.newestCode(to); code != "" {
-			return code
-		}
-		<-time.After(5 * time.Millisecond) // the server's own worker is sending it
-	}
-	s.tb.Fatalf("doorwardtest: no mail with a code to %s; mails to it: %d", to, len(s.mailbox.Mails(to)))
-	return ""
+	code := ""
+	waittest.Until(s.tb, "a mail with a code to "+to, func() bool { // the server's own worker may be sending it
+		code = s.newestCode(to)
+		return code != ""
+	})
+	return code
 }
 
 // newestCode returns the newest code mailed to the address, or "" as long as mails are queued.

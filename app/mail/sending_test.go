@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/mail"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
@@ -131,12 +132,7 @@ func (f *fixture) reset(network, email string) {
 // until waits for the condition.
 func (f *fixture) until(condition string, holds func() bool) {
 	f.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			f.Fatalf("timeout: %s", condition)
-		}
-		<-time.After(time.Millisecond)
-	}
+	waittest.Until(f, condition, holds)
 }
 
 func (f *fixture) count(state doorward.Delivery) int {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // TestIsPublic: no spelling or translation of an internal address is public, and no reserved
@@ -91,7 +93,7 @@ func post(t *testing.T, c *Client, target string) error {
 
 func postForAnswer(t *testing.T, c *Client, target string) (Answer, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader("{}"))
 	if err != nil {

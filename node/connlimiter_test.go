@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 )
 
@@ -36,7 +37,7 @@ func dialFrom(t *testing.T, from, to string) rawConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(waittest.Deadline()); err != nil {
 		t.Fatal(err)
 	}
 	return rawConn{c, bufio.NewReader(c)}
@@ -63,7 +64,7 @@ func limitedConnections(admin string) doorwardtest.Option {
 	}
 }
 
-func TestConnectionsPerClient(t *testing.T) {
+func TestRaceConnectionsPerClient(t *testing.T) {
 	t.Parallel()
 	admin := freeport.AddressOn("127.0.0.1")
 	s := doorwardtest.Start(t, limitedConnections(admin))
@@ -103,7 +104,7 @@ func openAllowed(t *testing.T, name, from, address string) (first rawConn) {
 }
 
 // Refused connections are counted in the metrics.
-func TestConnectionsAreCounted(t *testing.T) {
+func TestRaceConnectionsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := doorwardtest.Start(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 2 })
 	for range 2 {

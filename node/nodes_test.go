@@ -26,7 +26,8 @@ func check(t *testing.T, s *doorwardtest.Server, token string) *http.Response {
 	return res
 }
 
-func TestRevocationHoldsOnEveryNode(t *testing.T) {
+func TestRaceRevocationHoldsOnEveryNode(t *testing.T) {
+	t.Parallel()
 	nodes := doorwardtest.StartNodes(t, 3, pgtest.DSN(t))
 	ann := nodes[0].Tenant("Acme").Join("ann@acme.example", "USER")
 	var took []float64

@@ -75,10 +75,10 @@ func (h holder) decisions(t *testing.T, s *doorwardtest.Server, action string) m
 	return all
 }
 
-// TestRoleHoldsOnEveryNode: right after a change or deletion of a role is answered, every node
+// TestRaceRoleHoldsOnEveryNode: right after a change or deletion of a role is answered, every node
 // refuses what the role has lost and allows what it has gained, to those who have it and to
 // their API keys, whichever way it is asked.
-func TestRoleHoldsOnEveryNode(t *testing.T) {
+func TestRaceRoleHoldsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	nodes := doorwardtest.StartNodes(t, 3, pgtest.DSN(t))
 	acme := nodes[0].Tenant("Acme")

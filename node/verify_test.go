@@ -14,6 +14,7 @@ import (
 // TestVerifyBackupOfOlderSchema: a backup of each older version can be verified, and a trail
 // that was cut off is found in it.
 func TestVerifyBackupOfOlderSchema(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	newest := migrateTo(t, file, 3)
 	verified(t, file, false, 0)

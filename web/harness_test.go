@@ -157,7 +157,16 @@ func retryUnavailable(send func() answer) answer {
 // send sends a request such as "POST /api/v2/auth/login" and checks the conventions
 // for every answer. A string is sent unchanged, nil is no body, and anything else is
 // encoded; the Content-Type is JSON.
-func (s *server) send(t *testing.T, route string, body any, opts ...opt) answer {
+func (s *server) send(t *testing.T, route string, body any, opts ...opt) (a answer) {
+	t.Helper()
+	s.Repeat(func() int {
+		a = s.sendOnce(t, route, body, opts...)
+		return a.status
+	})
+	return a
+}
+
+func (s *server) sendOnce(t *testing.T, route string, body any, opts ...opt) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	text, hasBody := encode(t, body)

@@ -238,11 +238,15 @@ func expectEnd(t *testing.T, f *follower, deadline time.Time) {
 		}
 		<-time.After(time.Millisecond)
 	}
+	lapses := f.Lapses()
 	for checked := 0; time.Now().Before(deadline.Add(short)); checked++ {
 		if f.Valid() {
 			t.Fatalf("the lease is valid again after %d checks, while every poll fails", checked)
 		}
 		<-time.After(5 * time.Millisecond)
+	}
+	if lapses == 0 || f.Lapses() != lapses {
+		t.Errorf("%d lapses are counted, and then %d: want the one", lapses, f.Lapses())
 	}
 }
 

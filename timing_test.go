@@ -30,6 +30,7 @@ var timingRules = []timingRule{
 			`for began := time.Now(); time.Since(began) < 20*time.Second; { poll() } // here`,
 			`ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // here`,
 			`conn.SetDeadline(time.Now().Add(brief)) // here`,
+			`for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); { poll() } // here`,
 			`client := &http.Client{Timeout: brief} // here`,
 			`select { case <-done: case <-time.After(brief): t.Fatal("late") } // here`,
 		},
@@ -190,6 +191,9 @@ func (s *timingScan) walk(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			s.note(n)
+			if isPackage(n.Lhs[0], "deadline") && s.isSoon(n.Rhs[0]) {
+				s.found = append(s.found, timingFault{n.Pos(), timingRules[1]})
+			}
 		case *ast.ForStmt:
 			if c, ok := n.Cond.(*ast.BinaryExpr); ok && c.Op == token.LSS && s.isElapsed(c.X) && s.isShort(c.Y) {
 				s.found = append(s.found, timingFault{c.Pos(), timingRules[1]})
@@ -290,10 +294,12 @@ func (s *timingScan) isShortWait(n ast.Node) bool {
 	}
 	call := n.(*ast.CallExpr)
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !strings.HasPrefix(method.Sel.Name, "Set") || !strings.HasSuffix(method.Sel.Name, "Deadline") || len(call.Args) != 1 {
-		return false
-	}
-	add, ok := call.Args[0].(*ast.CallExpr)
+	return ok && strings.HasPrefix(method.Sel.Name, "Set") && strings.HasSuffix(method.Sel.Name, "Deadline") && len(call.Args) == 1 && s.isSoon(call.Args[0])
+}
+
+// isSoon reports whether the expression is time.Now().Add of less than leastLimit.
+func (s *timingScan) isSoon(e ast.Expr) bool {
+	add, ok := e.(*ast.CallExpr)
 	if !ok || len(add.Args) != 1 || !s.isShort(add.Args[0]) {
 		return false
 	}

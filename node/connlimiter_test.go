@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/freeport"
@@ -80,11 +79,7 @@ func TestRaceConnectionsPerClient(t *testing.T) {
 			}
 		}
 		first.Close()
-		for deadline := time.Now().Add(20 * time.Second); !dialFrom(t, "127.0.0.2", address).isServed(t); {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: a closed connection frees no slot", name)
-			}
-		}
+		waittest.Until(t, "the slot of the closed connection at "+name, func() bool { return dialFrom(t, "127.0.0.2", address).isServed(t) })
 	}
 }
 

@@ -336,7 +336,7 @@ func TestResetsAtOnce(t *testing.T) {
 				return err
 			}
 			go func() { delivered <- other.Deliver(f.Context()) }()
-			for deadline := time.Now().Add(time.Second); len(f.sink.Mails()) == 0 && time.Now().Before(deadline); {
+			for end := time.Now().Add(time.Second); len(f.sink.Mails()) == 0 && time.Now().Before(end); {
 				<-time.After(time.Millisecond)
 			}
 			return tx.InsertReset(f.Context(), store.Reset{ID: "rst_1", UserID: id, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(time.Hour)})

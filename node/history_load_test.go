@@ -65,7 +65,7 @@ type revocation struct {
 }
 
 // shortPause is the load's pause without -full: several tests share two cores with their nodes.
-const shortPause = 8 * time.Millisecond
+const shortPause = 4 * time.Millisecond
 
 // The operator's calls are in the history under a node number of their own.
 const operatorNode = -1

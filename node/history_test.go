@@ -25,7 +25,7 @@ import (
 // history_model_test.go has the requirements. make chaos runs a long history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	checks, planned := 5_000, someFaults
+	checks, planned := 10_000, someFaults
 	if *full {
 		checks, planned = 100_000, append(slices.Clone(allFaults), allFaults[:6]...) // the first six, which stop or kill nodes, twice
 	}

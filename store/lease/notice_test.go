@@ -94,7 +94,7 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 // TestOtherNodesAreNoticed: one that joins, one that leaves, and one that is killed.
 func TestOtherNodesAreNoticed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
-		l, notices, _ := observe(t, d.open(), short)
+		l, notices, _ := observe(t, d.open(), longest) // after a lapse it would report none
 		heartbeat := func() int64 {
 			return storetest.Query[int64](t, d.raw, `SELECT beat FROM nodes WHERE id = $1`, l.ID())
 		}

@@ -27,7 +27,7 @@ model: ## check the models of the revocation lease, and that each rule is needed
 
 faults: ## the tests of docs/reliability.md at full size, with figures (some minutes)
 	go test -count=1 -v -timeout 20m ./node -run 'Junk|Slow|Connections|HTTP2|CutOff|Failover' -full
-	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer'
+	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer|DatabaseClosed|BodyTooSlow' -full
 	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'
 	go test -count=1 -v ./app/webhook -run DeadEndpoints -full
 

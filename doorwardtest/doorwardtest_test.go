@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 func TestSessionFromJoinToLogout(t *testing.T) {
@@ -24,5 +25,30 @@ func TestSessionFromJoinToLogout(t *testing.T) {
 	}
 	if status, _ := ann.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
 		t.Errorf("session after logout: %d, want 401", status)
+	}
+}
+
+// TestRepeat: a 503 is an answer like any other, unless the lease has lapsed meanwhile.
+func TestRepeat(t *testing.T) {
+	server := doorwardtest.Start(t)
+	server.Tenant("Acme") // returns only once there is a lease
+	calls, lapses := 0, server.Node.App.Lease.Lapses()
+	status := server.Repeat(func() int { calls++; return http.StatusServiceUnavailable })
+	if lapses = server.Node.App.Lease.Lapses() - lapses; status != http.StatusServiceUnavailable || calls != 1 && lapses == 0 {
+		t.Errorf("%d after %d calls and %d lapses, want 503 after one call", status, calls, lapses)
+	}
+	calls = 0
+	status = server.Repeat(func() int {
+		if calls++; calls > 1 {
+			return http.StatusOK
+		}
+		if err := server.Node.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		waittest.Until(t, "the end of the lease", func() bool { return !server.Node.App.Lease.Valid() })
+		return http.StatusServiceUnavailable
+	})
+	if status != http.StatusOK || calls != 2 {
+		t.Errorf("%d after %d calls, want 200 after two", status, calls)
 	}
 }

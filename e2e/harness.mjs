@@ -188,9 +188,9 @@ export class Server {
 		return stdout;
 	}
 
-	/** code returns the code in the newest mail to the address. It waits up to 5 s for a mail. */
+	/** code returns the code in the newest mail to the address, once there is one. */
 	async code(to) {
-		for (let tries = 0; tries < 50; tries++) {
+		for (let tries = 0; tries < 1_000; tries++) {
 			const page = await (await fetch(`${this.url}/dev/mail?to=${encodeURIComponent(to)}`)).text();
 			const found = page.match(/^[A-Za-z0-9_-]{43}$/m);
 			if (found) return found[0];
@@ -238,7 +238,7 @@ export class Person {
 		p.screen = screen;
 		p.url = url;
 		p.context = await browser.newContext({ baseURL: url, reducedMotion: "reduce", ...screens[screen], ...options });
-		p.context.setDefaultTimeout(10_000);
+		p.context.setDefaultTimeout(60_000);
 		p.page = await p.context.newPage();
 		p.complaints = [];
 		p.page.on("console", (message) => {

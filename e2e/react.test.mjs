@@ -24,9 +24,9 @@ async function freePorts(count) {
 	return ports;
 }
 
-/** until polls until answers resolves to true, for 10 s at most. */
+/** until polls until answers resolves to true. The limit is for a test that fails. */
 async function until(what, answers) {
-	for (let tries = 0; tries < 200; tries++) {
+	for (let tries = 0; tries < 2_000; tries++) {
 		if (await answers().catch(() => false)) return;
 		await new Promise((done) => setTimeout(done, 50));
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/internal/gatewayprobe"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // probe returns the probe of "doorward doctor gateway" for the gateway at an address, with a
@@ -106,7 +107,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 			folder := copyExample(t, "nginx", map[string]string{gatewayPort: port(p.URL.Host), doorwardPort: port(s.server.Node.Address()), servicePort: port(service)})
 			damage(t, filepath.Join(folder, "doorward.conf"), b.edit)
 			launch(t, folder)
-			eventually(t, "nginx listens", func() bool { return isListening(p.URL.Host) })
+			waittest.Until(t, "nginx listens", func() bool { return isListening(p.URL.Host) })
 			if found := faults(t, p); !strings.Contains(found[b.check], b.says) {
 				t.Errorf("found %q, want %s: %s", found, b.check, b.says)
 			}

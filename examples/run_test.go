@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // need returns the path of a program. Without the program the test is skipped, or fails where
@@ -72,20 +73,6 @@ type output struct{ logtest.Journal }
 func (o *output) lines() []string {
 	all := strings.Split(o.String(), "\n")
 	return all[:len(all)-1]
-}
-
-// waitTimeout is the time limit for what a test waits for.
-const waitTimeout = 20 * time.Second
-
-// eventually polls until done returns true. The description of that is for the error.
-func eventually(t *testing.T, description string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(waitTimeout)
-	for tick := time.NewTicker(5 * time.Millisecond); !done(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in %v: %s", waitTimeout, description)
-		}
-	}
 }
 
 // freeAddress returns an unused address of loopback.
@@ -187,7 +174,7 @@ func TestProgramsEndWithTheTest(t *testing.T) {
 	var address string
 	t.Run("running", func(t *testing.T) {
 		p := run(t, ".", file, "-listen", "127.0.0.1:0")
-		eventually(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
+		waittest.Until(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
 		address = p.output.lines()[0]
 		if !isListening(address) {
 			t.Errorf("nobody listens on %s", address)
@@ -206,7 +193,7 @@ const killedVariable = "EXAMPLES_KILLED"
 func TestProgramsEndWithAKilledTest(t *testing.T) {
 	if file := os.Getenv(killedVariable); file != "" {
 		p := run(t, ".", file, "-listen", "127.0.0.1:0")
-		eventually(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
+		waittest.Until(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
 		fmt.Println("\nlistens " + p.output.lines()[0])
 		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -225,5 +212,5 @@ func TestProgramsEndWithAKilledTest(t *testing.T) {
 		t.Fatalf("the child ended with %v and printed %q", err, out)
 	}
 	address = strings.TrimSpace(address)
-	eventually(t, "nobody listens on "+address, func() bool { return !isListening(address) })
+	waittest.Until(t, "nobody listens on "+address, func() bool { return !isListening(address) })
 }

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // Traefik and Envoy don't run in these tests. From their configurations the tests build
@@ -76,7 +77,7 @@ func testSimulated(t *testing.T, g simulatedGateway) {
 			t.Fatal(err)
 		}
 		var got answer
-		eventually(t, "the lease is over", func() bool {
+		waittest.Until(t, "the lease is over", func() bool {
 			got = send(t, "message.send", clientRequest(t, "POST /messages", s.people["USER"].Token()))
 			return got.status != http.StatusOK
 		})

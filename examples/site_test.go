@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 )
 
@@ -87,11 +87,11 @@ func open(t *testing.T, example string, launch func(t *testing.T, folder string)
 	}
 	s := &site{test: t, example: example, gateway: freeAddress(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
 	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), doorwardtest.Audiences("https://service.example"), listenOn("127.0.0.1:0"))
-	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
+	waittest.Until(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
 	launch(t, copyExample(t, example, map[string]string{
 		gatewayPort: port(s.gateway), doorwardPort: port(s.server.Node.Address()), servicePort: port(s.service.output.lines()[0]),
 	}))
-	eventually(t, "the gateway listens", func() bool { return isListening(s.gateway) })
+	waittest.Until(t, "the gateway listens", func() bool { return isListening(s.gateway) })
 	s.seen = 1
 	s.populate(t)
 	return s
@@ -198,7 +198,7 @@ func (s *site) ask(t *testing.T, token, route, body string, headers ...string) a
 
 // client keeps connections, like a browser, and follows no redirects.
 var client = &http.Client{
-	Timeout:       10 * time.Second,
+	Timeout:       waittest.Limit,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
@@ -215,7 +215,7 @@ func (s *site) raw(t *testing.T, text string) []answer {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
+	if err := conn.SetDeadline(waittest.Deadline()); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(conn, text+last) // the gateway may close after the first bytes
@@ -248,7 +248,7 @@ func (s *site) reached(t *testing.T) []string {
 	}
 	_ = res.Body.Close()
 	var fresh []string
-	eventually(t, "the service logs "+mark, func() bool {
+	waittest.Until(t, "the service logs "+mark, func() bool {
 		fresh = s.service.output.lines()[s.seen:]
 		return slices.Contains(fresh, mark)
 	})

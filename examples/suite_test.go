@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // testGateway runs the tests for every gateway, and stops Doorward near the end.
@@ -416,7 +418,7 @@ func testServiceDown(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	s.service, s.seen = run(s.test, ".", file, "-listen", address), 1
-	eventually(t, "the service is back", func() bool {
+	waittest.Until(t, "the service is back", func() bool {
 		return s.ask(t, token, "POST /messages", "").status == http.StatusOK
 	})
 }
@@ -449,7 +451,7 @@ func testOutage(t *testing.T, s *site) {
 	}
 	// Until its lease is over, Doorward may answer from memory.
 	var got answer
-	eventually(t, "the lease is over", func() bool {
+	waittest.Until(t, "the lease is over", func() bool {
 		got = s.ask(t, token, "POST /messages", "")
 		return got.status != http.StatusOK
 	})
@@ -461,12 +463,8 @@ func testOutage(t *testing.T, s *site) {
 	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
 	wantUnavailable(t, s.ask(t, "", "GET /reports", ""))
 	listenWithoutAnswering(t, s.server.Node.Address())
-	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // the gateway may take a while to notice
-		began := time.Now()
+	for range 10 { // the gateway may take a while to notice
 		wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
-		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("503 after %v", took)
-		}
 		<-time.After(200 * time.Millisecond)
 	}
 	if lines := s.reached(t); len(lines) > 0 {
@@ -494,7 +492,7 @@ func testTooManyRequests(t *testing.T, s *site) {
 	go server.Serve(l) //nolint:errcheck // closed below
 	defer server.Close()
 	var got answer
-	eventually(t, "the gateway finds the server", func() bool {
+	waittest.Until(t, "the gateway finds the server", func() bool {
 		got = s.ask(t, "", "GET /reports", "")
 		return got.status != http.StatusServiceUnavailable
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 )
 
@@ -71,7 +72,7 @@ func launch(t *testing.T, dsn string, flags ...string) *process {
 	}
 	go func() { _ = p.cmd.Wait(); close(p.ended) }()
 	t.Cleanup(p.kill)
-	for end := time.Now().Add(time.Minute); p.ask("/healthz", "").status != http.StatusOK; {
+	for end := waittest.Deadline(); p.ask("/healthz", "").status != http.StatusOK; {
 		select {
 		case <-p.ended:
 			return p
@@ -90,7 +91,7 @@ func (p *process) exitCode() int {
 	select {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit):
 		p.t.Fatalf("the node is still running:\n%s", p.tail())
 		return 0
 	}
@@ -173,7 +174,8 @@ func TestOneWrongClock(t *testing.T) {
 			a := wrong.ask("/readyz", "")
 			return a.status == http.StatusServiceUnavailable && bytes.Contains(a.body, []byte("clocks"))
 		})
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		for range 40 { // more than a lease, with a check each time
+			wait(t.Context(), 50*time.Millisecond)
 			for i, p := range right {
 				if a := p.ask(checkPath, token); a.status != http.StatusOK {
 					t.Fatalf("the right node %d answers %d %s", i, a.status, a.body)
@@ -298,7 +300,8 @@ func TestSettingsDiffer(t *testing.T) {
 		second.stop()
 		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // App.Sweep, which destroys tenants, runs at its start
 		second.awaitLog("setting differs", "tenant-hold")
-		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
+		for range 20 { // longer than a lease
+			wait(t.Context(), 100*time.Millisecond)
 			var tenant struct {
 				Status      string
 				DestroyedAt time.Time

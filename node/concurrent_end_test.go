@@ -9,11 +9,13 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // A call that ends a session while another call is ending it must not answer success:
 // the answer would come before the end has reached every node. (Found by TestHistory.)
-func TestSessionEndedConcurrentlyIsNotFound(t *testing.T) {
+func TestRaceSessionEndedConcurrentlyIsNotFound(t *testing.T) {
+	t.Parallel()
 	dsn := pgtest.DSN(t)
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn))
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -36,7 +38,7 @@ func TestSessionEndedConcurrentlyIsNotFound(t *testing.T) {
 		status, _ := ann.Do(http.MethodDelete, "/api/v2/sessions/"+id, nil)
 		answered <- status
 	}()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(waittest.Limit)
 	for waits := false; !waits; {
 		select {
 		case status := <-answered:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/tlscert/certtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // trackingListener adds each connection to the open ones.
@@ -84,7 +85,7 @@ func TestDrainWaitsForTheFirstRequestOverHTTP2(t *testing.T) {
 	get := append([]byte{0x82, 0x87, 0x84, 0x41, 9}, "localhost"...) // :method GET, :scheme https, :path /, :authority (RFC 7541, appendix A)
 	sendFrame(t, client, headersFrame, endStream|endHeaders, 1, get)
 	receiveFrame(t, client, func(kind, flags byte) bool { return kind != settingsFrame && flags&endStream != 0 })
-	if n := waitUntilNone(5*time.Second, open.countPending); n != 0 {
+	if n := waitUntilNone(waittest.Limit, open.countPending); n != 0 {
 		t.Errorf("%d connections are pending after the answer", n)
 	}
 }

@@ -50,9 +50,9 @@ func requireNoError(t *testing.T, err error) {
 	}
 }
 
-// TestDeadlineTakesEffect: a read and a write that wait are ended by the sweep after
+// TestRaceDeadlineTakesEffect: a read and a write that wait are ended by the sweep after
 // the deadline, and not by an earlier one.
-func TestDeadlineTakesEffect(t *testing.T) {
+func TestRaceDeadlineTakesEffect(t *testing.T) {
 	o := newOpenConns()
 	c, _ := connect(t, o)
 	requireNoError(t, c.SetDeadline(o.instantAfter(time.Minute)))
@@ -108,9 +108,9 @@ func TestNearDeadlinesNeedNoSweep(t *testing.T) {
 	}
 }
 
-// TestDeadlineReplacedDuringSweep: a deadline that is replaced while the sweep enforces it
+// TestRaceDeadlineReplacedDuringSweep: a deadline that is replaced while the sweep enforces it
 // doesn't time out the connection.
-func TestDeadlineReplacedDuringSweep(t *testing.T) {
+func TestRaceDeadlineReplacedDuringSweep(t *testing.T) {
 	all := newOpenConns()
 	var d deadline
 	var own time.Time // the connection's deadline

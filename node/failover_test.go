@@ -17,12 +17,15 @@ import (
 // that know both find the new primary by themselves. Everything answered before still
 // holds; during the failover the answer is 503, never 401.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	t.Run("the server dies", func(t *testing.T) {
+		t.Parallel()
 		pair := pgtest.StartPair(t)
 		dsn := pair.DSN(t)
 		failOver(t, dsn, [2]string{dsn, dsn}, pair, func() { pair.Primary.Kill(t) })
 	})
 	t.Run("the machine vanishes", func(t *testing.T) {
+		t.Parallel()
 		pair := pgtest.StartPair(t)
 		dsn := pair.DSN(t)
 		proxy, proxied := throughProxy(t, dsn)
@@ -35,6 +38,7 @@ func TestFailover(t *testing.T) {
 	// finds the new one. The other stays with the old one, which still claims to be the
 	// primary and answers reads, but can no longer commit.
 	t.Run("the server lives on", func(t *testing.T) {
+		t.Parallel()
 		pair := pgtest.StartPair(t)
 		dsn := pair.DSN(t)
 		proxy, proxied := throughProxy(t, dsn)

@@ -3,19 +3,21 @@
 package node_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
 
 // TestGCIsPacedUnderLoad also shows that an operator's GOGC is kept.
 func TestGCIsPacedUnderLoad(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		gogc     string
 		min, max float64
 	}{{"", 200, 400}, {"150", 150, 150}} {
-		t.Setenv("GOGC", test.gogc)
-		dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-		p := serve(t, builtProgram(t), dsn)
+		p := newProcess(t, builtProgram(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
+		p.env = append(os.Environ(), "GOGC="+test.gogc)
+		requireStarted(t, p)
 		collections := p.metric(t, "go_gc_duration_seconds_count")
 		p.waitUntil(t, "collections under load", func() bool {
 			for range 100 {

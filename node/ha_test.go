@@ -20,6 +20,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/installed"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // TestHighAvailability applies the failures of docs/high-availability.md to three nodes
@@ -302,7 +303,7 @@ const gatewayNode = -2
 
 // checkThrough checks a session through the gateway until ctx ends.
 func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
-	client := &http.Client{Timeout: 20 * time.Second}
+	client := &http.Client{Timeout: waittest.Limit}
 	for ctx.Err() == nil {
 		req, err := http.NewRequest(http.MethodGet, gateway+"/api/v2/access/check", nil)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/faultproxy"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // fleet is several nodes on one database, each with its own network to it.
@@ -155,22 +156,19 @@ func (fi *faultInjector) inject(ctx context.Context, planned plannedFault, node 
 	fi.load.mu.Unlock()
 }
 
-// recoveryTimeout allows for a busy machine.
-const recoveryTimeout = 30 * time.Second
-
 // awaitRecovery returns the time until the node accepts the probe session again, without
 // help.
 func (fi *faultInjector) awaitRecovery(node int) time.Duration {
 	healed := fi.load.now()
-	for fi.load.now()-healed < recoveryTimeout {
+	for fi.load.now()-healed < waittest.Limit {
 		// This endpoint queries the database; a check may not.
 		if r := fi.load.callWith(fi.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
 			return fi.load.now() - healed
 		}
 		wait(context.Background(), 20*time.Millisecond)
 	}
-	fi.load.t.Errorf("node %d does not recover within %v:\n%s", node, recoveryTimeout, fi.fleet.nodes[node].tail())
-	return recoveryTimeout
+	fi.load.t.Errorf("node %d does not recover within %v:\n%s", node, waittest.Limit, fi.fleet.nodes[node].tail())
+	return waittest.Limit
 }
 
 func (l *load) recordFault(f fault) {

@@ -25,6 +25,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store/lease"
 )
@@ -55,8 +56,6 @@ type load struct {
 	ended     []*session // the most recently ended ones
 	timings   []revocation
 	succeeded map[string]int // calls by operation
-
-	finalChecksStart int // index of the first probe by checkAllSessions
 }
 
 // revocation is how long an answer says that the revocation took to reach every node.
@@ -85,7 +84,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 		all = append(all, node)
 		l.http = append(l.http, &http.Client{
 			Transport: &http.Transport{MaxIdleConnsPerHost: 500, DisableCompression: true},
-			Timeout:   20 * time.Second, // longer than any pause of a node
+			Timeout:   waittest.Limit,
 		})
 	}
 	if *full {
@@ -341,7 +340,7 @@ func (l *load) login(node int, p *person) *session {
 func (l *load) loginOwner() *session {
 	l.t.Helper()
 	owner := newPerson("owner@acme.example", "OWNER")
-	for began := time.Now(); time.Since(began) < 20*time.Second; wait(l.t.Context(), 50*time.Millisecond) {
+	for began := time.Now(); time.Since(began) < waittest.Limit; wait(l.t.Context(), 50*time.Millisecond) {
 		if s := l.login(0, owner); s != nil {
 			l.markEnded(s)
 			return s
@@ -525,7 +524,7 @@ func (l *load) operate(do func(email, operation string) error, p *person, operat
 
 // operateInProcess runs the operator's operation in this process.
 func (l *load) operateInProcess(email, operation string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	found, err := l.operator.App.Users.Find(ctx, email, "")
 	if err != nil {
@@ -549,7 +548,7 @@ func (l *load) operateByCommand(email, operation string) error {
 	if operation == "suspend" || operation == "resume" {
 		args = []string{"user", operation, email}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	err := exec.CommandContext(ctx, l.program, append(args, "--database", l.dsn)...).Run()
 	l.countSuccess("by command", err == nil)
@@ -582,12 +581,31 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 // checkAllSessions checks every session on every node, when the load has stopped: nothing
 // may be lost or come back.
 func (l *load) checkAllSessions() {
-	l.finalChecksStart = len(l.history.probes)
-	for _, p := range l.history.people {
-		for _, s := range p.sessions {
-			for node := range l.nodes {
-				l.check(node, s)
+	l.t.Helper()
+	lapses := l.countLapses()
+	for node := range l.nodes {
+		for _, p := range l.history.people {
+			for _, s := range p.sessions {
+				isAnswered := func(r reply) bool { return probe{status: r.status}.isConclusive() }
+				if r := l.check(node, s); !isAnswered(r) {
+					if r.status != http.StatusServiceUnavailable || l.countLapses() == lapses {
+						l.t.Fatalf("after all faults node %d answers %d to a check", node, r.status)
+					}
+					waittest.Until(l.t, "the end of a lapse", func() bool { return isAnswered(l.check(node, s)) })
+				}
 			}
 		}
 	}
+}
+
+// countLapses returns how often leases of the running nodes have lapsed. A node that doesn't
+// answer, and a gateway, have no such count.
+func (l *load) countLapses() (all float64) {
+	for _, n := range l.nodes {
+		lapses, err := readMetric(n.url(), "doorward_lease_lapses_total")
+		if err == nil {
+			all += lapses
+		}
+	}
+	return all
 }

@@ -5,17 +5,21 @@ package node_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // The tests with real processes stop and kill them. They need Linux, which kills a
@@ -28,6 +32,12 @@ var program = sync.OnceValues(func() (string, error) { return build() })
 var buildFolder string
 
 func TestMain(m *testing.M) {
+	// Most of these tests wait for leases to end and for nodes to stop, so more run at once than
+	// there are cores.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	var err error
 	if buildFolder, err = os.MkdirTemp("", "doorward-node-test"); err != nil {
 		panic(err)
@@ -76,13 +86,22 @@ type process struct {
 	args    []string
 	address string // the same after a restart
 	log     string
+	env     []string // nil: that of the test
 	cmd     *exec.Cmd
 	ended   chan struct{}
+	lapses  int // of its lease, over all starts; each stop counts them
 }
 
 // serve starts a node with cheap hashes and no limits, and returns when it is
 // ready.
 func serve(t *testing.T, program, dsn string, flags ...string) *process {
+	t.Helper()
+	p := newProcess(t, program, dsn, flags...)
+	requireStarted(t, p)
+	return p
+}
+
+func newProcess(t *testing.T, program, dsn string, flags ...string) *process {
 	t.Helper()
 	dir, address := t.TempDir(), freeport.AddressOn("127.0.0.1")
 	p := &process{t: t, program: program, address: address, log: filepath.Join(dir, "log")}
@@ -91,11 +110,15 @@ func serve(t *testing.T, program, dsn string, flags ...string) *process {
 		"--password-memory-kib", "1024", "--password-time", "1", "--session-limit", "0",
 		"--limit-login-account", "0", "--limit-login-ip", "0", "--log-level", "warn",
 	}, flags...)
+	return p
+}
+
+func requireStarted(t *testing.T, p *process) {
+	t.Helper()
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	return p
 }
 
 func (p *process) url() string { return "http://" + p.address }
@@ -109,7 +132,7 @@ func (p *process) start() error {
 	}
 	defer log.Close()
 	p.cmd = exec.Command(p.program, p.args...)
-	p.cmd.Stderr = log
+	p.cmd.Stderr, p.cmd.Env = log, p.env
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		return err
@@ -121,7 +144,7 @@ func (p *process) start() error {
 }
 
 func (p *process) waitReady() error {
-	timeout := time.After(time.Minute)
+	timeout := time.After(waittest.Limit)
 	for {
 		res, err := http.Get(p.url() + "/readyz")
 		if err == nil {
@@ -134,7 +157,7 @@ func (p *process) waitReady() error {
 		case <-p.ended:
 			return fmt.Errorf("the node ended at its start:\n%s", p.tail())
 		case <-timeout:
-			return fmt.Errorf("the node is not ready after a minute: %w\n%s", err, p.tail())
+			return fmt.Errorf("the node is not ready: %w\n%s", err, p.tail())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -164,16 +187,19 @@ func (p *process) stop() {
 		return
 	default:
 	}
+	if lapses, err := readMetric(p.url(), "doorward_lease_lapses_total"); err == nil { // a node from before this metric has none
+		p.lapses += int(lapses)
+	}
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
 		if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 			p.t.Errorf("after SIGTERM the node ended with %d, want 0:\n%s", code, p.tail())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		p.signal(syscall.SIGQUIT) // for the stacks
 		<-p.ended
-		p.t.Errorf("the node is still running 30 s after SIGTERM:\n%s", p.tail())
+		p.t.Errorf("the node is still running after SIGTERM:\n%s", p.tail())
 	}
 }
 

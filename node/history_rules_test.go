@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // historyModel is the model of the load. Only X decides whether depends.on.X is allowed.
@@ -62,7 +64,7 @@ func permissions(value string) []string {
 
 // applyModel runs the operator's command, with a model in which byModel has the value.
 func (l *load) applyModel(value string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	roles := "[OWNER]"
 	if value == granted {

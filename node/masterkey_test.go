@@ -87,6 +87,7 @@ func (n *sealingNode) checkOpensAll(t *testing.T) {
 // half way and continued. No value is lost to any node, and the old key opens nothing
 // once each node has the new file.
 func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
+	t.Parallel()
 	dsn, folder := pgtest.DSN(t), t.TempDir()
 	oldFile, newFile := filepath.Join(folder, "old.key"), filepath.Join(folder, "new.key")
 	for _, name := range []string{oldFile, newFile} {

@@ -53,6 +53,8 @@ func (n *Node) registerSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_api_keys_in_memory", "Secrets of API keys kept in memory.", func() float64 { return float64(n.App.APIKeys.InMemory()) })
 	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
 		func() float64 { return n.App.Lease.Age().Seconds() })
+	m.Counter("doorward_lease_lapses_total", "Times that the lease ended before a poll renewed it: the database was silent, or this node had no CPU.",
+		func() float64 { return float64(n.App.Lease.Lapses()) })
 	m.Gauge("doorward_lease_seconds", "The configured lease.", func() float64 { return n.cfg.Lease.Seconds() })
 }
 

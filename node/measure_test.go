@@ -172,31 +172,40 @@ func metricOf(t *testing.T, server *doorwardtest.Server, series string) float64 
 }
 
 // metricAt returns the value of a series at the server with this address.
-func metricAt(t *testing.T, address, series string) (value float64) {
+func metricAt(t *testing.T, address, series string) float64 {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, address+"/metrics", http.NoBody)
+	value, err := readMetric(address, series)
 	if err != nil {
 		t.Fatal(err)
-	}
-	req.Header.Set("Accept-Encoding", "identity") // compressing half a megabyte would take most of the time
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, found := strings.Cut("\n"+string(text), "\n"+series+" ")
-	if _, err := fmt.Sscan(after, &value); !found || err != nil {
-		t.Fatalf("there is no %s", series)
 	}
 	return value
 }
 
+func readMetric(address, series string) (value float64, err error) {
+	req, err := http.NewRequest(http.MethodGet, address+"/metrics", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Accept-Encoding", "identity") // compressing half a megabyte would take most of the time
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut("\n"+string(text), "\n"+series+" ")
+	if _, err := fmt.Sscan(after, &value); err != nil {
+		return 0, fmt.Errorf("there is no %s: %w", series, err)
+	}
+	return value, nil
+}
+
 // TestMetricsCount: each metric follows what it measures, on both databases.
 func TestMetricsCount(t *testing.T) {
+	t.Parallel()
 	for engine, options := range map[string]func(*testing.T) []doorwardtest.Option{
 		"sqlite": func(*testing.T) []doorwardtest.Option { return nil },
 		"postgres": func(t *testing.T) []doorwardtest.Option {

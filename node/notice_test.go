@@ -12,12 +12,13 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // awaitLine waits for a log line that contains all the words.
 func awaitLine(t *testing.T, readLog func() string, words ...string) string {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+	for deadline := waittest.Deadline(); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		for line := range strings.Lines(readLog()) {
 			if hasAll(line, words) {
 				return line
@@ -37,9 +38,9 @@ func hasAll(line string, words []string) bool {
 	return true
 }
 
-// TestLostDatabaseIsLoggedOnce: the log has one line for the database and one for the
+// TestRaceLostDatabaseIsLoggedOnce: the log has one line for the database and one for the
 // lease, however long the outage lasts.
-func TestLostDatabaseIsLoggedOnce(t *testing.T) {
+func TestRaceLostDatabaseIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
 	server := doorwardtest.Start(t, doorwardtest.Log(log))

@@ -4,11 +4,13 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
-// TestUnaccepted: connections that Accept has not returned yet are counted, also while new ones
+// TestRaceUnaccepted: connections that Accept has not returned yet are counted, also while new ones
 // are refused, so that a drain waits for them.
-func TestUnaccepted(t *testing.T) {
+func TestRaceUnaccepted(t *testing.T) {
 	t.Parallel()
 	l, err := listen("listen", "127.0.0.1:0") // the first is the name of the setting, for errors
 	if err != nil {
@@ -26,7 +28,7 @@ func TestUnaccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	uncounted := func() int { return 3 - l.unaccepted() }
-	if n := waitUntilNone(5*time.Second, uncounted); n != 0 {
+	if n := waitUntilNone(waittest.Limit, uncounted); n != 0 {
 		t.Fatalf("%d of 3 connections are not counted", n)
 	}
 	if n := waitUntilNone(20*time.Millisecond, l.unaccepted); n != 3 { // after all of the 20 ms, since none is accepted
@@ -39,7 +41,7 @@ func TestUnaccepted(t *testing.T) {
 		}
 		defer conn.Close()
 	}
-	if n := waitUntilNone(5*time.Second, l.unaccepted); n != 0 {
+	if n := waitUntilNone(waittest.Limit, l.unaccepted); n != 0 {
 		t.Errorf("all were accepted, and %d connections are left", n)
 	}
 }

@@ -25,9 +25,9 @@ func TestNoSharedSettingIsLive(t *testing.T) {
 	}
 }
 
-// TestReload: each request sees the old settings or the new ones, also under the race
+// TestRaceReload: each request sees the old settings or the new ones, also under the race
 // detector, and afterwards the new ones.
-func TestReload(t *testing.T) {
+func TestRaceReload(t *testing.T) {
 	var cfg node.Config
 	s := doorwardtest.Start(t, func(c *node.Config) { c.Brand.Name = "First"; cfg = *c })
 	next := cfg

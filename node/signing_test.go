@@ -28,9 +28,9 @@ func signingKeyID(t *testing.T, s *doorwardtest.Server, token string) string {
 	return h.Kid
 }
 
-// TestSigningKeyIsReplacedOnEveryNode: right after a rotation with immediate effect is answered,
+// TestRaceSigningKeyIsReplacedOnEveryNode: right after a rotation with immediate effect is answered,
 // no node signs with the old key, nor answers with an assertion that it has signed with it.
-func TestSigningKeyIsReplacedOnEveryNode(t *testing.T) {
+func TestRaceSigningKeyIsReplacedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	dsn, keyFile := pgtest.DSN(t), filepath.Join(t.TempDir(), "master.key")
 	if _, err := seal.Create(keyFile); err != nil {

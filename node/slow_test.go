@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // slowClient is a way to hold a connection: the part of a request that is sent at
@@ -49,9 +51,14 @@ func unfinished(request string) string {
 }
 
 // slowConnections is the number of simultaneous connections.
-const slowConnections = 2000
+func slowConnections() int {
+	if *full {
+		return 2000
+	}
+	return 400
+}
 
-// TestSlowConnections: 2,000 connections from four clients, each reopened when the
+// TestSlowConnections: many connections from four clients, each reopened when the
 // server ends it (those that never read are held instead), don't disturb other people.
 func TestSlowConnections(t *testing.T) {
 	if testing.Short() {
@@ -63,7 +70,7 @@ func TestSlowConnections(t *testing.T) {
 	l := newLoad(t, []*process{p}, dsn, 1)
 	idle := p.residentKiB(t)
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
-	h.hold(slowConnections, slowClients)
+	h.hold(slowConnections(), slowClients)
 	defer h.release()
 	open := h.awaitHeld(p)
 	h.checkOthers(t, l)
@@ -71,7 +78,7 @@ func TestSlowConnections(t *testing.T) {
 	t.Logf("resident %d KiB before and %d KiB with %d connections, %v goroutines; ended by the server, with the longest wait: %s",
 		idle, p.residentKiB(t), open, p.metric(t, "go_goroutines"), h.counts())
 	if n := p.metric(t, "doorward_connections_refused_total"); n > 0 {
-		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections/4)
+		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections()/4)
 	}
 }
 
@@ -116,14 +123,17 @@ func (h *connections) hold(n int, clients []slowClient) {
 	}
 }
 
+// awaitHeldFor is no limit: a machine that reopens too few connections in it makes a weaker test.
+const awaitHeldFor = 30 * time.Second
+
 // awaitHeld waits for all connections at the same time, and returns how many there were:
 // fewer if the machine can't reopen them as fast as the server ends them.
 func (h *connections) awaitHeld(p *process) (most int) {
 	h.t.Helper()
-	for end := time.Now().Add(recoveryTimeout); most < slowConnections && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
+	for end := time.Now().Add(awaitHeldFor); most < slowConnections() && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
 		most = max(most, int(p.metric(h.t, "doorward_connections")))
 	}
-	if most < slowConnections/4 {
+	if most < slowConnections()/4 {
 		h.t.Fatalf("only %d slow connections at a time: too few to show anything", most)
 	}
 	return most
@@ -192,7 +202,7 @@ func drip(ctx context.Context, conn net.Conn, text string) {
 func (h *connections) haveAllEnded() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !slices.ContainsFunc(slowClients, func(s slowClient) bool { return !s.neverReads && h.ended[s.name] < slowConnections/len(slowClients) })
+	return !slices.ContainsFunc(slowClients, func(s slowClient) bool { return !s.neverReads && h.ended[s.name] < slowConnections()/len(slowClients) })
 }
 
 func (h *connections) counts() string {
@@ -248,9 +258,10 @@ func (p *process) metric(t *testing.T, series string) float64 {
 // waitUntil polls until isDone returns true. The description is for the error.
 func (p *process) waitUntil(t *testing.T, description string, isDone func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * recoveryTimeout); !isDone(); wait(t.Context(), 50*time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v\n%s", description, 2*recoveryTimeout, p.tail())
+	defer func() {
+		if t.Failed() {
+			t.Log(p.tail())
 		}
-	}
+	}()
+	waittest.Until(t, description, isDone)
 }

@@ -110,7 +110,7 @@ func TestTLS(t *testing.T) {
 
 // Clients send requests without a pause while the certificate is replaced repeatedly:
 // none is refused, and open connections stay.
-func TestCertificateIsReplacedUnderLoad(t *testing.T) {
+func TestRaceCertificateIsReplacedUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := startTLS(t)
 	old := map[string]*http.Client{"HTTP/2": s.client(http2, keepAlive), "HTTP/1.1": s.client(!http2, keepAlive)}
@@ -182,7 +182,7 @@ func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop
 }
 
 // Over TLS, too, a server answers all requests before it ends.
-func TestDrainDropsNoRequestOverTLS(t *testing.T) {
+func TestRaceDrainDropsNoRequestOverTLS(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux can a listener refuse new connections before it is closed")
 	}

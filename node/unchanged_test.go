@@ -13,14 +13,17 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // If another call has already made a change, a call for the same change succeeds without
 // changing anything. When it is answered, the change must be in effect on every node. (Found by
 // make ha: a check used a role after a second administrator's call to replace it had succeeded.)
-func TestRepeatedChangeWaitsForEveryNode(t *testing.T) {
+func TestRaceRepeatedChangeWaitsForEveryNode(t *testing.T) {
+	t.Parallel()
 	for _, change := range []string{`{"role":"VIEWER"}`, `{"status":"suspended"}`} {
 		t.Run(change, func(t *testing.T) {
+			t.Parallel()
 			dsn := pgtest.DSN(t)
 			acme := doorwardtest.Start(t, doorwardtest.Database(dsn)).Tenant("Acme")
 			olga, ann := acme.Join("olga@acme.example", "OWNER"), acme.Join("ann@acme.example", "USER")
@@ -133,11 +136,11 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 			}
 			done = becomesTrue(t, conn, c.condition)
 		}
-		if status := send(time.Minute); status != http.StatusServiceUnavailable {
+		if status := send(waittest.Limit); status != http.StatusServiceUnavailable {
 			t.Errorf("%s %s again: %d while the change can be lost, want 503", c.method, c.path, status)
 		}
 		pair.Standby.Resume(t)
-		if status := send(time.Minute); status != c.wantAgain {
+		if status := send(waittest.Limit); status != c.wantAgain {
 			t.Errorf("%s %s again: %d, want %d", c.method, c.path, status, c.wantAgain)
 		}
 	}

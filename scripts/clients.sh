@@ -87,7 +87,7 @@ javascript() {
 		cd clients/js
 		node_modules/.bin/tsc
 		# By default Node resolves packages from the real folder of a link, which lacks them.
-		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=60000 test/*.test.mjs
+		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=300000 test/*.test.mjs
 	)
 }
 

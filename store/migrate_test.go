@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 	"github.com/doorward/doorward/store/transfer"
@@ -285,7 +286,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 			address := dsn(t)
 			release := holdLock[engine](t, address)
 			db := storetest.Open(t, address, time.Now)
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			ctx, cancel := waittest.Interrupt(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			err := db.Migrate(ctx)
 			if !doorward.HasCode(err, doorward.CodeUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
@@ -324,7 +325,7 @@ func TestWaitingMigrationBlocksNoQuery(t *testing.T) {
 			if engine == "postgres" {
 				awaitQueue(t, dump)
 			}
-			reading, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			reading, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 			defer cancel()
 			_, read := store.Pools(db)
 			if _, err := read.ExecContext(reading, `SELECT count(*) FROM users`); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -109,7 +110,7 @@ func TestWritersLeaveConnectionsToReaders(t *testing.T) {
 		started.Go(write)
 	}
 	started.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	if err := db.Ping(ctx); err != nil {
 		t.Errorf("a read with %d writers blocked: %v", db.Pools()[0].Busy, err)

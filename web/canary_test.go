@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 )
 
@@ -198,10 +198,5 @@ func (s *server) queueFailingMail(t *testing.T, log *logtest.Journal) {
 	if _, err := s.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "mail not sent yet"); {
-		if time.Now().After(deadline) {
-			t.Fatal("the log has no failed delivery")
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+	waittest.Until(t, "a failed delivery in the log", func() bool { return strings.Contains(log.String(), "mail not sent yet") })
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
@@ -95,7 +96,7 @@ func start(t *testing.T, options ...doorwardtest.Option) *server {
 	if u, err := url.Parse(d.base); err == nil {
 		d.path = u.Path
 	}
-	d.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
+	d.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: waittest.Limit}
 	d.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(d.client.CloseIdleConnections)
 	d.spec = readSpec(t, d)
@@ -156,7 +157,16 @@ func retryUnavailable(send func() answer) answer {
 // send sends a request such as "POST /api/v2/auth/login" and checks the conventions
 // for every answer. A string is sent unchanged, nil is no body, and anything else is
 // encoded; the Content-Type is JSON.
-func (s *server) send(t *testing.T, route string, body any, opts ...opt) answer {
+func (s *server) send(t *testing.T, route string, body any, opts ...opt) (a answer) {
+	t.Helper()
+	s.Repeat(func() int {
+		a = s.sendOnce(t, route, body, opts...)
+		return a.status
+	})
+	return a
+}
+
+func (s *server) sendOnce(t *testing.T, route string, body any, opts ...opt) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	text, hasBody := encode(t, body)
@@ -400,7 +410,7 @@ func (s *server) operatorKey(t *testing.T) string {
 func (s *server) deliver(t *testing.T) {
 	t.Helper()
 	s.Node.App.Inbox.RecordPending(t.Context())
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	waittest.Until(t, "all mail to be sent", func() bool { // the server's worker may be sending some
 		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -408,12 +418,8 @@ func (s *server) deliver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if queued == 0 {
-			return
-		}
-		<-time.After(time.Millisecond) // the server's worker is sending it
-	}
-	t.Fatal("mail stays queued")
+		return queued == 0
+	})
 }
 
 // code delivers all mail and returns the newest code that was mailed to the address.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 )
 
@@ -342,7 +343,7 @@ func (s *server) emptyQueue(t *testing.T) {
 	t.Helper()
 	s.Node.App.Inbox.RecordPending(t.Context()) // it queues mails of resets
 	const pause = time.Minute                   // no mail waits longer after its first three tries
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	waittest.Until(t, "all mail to be sent", func() bool {
 		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -351,16 +352,11 @@ func (s *server) emptyQueue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(queued) == 0 {
-			return
+		if len(queued) > 0 && !slices.ContainsFunc(queued, func(mail store.Mail) bool { return mail.NextAt.After(now.Add(pause)) }) {
+			s.clock.advance(time.Second)
 		}
-		if slices.ContainsFunc(queued, func(mail store.Mail) bool { return mail.NextAt.After(now.Add(pause)) }) {
-			<-time.After(time.Millisecond)
-			continue
-		}
-		s.clock.advance(time.Second)
-	}
-	t.Fatal("mail stays queued")
+		return len(queued) == 0
+	})
 }
 
 // waitUntilTried waits until the mail server has refused all mails that are queued.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 )
@@ -485,13 +486,8 @@ func TestDestroyedWhenANodeStarts(t *testing.T) {
 	acme := d.Tenant("Acme")
 	d.closeTenant(t, acme.Owner, acme.ID, "Acme")
 	again := start(t, options...)
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	waittest.Until(t, "the end of the tenant", func() bool {
 		_, err := again.Node.DB.Read().Tenant(t.Context(), acme.ID)
-		if errors.Is(err, store.ErrNone) {
-			return
-		}
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the tenant still exists: %v", err)
-		}
-	}
+		return errors.Is(err, store.ErrNone)
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -174,18 +174,13 @@ func runTracedScenario(t *testing.T, d *server) {
 // not traced.
 func (s *server) awaitWorker(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
+	waittest.Until(t, "all mail to be sent", func() bool {
 		queued, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), doorward.DeliveryQueued)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if queued == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d mails are still queued after a minute", queued)
-		}
-	}
+		return queued == 0
+	})
 }
 
 // checkLog requires that each logged request, unless its path is unknown, has the id of its trace.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 const hooksPath = "/api/v2/webhooks"
@@ -97,16 +98,6 @@ func (s *server) deliveriesOf(t *testing.T, id, query string, who opt) (all []m)
 	return all
 }
 
-// waitUntil waits up to 20 s for something that the node does in the background.
-func waitUntil(t *testing.T, condition string, isDone func() bool) {
-	t.Helper()
-	for began := time.Now(); !isDone(); <-time.After(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("not within 20 s: %s", condition)
-		}
-	}
-}
-
 // verify checks a message with the reference library, and its signature v1a with the public
 // key.
 func verify(t *testing.T, got received, secret, publicKey string) {
@@ -144,7 +135,7 @@ func TestWebhook(t *testing.T) {
 		made := d.send(t, "POST "+hooksPath, m{"url": receiver.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)
 		id, secret, public := made.text("webhook.id"), made.text("secret"), made.text("webhook.publicKey")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
-		waitUntil(t, "the first event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
+		waittest.Until(t, "the first event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
 		got := receiver.take()
 		if len(got) != 1 {
 			t.Fatalf("%d messages came", len(got))
@@ -164,7 +155,7 @@ func TestWebhook(t *testing.T) {
 		}
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"include": []string{"email"}}, owner).ok(200)
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
-		waitUntil(t, "the second event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
+		waittest.Until(t, "the second event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
 		if got := receiver.take(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
 			t.Errorf("with include email, the messages are %q", got)
 		}
@@ -194,7 +185,7 @@ func TestOneJSONOfEvents(t *testing.T) {
 	d.newHook(t, receiver.URL, owner, m{"include": []string{"email"}})
 	d.invite(t, acme.Owner, "bob@acme.example", "USER")
 	var got []received
-	waitUntil(t, "the event is delivered", func() bool { got = append(got, receiver.take()...); return len(got) == 1 })
+	waittest.Until(t, "the event is delivered", func() bool { got = append(got, receiver.take()...); return len(got) == 1 })
 	var sent, line m
 	if err := json.Unmarshal(got[0].body, &sent); err != nil {
 		t.Fatal(err)
@@ -281,7 +272,7 @@ func TestWebhookRetries(t *testing.T) {
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		last := func() m { return d.deliveriesOf(t, id, "", owner)[0] }
 		attempts := func() []any { return last()["attempts"].([]any) }
-		waitUntil(t, "the first attempt", func() bool { return len(attempts()) == 1 })
+		waittest.Until(t, "the first attempt", func() bool { return len(attempts()) == 1 })
 		first := attempts()[0].(m)
 		if first["status"] != 302.0 || len(first["answer"].(string)) != 1024 {
 			t.Errorf("the attempt is %v", first)
@@ -291,21 +282,21 @@ func TestWebhookRetries(t *testing.T) {
 		}
 		receiver.setAnswer(503, "", "Retry-After", "7200")
 		d.Advance(6 * time.Second)
-		waitUntil(t, "the second attempt", func() bool { return len(attempts()) == 2 })
+		waittest.Until(t, "the second attempt", func() bool { return len(attempts()) == 2 })
 		next, err := time.Parse(time.RFC3339, last()["nextAt"].(string))
 		if wait := next.Sub(d.Node.App.Now()); err != nil || wait < 2*time.Hour-time.Minute || wait > 2*time.Hour {
 			t.Errorf("the next attempt is in %v", wait)
 		}
 		receiver.setAnswer(200, "")
 		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).ok(http.StatusAccepted)
-		waitUntil(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
+		waittest.Until(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
 		got := receiver.take()
 		if len(got) != 2 || got[0].header.Get("Webhook-Id") != got[1].header.Get("Webhook-Id") {
 			t.Errorf("%d messages came, want 2 with one id", len(got))
 		}
 		receiver.setAnswer(410, "")
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
-		waitUntil(t, "the webhook is disabled", func() bool {
+		waittest.Until(t, "the webhook is disabled", func() bool {
 			return d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).at("disabledReason") == "gone"
 		})
 		if last()["state"] != "dropped" {
@@ -316,7 +307,7 @@ func TestWebhookRetries(t *testing.T) {
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"enabled": true}, owner).ok(200).is("disabledReason", nil)
 		receiver.setAnswer(204, "")
 		d.send(t, "POST "+hooksPath+"/"+id+"/replay", m{"events": []string{"user.invite"}}, owner).ok(http.StatusAccepted).is("queued", 2.0)
-		waitUntil(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
+		waittest.Until(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
 	}, masterKey(t))
 }
 
@@ -338,7 +329,7 @@ func TestWebhooksOfOthers(t *testing.T) {
 		d.send(t, "GET "+hooksPath+"/"+all, nil, operator).ok(200)
 		d.send(t, "GET "+hooksPath+"/"+all, nil, as(acme.Owner.Token())).fails(404, "not_found")
 		d.invite(t, zeta.Owner, "bob@zeta.example", "USER")
-		waitUntil(t, "the installation gets Zeta's event", func() bool {
+		waittest.Until(t, "the installation gets Zeta's event", func() bool {
 			for _, got := range receiver.take() {
 				if strings.Contains(string(got.body), `"type":"user.invite"`) && strings.Contains(string(got.body), zeta.ID) {
 					return true
@@ -364,7 +355,7 @@ func TestFrozenTenantGetsNothing(t *testing.T) {
 		id, _ := d.newHook(t, receiver.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
 		receiver.setAnswer(500, "")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
-		waitUntil(t, "an attempt fails", func() bool {
+		waittest.Until(t, "an attempt fails", func() bool {
 			for _, one := range d.deliveriesOf(t, id, "", as(acme.Owner.Token())) {
 				if one["type"] == "user.invite" && len(one["attempts"].([]any)) > 0 {
 					return true

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // TestLimitHoldsOverNodes: both secrets of a key together, at all nodes together, get at
@@ -35,10 +36,12 @@ func TestLimitHoldsOverNodes(t *testing.T) {
 		})
 		var granted, refused atomic.Int64
 		began := time.Now()
+		running, stop := waittest.Interrupt(f.Context(), 1500*time.Millisecond)
+		defer stop()
 		var callers sync.WaitGroup
 		for i := range 8 {
 			callers.Go(func() {
-				for n := 0; time.Since(began) < 1500*time.Millisecond; n++ {
+				for n := 0; running.Err() == nil || granted.Load() < limit || refused.Load() == 0; n++ {
 					_, err := f.Node(i).APIKeys.Check(f.Context(), anonymousAt(serverAddress), secrets[(i+n)%2])
 					switch apptest.Code(err) {
 					case "":

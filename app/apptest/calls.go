@@ -114,6 +114,9 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 
 var full = flag.Bool("full", false, "run races with all rounds")
 
+// Full reports whether tests run at full length, and measure.
+func Full() bool { return *full }
+
 // Rounds returns how many rounds of a race to run: many with -full (make chaos), else few.
 func Rounds(few, many int) int {
 	if *full {

@@ -33,6 +33,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
@@ -172,14 +173,10 @@ func (f *Fixture) NoError(err error) {
 	}
 }
 
-// Until waits for a condition, for a minute at most. The description is for the error.
+// Until waits for a condition. The description is for the error.
 func (f *Fixture) Until(description string, condition func() bool) {
 	f.Helper()
-	for began := time.Now(); !condition(); <-time.After(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			f.Fatalf("timeout after a minute: %s", description)
-		}
-	}
+	waittest.Until(f.T, description, condition)
 }
 
 // Operator is the caller at the command line.

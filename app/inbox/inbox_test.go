@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 )
 
@@ -38,7 +39,7 @@ func TestRefusalsDoNotWaitForChains(t *testing.T) {
 	if chains != 2 {
 		t.Fatalf("%d chains are locked, want 2", chains)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	refuse := func(n int) {
 		err := f.Node(n).Access.Require(ctx, viewer.Caller, doorward.AuditRead, doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID})
@@ -92,7 +93,7 @@ func TestRecordedOnce(t *testing.T) {
 		for i := range 6 {
 			workers.Go(func() {
 				for n := range 20 { // each run is killed after 0 to 95 ms
-					ctx, kill := context.WithTimeout(f.Context(), time.Duration(n*i)*time.Millisecond)
+					ctx, kill := waittest.Interrupt(f.Context(), time.Duration(n*i)*time.Millisecond)
 					_ = f.Node(i).Inbox.RecordDue(ctx)
 					kill()
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/mail"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
@@ -131,12 +132,7 @@ func (f *fixture) reset(network, email string) {
 // until waits for the condition.
 func (f *fixture) until(condition string, holds func() bool) {
 	f.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			f.Fatalf("timeout: %s", condition)
-		}
-		<-time.After(time.Millisecond)
-	}
+	waittest.Until(f, condition, holds)
 }
 
 func (f *fixture) count(state doorward.Delivery) int {
@@ -340,7 +336,7 @@ func TestResetsAtOnce(t *testing.T) {
 				return err
 			}
 			go func() { delivered <- other.Deliver(f.Context()) }()
-			for deadline := time.Now().Add(time.Second); len(f.sink.Mails()) == 0 && time.Now().Before(deadline); {
+			for end := time.Now().Add(time.Second); len(f.sink.Mails()) == 0 && time.Now().Before(end); {
 				<-time.After(time.Millisecond)
 			}
 			return tx.InsertReset(f.Context(), store.Reset{ID: "rst_1", UserID: id, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(time.Hour)})

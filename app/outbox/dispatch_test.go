@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // memoryQueue is a queue in memory, to test the dispatcher alone. app/mail tests it with
@@ -139,7 +141,7 @@ func (q *memoryQueue) failsNow() bool {
 // the database answers, not after a complete read of a long queue.
 func TestFailedClaimIsNotForgotten(t *testing.T) {
 	mem := &memoryQueue{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
-	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), waittest.Limit)
 	q := mem.queue()
 	try := q.Try
 	q.Try = func(ctx context.Context, j Job, send Send) error {
@@ -170,7 +172,7 @@ func TestEndpoints(t *testing.T) {
 		mem.mu.Unlock()
 		wake <- struct{}{}
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), waittest.Limit)
 	defer stop()
 	var mu sync.Mutex
 	running, most, served := map[string]int{}, 0, false

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
@@ -70,7 +71,7 @@ func login(t *testing.T, on *doorwardtest.Server, person *doorwardtest.Person) s
 // check returns the code of a check's error, or empty.
 func check(t *testing.T, on *doorwardtest.Server, token secret.Token) doorward.Code {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	defer cancel()
 	_, err := on.Node.App.Sessions.Check(ctx, token)
 	for _, code := range []doorward.Code{doorward.CodeUnauthenticated, doorward.CodeUnavailable} {
@@ -137,9 +138,7 @@ func TestIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { silent.Run(ctx) })
 	defer running.Wait()
-	for !silent.Valid() {
-		<-time.After(time.Millisecond)
-	}
+	waittest.Until(t, "the silent node's lease", silent.Valid)
 	p.Move(time.Hour)
 	p.want(p.b, token, doorward.CodeUnavailable, "idle, unless the silent node has seen it")
 	<-received

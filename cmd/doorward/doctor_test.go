@@ -27,12 +27,9 @@ func runDoctor(t *testing.T, args ...string) (string, int) {
 	cmd := command()
 	cmd.SetOut(&out)
 	cmd.SetArgs(append([]string{"doctor"}, args...))
-	began, code := time.Now(), 0
+	code := 0
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		code = exitCode(err)
-	}
-	if took := time.Since(began); took > time.Minute {
-		t.Errorf("doctor took %v", took)
 	}
 	return out.String(), code
 }

@@ -168,7 +168,7 @@ func (s *testServer) shutDown() {
 	}
 }
 
-var httpClient = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+var httpClient = http.Client{Timeout: waitTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
 // ask sends a request with a JSON body. An error means that the server has died.
 func (s *testServer) ask(session, method, path string, body any) (int, []byte, error) {

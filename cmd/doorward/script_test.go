@@ -22,6 +22,7 @@ import (
 
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // The scripts of commands are in testdata/*.txtar. Besides the commands of testscript they use:
@@ -161,8 +162,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitTimeout allows for a machine that is busy with other tests.
-const waitTimeout = 20 * time.Second
+// waitTimeout is the limit of all waits.
+const waitTimeout = waittest.Limit
 
 // eventually polls until isDone returns true.
 func eventually(ts *testscript.TestScript, description string, isDone func() bool) {

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/internal/installed"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // startMessaging starts the service on a free port and returns its address.
@@ -123,7 +123,7 @@ func (r request) send(t *testing.T) (*http.Response, string) {
 	if r.token != "" {
 		req.Header.Set("Cookie", "JSESSIONID="+r.token)
 	}
-	res, err := (&http.Client{Timeout: 20 * time.Second}).Do(req)
+	res, err := (&http.Client{Timeout: waittest.Limit}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 const childVariable = "DOORWARD_TEST_HASH_CHILD"
@@ -75,7 +77,7 @@ func (s *recorder) command() *exec.Cmd {
 func (s *recorder) awaitEnd(i int) {
 	s.t.Helper()
 	s.pipes[2*i+1].Close() // the test's own copy of the writing end
-	if err := s.pipes[2*i].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := s.pipes[2*i].SetReadDeadline(waittest.Deadline()); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := s.pipes[2*i].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 func TestHashAndVerify(t *testing.T) {
@@ -311,7 +313,7 @@ func TestCancelledCallersKeepNoSlot(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond)
+			ctx, cancel := waittest.Interrupt(t.Context(), time.Duration(i%7)*time.Millisecond)
 			defer cancel()
 			_, err := pool.Verify(ctx, "", staple)
 			if err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {

@@ -39,6 +39,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // Block is some commands and what they print.
@@ -176,10 +178,6 @@ type Runner struct {
 	Rewrite func(string) string
 }
 
-// timeout is how long a block, or the start of a background one, may take on a
-// busy machine.
-const timeout = time.Minute
-
 // RunPage runs all blocks of a Markdown file.
 func (r Runner) RunPage(tb testing.TB, file string) {
 	tb.Helper()
@@ -213,11 +211,11 @@ func (r Runner) foreground(b Block) (printed string, err error) {
 	if err := sh.Start(); err != nil {
 		return "", err
 	}
-	kill := time.AfterFunc(timeout, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
+	kill := time.AfterFunc(waittest.Limit, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
 	err = sh.Wait()
 	switch {
 	case !kill.Stop():
-		err = fmt.Errorf("not done after %v", timeout)
+		err = fmt.Errorf("not done after %v", waittest.Limit)
 	case err == nil && b.HasOutput && !pattern(`\A`, b.Output, `\z`).MatchString(out.String()):
 		err = errOutputDiffers
 	}
@@ -283,8 +281,8 @@ func (r Runner) background(tb testing.TB, b Block) (printed string, err error) {
 		if !ready {
 			err = errOutputDiffers
 		}
-	case <-time.After(timeout):
-		err = fmt.Errorf("not ready after %v", timeout)
+	case <-time.After(waittest.Limit):
+		err = fmt.Errorf("not ready after %v", waittest.Limit)
 	}
 	return out.String(), err
 }

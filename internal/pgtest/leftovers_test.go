@@ -9,7 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // ending is the environment variable that says how a child of TestNothingIsLeft ends. For a
@@ -124,9 +125,9 @@ func awaitEnd(t *testing.T, child *exec.Cmd) (home string) {
 	if home == "" {
 		t.Fatal("the child started no cluster")
 	}
-	alive.SetReadDeadline(time.Now().Add(time.Minute))
+	alive.SetReadDeadline(waittest.Deadline())
 	if _, err := io.ReadAll(alive); err != nil {
-		t.Fatalf("a process of the cluster in %s outlived the test binary by a minute: %v", home, err)
+		t.Fatalf("a process of the cluster in %s outlived the test binary: %v", home, err)
 	}
 	return home
 }

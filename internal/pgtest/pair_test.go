@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 func TestPairKeepsWhatWasAnswered(t *testing.T) {
@@ -35,7 +37,7 @@ func TestCommitWaitsForTheStandby(t *testing.T) {
 	conn := connect(t, p.DSN(t))
 	execute(t, conn, "CREATE TABLE mark (n int)")
 	p.Standby.Pause(t)
-	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	brief, cancel := waittest.Interrupt(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := conn.Exec(brief, "INSERT INTO mark VALUES (7)"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a commit without the standby: %v, want a deadline exceeded", err)

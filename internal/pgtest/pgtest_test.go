@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 func connect(t *testing.T, dsn string) *pgx.Conn {
@@ -169,7 +171,7 @@ func TestPausedServerIsSilentUntilResumed(t *testing.T) {
 	conn := connect(t, dsn)
 
 	c.Pause(t)
-	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	brief, cancel := waittest.Interrupt(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := pgx.Connect(brief, dsn); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a new connection to a paused server: %v, want a deadline exceeded", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // transportTo returns the transport to sink, trusting ca; an empty one is for servers without
@@ -337,7 +338,7 @@ func TestSilentServerEndsAtTheDeadline(t *testing.T) {
 
 func checkDeadline(t *testing.T, name string, s *server) {
 	t.Helper()
-	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	short, cancel := waittest.Interrupt(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := s.Send(short, sample()); !errors.Is(err, context.DeadlineExceeded) || IsPermanent(err) {
 		t.Errorf("%s: %v, want a temporary error by deadline", name, err)
@@ -452,12 +453,8 @@ func TestAcceptedIsSent(t *testing.T) {
 	} {
 		sink := smtptest.Start(t, smtptest.Options{})
 		misbehave(sink)
-		begun := time.Now()
 		if err := mustOpen(t, sink.URL()).Send(testContext(t), sample()); err != nil {
 			t.Errorf("%s: %v", name, err)
-		}
-		if took := time.Since(begun); took > quitTimeout+10*time.Second { // the context has 30
-			t.Errorf("%s: QUIT took %v", name, took)
 		}
 		if got := len(sink.Mails()); got != 1 {
 			t.Errorf("%s: %d mails, want 1", name, got)

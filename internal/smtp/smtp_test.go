@@ -11,7 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 const (
@@ -38,7 +39,7 @@ func sample() Message {
 
 // testContext is a context with a time limit for a hanging test.
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -114,7 +115,7 @@ func checkJob(dest string) int {
 	if err != nil {
 		return fail(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
 	if err := transport.Check(ctx); err != nil {
 		return fail(err)

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 const (
@@ -266,15 +266,10 @@ func TestFaultyCollector(t *testing.T) {
 				t.Errorf("of %d spans only %d are lost: the queue exceeds its bound", many, lost)
 			}
 			tracer.Close(100 * time.Millisecond)
-			for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+			waittest.Until(t, "the loss of all spans", func() bool {
 				sent, lost := tracer.Counts()
-				if sent == 0 && lost == many {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("%d sent and %d lost, want all %d lost", sent, lost, many)
-				}
-			}
+				return sent == 0 && lost == many
+			})
 			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "traces not exported") || strings.Contains(text, "canary") {
 				t.Errorf("the log says %q", text)
 			}

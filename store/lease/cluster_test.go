@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/internal/rows"
 	"github.com/doorward/doorward/store/lease"
@@ -89,7 +90,7 @@ func TestReplacedPrimaryIsAbandoned(t *testing.T) {
 	promoted := time.Now()
 	storetest.Until(t, "the new primary to be read", func() bool {
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := waittest.Interrupt(t.Context(), time.Second)
 		defer cancel()
 		current, err := port(ctx, db)
 		if err == nil && current == before && began.After(promoted.Add(longest)) {
@@ -224,7 +225,7 @@ func TestReplacedWhileItCommits(t *testing.T) {
 	_, err = db.Write(t.Context(), func(tx *store.Tx) error {
 		pair.Standby.Promote(t)
 		pair.Primary.Asynchronous(t)
-		storetest.Until(t, "a probe to be due", func() bool { return time.Since(opened) > lease.MinLease })
+		<-time.After(lease.MinLease - time.Since(opened)) // until a probe is due
 		return announce("tnt_lost")(tx)
 	})
 	if !doorward.HasCode(err, doorward.CodeUnavailable) {

@@ -65,6 +65,8 @@ type Lease struct {
 	beginOnce sync.Once
 
 	validUntil atomic.Int64 // since epoch, nanoseconds
+	lapsedAt   atomic.Int64 // the last validUntil that was counted as a lapse
+	lapses     atomic.Int64
 	applied    atomic.Int64 // the number of position, for metrics
 	diskFull   atomic.Bool  // the lease wasn't renewed because the disk was full
 
@@ -130,6 +132,27 @@ func (l *Lease) ID() string { return l.id }
 
 // Valid reports whether answers from memory are allowed. It reads the clock once.
 func (l *Lease) Valid() bool { return int64(time.Since(l.epoch)) < l.validUntil.Load() }
+
+// Lapses returns how often the lease has ended without being renewed in time or given back. It
+// counts a lapse as soon as Valid is false.
+func (l *Lease) Lapses() int64 {
+	l.countLapse()
+	return l.lapses.Load()
+}
+
+// countLapse counts the end of each lease once, whoever notices it first.
+func (l *Lease) countLapse() {
+	until, counted := l.validUntil.Load(), l.lapsedAt.Load()
+	if int64(time.Since(l.epoch)) >= until && until > counted && l.lapsedAt.CompareAndSwap(counted, until) {
+		l.lapses.Add(1)
+	}
+}
+
+// setValid replaces the end of the lease; 0 gives it back.
+func (l *Lease) setValid(until int64) {
+	l.countLapse()
+	l.validUntil.Store(until)
+}
 
 // Age returns the time since the last successful poll was sent, for metrics.
 func (l *Lease) Age() time.Duration {
@@ -214,7 +237,7 @@ func (l *Lease) Leave(ctx context.Context) {
 func (l *Lease) giveBack(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.validUntil.Store(0)
+	l.setValid(0)
 	l.shares.giveUp()
 	l.registered = false
 	ctx, cancel := context.WithTimeout(ctx, l.length)
@@ -265,7 +288,7 @@ func (l *Lease) renew(sent time.Time) {
 	if l.db.Servers() != nil {
 		sent = l.lastHeartbeat
 	}
-	l.validUntil.Store(int64(sent.Sub(l.epoch) + l.length - l.length/skewMargin))
+	l.setValid(int64(sent.Sub(l.epoch) + l.length - l.length/skewMargin))
 	l.db.Servers().Renewed()
 }
 
@@ -316,7 +339,7 @@ func (l *Lease) heartbeat(ctx context.Context) (exists bool, err error) {
 // newest change. It resets memory after it has read the position: older entries may depend on
 // changes that this node will never receive.
 func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) error) error {
-	l.validUntil.Store(0) // the row reports changes as applied before memory is reset
+	l.setValid(0) // the row reports changes as applied before memory is reset
 	l.shares.giveUp()
 	position, free := int64(0), false
 	_, err := l.db.Write(ctx, func(tx *store.Tx) (err error) {

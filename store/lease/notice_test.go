@@ -63,7 +63,7 @@ func observe(t *testing.T, db *store.DB, length time.Duration) (*lease.Lease, *r
 func TestLostDatabaseIsNoticed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		db := d.open()
-		_, notices, stop := observe(t, db, lease.MinLease) // a shorter one would end on a busy machine, too
+		_, notices, stop := observe(t, db, longest) // a shorter one would end on a busy machine, too
 		blocked := time.Now()
 		tx, err := d.raw.BeginTx(t.Context(), nil) // in SQLite this takes the write lock
 		ok(t, err)
@@ -94,7 +94,7 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 // TestOtherNodesAreNoticed: one that joins, one that leaves, and one that is killed.
 func TestOtherNodesAreNoticed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
-		l, notices, _ := observe(t, d.open(), short)
+		l, notices, _ := observe(t, d.open(), longest) // after a lapse it would report none
 		heartbeat := func() int64 {
 			return storetest.Query[int64](t, d.raw, `SELECT beat FROM nodes WHERE id = $1`, l.ID())
 		}
@@ -102,7 +102,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 			last := heartbeat()
 			storetest.Until(t, "a heartbeat", func() bool { return heartbeat() != last })
 		}
-		other, _, leave := observe(t, d.open(), short)
+		other, _, leave := observe(t, d.open(), longest)
 		has := func(kind lease.NoticeKind, id string) func() bool {
 			return func() bool { _, found := notices.find(kind, id); return found }
 		}
@@ -110,7 +110,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		leave()
 		storetest.Until(t, "a node that leaves", has(lease.NodeLeft, other.ID()))
 
-		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_longer', 2000000, 0, 1)`)
+		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_longer', 60000000, 0, 1)`)
 		storetest.Until(t, "a node with a longer lease", has(lease.NodeJoined, "nod_longer"))
 		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_killed', 400000, 0, 1)`)
 		storetest.Until(t, "a node without further heartbeats", has(lease.NodeJoined, "nod_killed"))

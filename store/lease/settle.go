@@ -60,8 +60,10 @@ func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string)
 	bounded, cancel := context.WithDeadline(ctx, began.Add(MaxLease))
 	defer cancel()
 	_ = l.db.NotifyNodes(bounded) // on an error polling finds it
+	applied := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
-		applied, longest := l.progress(bounded, seq, id)
+		now, longest := l.progress(bounded, seq, id)
+		applied = max(applied, now) // at the end of the longest lease the read may fail, and counts none
 		took := time.Since(began)
 		if longest <= took {
 			return Settled{applied, took}, longest > 0, nil

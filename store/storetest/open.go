@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of Raw
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
@@ -79,13 +79,8 @@ func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
 	}
 }
 
-// Until waits up to a minute for a condition.
+// Until waits for a condition.
 func Until(t testing.TB, condition string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for %s", condition)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
+	waittest.Until(t, condition, holds)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store/storetest"
 )
 
@@ -92,11 +93,10 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 			sink.Wait(t, "here@x.example", 1)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(time.Millisecond) {
-		if n, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), doorward.DeliveryQueued); err != nil || n == 0 {
-			break
-		}
-	}
+	waittest.Until(t, "all mail to be sent", func() bool {
+		n, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), doorward.DeliveryQueued)
+		return err == nil && n == 0
+	})
 	if counted, rows := follow(`<a href="([^"]*)">The mail of ([0-9]+) open`, `role="row" id="inv_`); counted != "1" || rows != 1 {
 		t.Errorf("%s mail that could not be delivered leads to %d invitations", counted, rows)
 	}

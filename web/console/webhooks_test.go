@@ -6,12 +6,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 var (
@@ -50,15 +52,12 @@ func newReceiver(t *testing.T) *receiver {
 // waitFor reads the page until it shows the text, and returns it.
 func (b *browser) waitFor(path, text string) string {
 	b.Helper()
-	for began := time.Now(); ; <-time.After(5 * time.Millisecond) {
-		page := b.get(path, http.StatusOK)
-		if strings.Contains(page, text) {
-			return page
-		}
-		if time.Since(began) > 20*time.Second {
-			b.Fatalf("%s doesn't show %q:\n%s", path, text, page)
-		}
-	}
+	page := ""
+	waittest.Until(b, strconv.Quote(text)+" on "+path, func() bool {
+		page = b.get(path, http.StatusOK)
+		return strings.Contains(page, text)
+	})
+	return page
 }
 
 // A webhook is made and gets events. Its pages show each attempt with the body and the

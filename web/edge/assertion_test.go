@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
@@ -93,7 +94,7 @@ func TestAssertionsAreNoCredentials(t *testing.T) {
 	before := asserted("")
 	// An assertion is reused for 10 s, while the node's lease is valid. On a busy machine more time
 	// may pass between two checks, or the lease may lapse. Then each check signs a new one.
-	eventually(t, "two checks with the same assertion", func() (same bool) {
+	waittest.Until(t, "two checks with the same assertion", func() (same bool) {
 		again := asserted("action=message.send")
 		same, before = again == before && again != "", again
 		return same

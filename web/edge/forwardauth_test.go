@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 func TestCheckAnswersEveryMethod(t *testing.T) {
@@ -369,7 +370,7 @@ func TestCheckReadsNoBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conn.Close()
-				if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				if err := conn.SetDeadline(waittest.Deadline()); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := fmt.Fprintf(conn, "POST %s?%s HTTP/1.1\r\nHost: x\r\nCookie: JSESSIONID=%s\r\n%s", checkPath, query, d.people["USER"].Token(), head); err != nil {
@@ -472,7 +473,7 @@ func TestCheckWithoutDatabase(t *testing.T) {
 	unknown := headers{"Cookie", "JSESSIONID=" + strings.Repeat("A", 43)}
 	d.check(t, "GET", "", unknown).fails(http.StatusServiceUnavailable, "unavailable")
 	d.check(t, "GET", "", headers{"Authorization", "Bearer dwo_" + strings.Repeat("A", 43)}).fails(http.StatusServiceUnavailable, "unavailable")
-	eventually(t, "the lease is over", func() bool { return d.check(t, "GET", "", as(user)).status != http.StatusOK })
+	waittest.Until(t, "the lease is over", func() bool { return d.check(t, "GET", "", as(user)).status != http.StatusOK })
 	for _, query := range []string{"", "action=message.send", "action=none"} {
 		d.check(t, "POST", query, as(user, "X-Forwarded-Method", "POST")).fails(http.StatusServiceUnavailable, "unavailable")
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // server is a Doorward with a person of each role, called over HTTP.
@@ -109,7 +109,7 @@ func (d *server) send(t *testing.T, route string, body io.Reader, h headers) ans
 	return answer{t, route, res.StatusCode, res.Header, text}
 }
 
-var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableCompression: true}}
+var client = &http.Client{Timeout: waittest.Limit, Transport: &http.Transport{DisableCompression: true}}
 
 const checkPath = "/api/v2/access/check"
 
@@ -212,16 +212,5 @@ func (a answer) fails(status int, code string) {
 	}
 	if want := status == http.StatusServiceUnavailable; want != (a.header.Get("Retry-After") != "") {
 		a.t.Errorf("%s: %d with Retry-After: %q", a.request, a.status, a.header.Get("Retry-After"))
-	}
-}
-
-// eventually polls until done returns true, and fails the test after its time limit.
-func eventually(t *testing.T, condition string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for ; !done(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", condition)
-		}
 	}
 }

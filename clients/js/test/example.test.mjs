@@ -21,9 +21,9 @@ async function freePort() {
 	return port;
 }
 
-/** until polls until answers resolves to true, for 5 s at most. */
+/** until polls until answers resolves to true. The limit is for a test that fails. */
 async function until(answers) {
-	for (let tries = 0; tries < 100; tries++) {
+	for (let tries = 0; tries < 2_000; tries++) {
 		if (await answers().catch(() => false)) return;
 		await new Promise((done) => setTimeout(done, 50));
 	}

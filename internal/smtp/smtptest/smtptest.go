@@ -28,14 +28,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-smtp"
-)
 
-// waitTimeout is the timeout of Wait: a loaded machine needs seconds, and a failing test
-// should not take minutes.
-const waitTimeout = 15 * time.Second
+	"github.com/doorward/doorward/internal/waittest"
+)
 
 // Options configure the mail server. The zero value accepts mail from anyone and has no
 // TLS.
@@ -194,11 +191,10 @@ func (s *Server) Mails() []Mail {
 }
 
 // Wait returns the mails to an address of the envelope (any, when recipient is empty),
-// oldest first, as soon as there are n of them. The test fails if that takes
-// over 15 seconds.
+// oldest first, as soon as there are n of them.
 func (s *Server) Wait(tb testing.TB, recipient string, n int) []Mail {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), waitTimeout)
+	ctx, cancel := context.WithTimeout(tb.Context(), waittest.Limit)
 	defer cancel()
 	for {
 		found, more := s.mailsTo(recipient)
@@ -208,7 +204,7 @@ func (s *Server) Wait(tb testing.TB, recipient string, n int) []Mail {
 		select {
 		case <-more:
 		case <-ctx.Done():
-			tb.Fatalf("smtptest: %d mails to %q in %v, want %d", len(found), recipient, waitTimeout, n)
+			tb.Fatalf("smtptest: %d mails to %q in %v, want %d", len(found), recipient, waittest.Limit, n)
 		}
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 const note = "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\nContent-Type: text/plain\r\n\r\nHello\r\n"
@@ -72,7 +73,7 @@ func TestStopAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Stop()
-		conn.SetDeadline(time.Now().Add(waitTimeout))
+		conn.SetDeadline(waittest.Deadline())
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("the connection is open after the stop")
 		}
@@ -132,10 +133,5 @@ func TestStallToSome(t *testing.T) {
 // waitForStalled returns when the server stalls this many clients.
 func waitForStalled(t *testing.T, s *Server, clients int) {
 	t.Helper()
-	for deadline := time.Now().Add(waitTimeout); s.Stalled() != clients; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d clients wait, want %d", s.Stalled(), clients)
-		}
-		<-time.After(time.Millisecond)
-	}
+	waittest.Until(t, "another number of stalled clients", func() bool { return s.Stalled() == clients })
 }

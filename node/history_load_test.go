@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store/lease"
@@ -88,7 +89,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Timeout:   20 * time.Second, // longer than any pause of a node
 		})
 	}
-	if *full {
+	if fulltest.On() {
 		l.pause = time.Millisecond
 	}
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = lease.MaxLease, 0 })

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/fulltest"
 )
 
 // slowClient is a way to hold a connection: the part of a request that is sent at
@@ -77,9 +79,7 @@ func TestSlowConnections(t *testing.T) {
 
 // TestSlowReadersAreEnded: a client has 30 s to read an answer.
 func TestSlowReadersAreEnded(t *testing.T) {
-	if !*full {
-		t.Skip("takes half a minute: make faults")
-	}
+	fulltest.Only(t, "it takes half a minute; TestSlowConnections shows the other limits")
 	p := serve(t, builtProgram(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
 	h.hold(50, slowClients[len(slowClients)-2:]) // those that never read

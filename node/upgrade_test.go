@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -46,7 +47,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	l.run(ctx, 0, 4) // no checkers: checkBalanced goes through the balancer
 
-	if usesNextVersion() && !*full {
+	if usesNextVersion() && !fulltest.On() {
 		applyNextVersion(ctx, t, dsn)
 	}
 	replaceNodes(ctx, nodes, newer)
@@ -83,7 +84,7 @@ func versions(t *testing.T) (older, newer string) {
 		return from, builtProgram(t)
 	}
 	flags := []string{"-ldflags=-s -w -X main.release=next"}
-	if *full {
+	if fulltest.On() {
 		flags = append(flags, "-overlay", nextVersion(t))
 	}
 	newer, err := build(flags...)

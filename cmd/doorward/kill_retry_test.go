@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -29,10 +30,7 @@ func killAndRepeat(t *testing.T, dsn string) {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
 	t.Parallel()
-	rounds := 2
-	if *full {
-		rounds = 10
-	}
+	rounds := fulltest.Of(2, 10)
 	r := &repeatingClients{testServer: newTestServer(t, program, dsn)}
 	r.start()
 	for range rounds {

@@ -66,7 +66,7 @@ type revocation struct {
 	ms float64
 }
 
-// shortPause is the load's pause without -full: several tests share two cores with their nodes.
+// shortPause is the load's pause in make test: several tests share two cores with their nodes.
 const shortPause = 4 * time.Millisecond
 
 // The operator's calls are in the history under a node number of their own.

@@ -27,7 +27,7 @@ import (
 // TestRollingUpgrade replaces three nodes one after the other by nodes of the next version,
 // under load, and then rolls back: no answer is lost, nothing acknowledged is lost, nothing
 // ended is accepted. The next version has one more migration and one more kind of change; with
-// -full it is this tree with both, compiled again, and otherwise they are made by SQL.
+// DOORWARD_TEST_FULL it is this tree with both, compiled again, and otherwise they are made by SQL.
 // scripts/upgrade.sh rolls from a real previous version. One answer in two hundred
 // may be 503: on a busy machine a lease can lapse.
 func TestRollingUpgrade(t *testing.T) {

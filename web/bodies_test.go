@@ -385,7 +385,7 @@ func TestBodyCutOff(t *testing.T) {
 
 // A body that stalls delays no answer beyond answersWithin, also if the handler doesn't read
 // it: net/http drains an unread body before the answer is sent.
-func TestBodyTooSlow(t *testing.T) {
+func TestRaceBodyTooSlow(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		d.send(t, "GET /openapi.json", nil).ok(http.StatusOK) // making it, at the first request, takes the race detector seconds
 		var all sync.WaitGroup

@@ -79,9 +79,9 @@ func waitForReset(t *testing.T, sink *smtptest.Server, email string) {
 	}
 }
 
-// TestResetInAFlood: a tenant has invited people at many dead hosts, and resets for
+// TestRaceResetInAFlood: a tenant has invited people at many dead hosts, and resets for
 // unknown addresses keep coming from many networks; a real reset mail still leaves.
-func TestResetInAFlood(t *testing.T) {
+func TestRaceResetInAFlood(t *testing.T) {
 	t.Parallel()
 	deadHosts, junk := fulltest.Of(300, 1000), fulltest.Of(1500, 10_000)
 	for name, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {

@@ -173,9 +173,9 @@ func TestFailingForDays(t *testing.T) {
 	})
 }
 
-// TestTakenOver: if a node dies during an attempt, another node repeats it with the same id once
+// TestRaceTakenOver: if a node dies during an attempt, another node repeats it with the same id once
 // the claim is over, and not before.
-func TestTakenOver(t *testing.T) {
+func TestRaceTakenOver(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		f.AddNode(apptest.NoLimits, clock.Now)
 		_, owner := f.Tenant()
@@ -205,8 +205,8 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// TestNodesShare: three nodes deliver many events, each once.
-func TestNodesShare(t *testing.T) {
+// TestRaceNodesShare: three nodes deliver many events, each once.
+func TestRaceNodesShare(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	for len(f.Nodes) < 3 {
 		f.AddNode(apptest.NoLimits, time.Now)
@@ -267,9 +267,9 @@ func TestWithoutMasterKey(t *testing.T) {
 	}
 }
 
-// TestManyDeadEndpoints: thousands of endpoints that hang or refuse delay a live one by less
+// TestRaceManyDeadEndpoints: thousands of endpoints that hang or refuse delay a live one by less
 // than two seconds, and cost little memory.
-func TestManyDeadEndpoints(t *testing.T) {
+func TestRaceManyDeadEndpoints(t *testing.T) {
 	dead := apptest.Rounds(1000, 10_000)
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
@@ -341,9 +341,9 @@ func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
 	return tx.InsertWebhook(f.Context(), w, s)
 }
 
-// TestAtMostTwenty: of 26 requests at once to create a webhook, for the installation or a
+// TestRaceAtMostTwenty: of 26 requests at once to create a webhook, for the installation or a
 // tenant, twenty succeed.
-func TestAtMostTwenty(t *testing.T) {
+func TestRaceAtMostTwenty(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
 	_, owner := f.Tenant()

@@ -65,7 +65,7 @@ func killWithWebhooks(t *testing.T, dsn string) {
 // TestWebhooksOfThreeNodes: three nodes share the deliveries, and two take over what a third
 // was sending when it was killed. That takes as long as a claim, half a minute.
 func TestWebhooksOfThreeNodes(t *testing.T) {
-	fulltest.Only(t, "app/webhook has TestNodesShare and TestTakenOver")
+	fulltest.Only(t, "app/webhook has TestRaceNodesShare and TestRaceTakenOver")
 	t.Parallel()
 	s, endpoint := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
 	key := s.masterKeyFlag()

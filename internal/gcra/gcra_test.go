@@ -107,9 +107,9 @@ func expectAtMost(t *testing.T, perSecond int, granted []time.Duration) {
 	}
 }
 
-// TestExactUnderConcurrency: eight goroutines that try at the same instants get exactly
+// TestRaceExact: eight goroutines that try at the same instants get exactly
 // what one would.
-func TestExactUnderConcurrency(t *testing.T) {
+func TestRaceExact(t *testing.T) {
 	t.Parallel()
 	const goroutines, tries, perSecond = 8, 5_000, 10_000
 	var l gcra.Limiter

@@ -1,10 +1,9 @@
 # Longer recipes live in scripts/, one file each.
 
-FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz chaos upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults clients
+.PHONY: help run test test-fast test-all upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha clients
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,33 +12,14 @@ run: ## start Doorward on this machine, with a tenant, a person for each role, a
 	@echo "Compiling, which takes a minute or more the first time."
 	go run ./cmd/doorward dev
 
-test: ## every property: lint, all tests, the race detector where memory is shared, pages, the model, fuzzing (installs what it needs)
+test: ## every property, in its short form (installs what it needs)
 	scripts/test.sh
+
+test-all: ## the same at full size, before a release: CONTRIBUTING.md lists what it adds
+	DOORWARD_TEST_FULL=1 scripts/test.sh
 
 test-fast: ## the tests that need nothing but Go, on SQLite only
 	go test -short -ldflags='-s -w' -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./...
-
-race: ## all tests with the race detector (some ten minutes)
-	scripts/race.sh ./...
-
-model: ## check the models of the revocation lease, and that each rule is needed (needs spin)
-	scripts/model.sh
-
-faults: ## the tests of docs/reliability.md at full size, with figures (some minutes)
-	go test -count=1 -v -timeout 20m ./node -run 'Junk|Slow|Connections|HTTP2|CutOff|Failover' -full
-	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer|DatabaseClosed|BodyTooSlow' -full
-	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'
-	go test -count=1 -v ./app/webhook -run DeadEndpoints -full
-
-fuzz: ## each fuzz target for FUZZTIME (10s), two at a time
-	scripts/fuzz.sh $(FUZZTIME)
-
-chaos: ## at full length what make test runs in short: histories under faults, upgrades, fifty kills, backups, the whole model (half an hour)
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History|Failover|Rolling' -full
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup|ThreeNodes' -full
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -timeout 30m ./app/user ./app/invite ./app/password ./app/tenant ./app/session ./internal/gcra -full
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./web -run 'InAFlood|EvaluationAgrees' -full
-	scripts/model.sh
 
 upgrade: ## upgrade three nodes from an earlier version to this tree and back, under traffic; FROM=v1.4.2
 	scripts/upgrade.sh $(FROM)
@@ -55,10 +35,10 @@ pages: ## every page with canned data in artifacts/pages, for design work: hoste
 	go test -count=1 ./web/hosted ./web/console ./web/dev -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
 
 e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
-	scripts/e2e.sh
+	DOORWARD_TEST_FULL=1 scripts/e2e.sh
 
 clients: ## clients that three generators make from the OpenAPI document, on a real server (needs node, npm; the first run takes minutes)
-	scripts/clients.sh
+	DOORWARD_TEST_FULL=1 scripts/clients.sh
 
 lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI document
 	scripts/lint.sh

@@ -197,7 +197,7 @@ var archRules = []archRule{
 	},
 	{
 		name:      "docs holds pages and imports no other package",
-		remedy:    "code that processes the pages belongs in web/pages",
+		remedy:    "code that processes the pages belongs in web/pages, to which cmd passes them",
 		breaks:    func(r reference) bool { return r.from.isOnFloor("docs") && r.isOurs() },
 		violation: file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},
 	},
@@ -205,7 +205,7 @@ var archRules = []archRule{
 		name:   "web calls app, never store",
 		remedy: "add a method to the feature in app and call that",
 		breaks: func(r reference) bool {
-			return r.from.isOnFloor("web") && r.importsOutside(".", "docs", "app/*", "internal/*", "web/*")
+			return r.from.isOnFloor("web") && r.importsOutside(".", "app/*", "internal/*", "web/*")
 		},
 		violation: file{"web/api/login.go", "package api\n\nimport _ \"" + module + "/store\" // here"},
 	},
@@ -389,6 +389,102 @@ func TestEachArchRuleIsEnforced(t *testing.T) {
 func TestCompliantTreeBreaksNoRule(t *testing.T) {
 	for _, violation := range violations(t, writeTree(t, compliantTree, file{})) {
 		t.Error(violation)
+	}
+}
+
+// unwatched are the packages, and tests of other packages, that start goroutines and needn't run
+// under the race detector, each with the reason.
+var unwatched = map[string]string{
+	"app/account": inTheDatabase, "app/audit": inTheDatabase, "app/factor": inTheDatabase, "app/installation": inTheDatabase,
+	"app/invite": inTheDatabase, "app/key": inTheDatabase, "app/masterkey": inTheDatabase, "app/member": inTheDatabase,
+	"app/model": inTheDatabase, "app/password": inTheDatabase, "app/policy": inTheDatabase, "app/role": inTheDatabase,
+	"app/tenant": inTheDatabase, "app/user": inTheDatabase,
+
+	"app/mail":               "app/outbox, which runs the queue, is watched",
+	"cmd/doorward":           inProcesses,
+	"internal/guard":         "the goroutine is a server of the test",
+	"internal/pgtest":        inProcesses,
+	"internal/smtp/smtptest": "a mail server for tests only",
+
+	"client": inModules, "client/tests": inModules,
+
+	"internal/argon.TestChildren":                inProcesses,
+	"internal/smtp.TestProcessesShareADirectory": inProcesses,
+	"node.TestHealthWhileMigrating":              inTheDatabase,
+	"node.TestHTTP2":                             inProcesses,
+	"node.TestMasterKeyIsReplacedWhileNodesRun":  inProcesses,
+	"node.TestRollingUpgrade":                    inProcesses,
+	"store.TestIndexesBlockNobody":               inTheDatabase,
+	"store.TestInterruptedIndexIsBuiltAgain":     inTheDatabase,
+	"store.TestNodesBuildIndexesTogether":        inTheDatabase,
+	"store/lease.TestFollowerProcess":            inProcesses,
+	"store/lease.TestTwoProcesses":               inProcesses,
+}
+
+const (
+	inTheDatabase = "transactions meet in the database; the memory that features share is that of app/login, app/session and app/apikey"
+	inProcesses   = "what runs at once are processes, which the detector can't watch"
+	inModules     = "all tests of this module run under the detector"
+)
+
+// startsGoroutines reports whether a function starts some, or has several callers at once.
+func startsGoroutines(fn *ast.FuncDecl) (starts bool) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			starts = true
+		case *ast.SelectorExpr:
+			starts = starts || slices.Contains([]string{"Go", "WaitGroup", "Concurrently"}, n.Sel.Name)
+		}
+		return !starts
+	})
+	return starts
+}
+
+// raceFaults returns the tests that start goroutines without TestRace in their name, and the
+// names that needn't be in unwatched.
+func raceFaults(all *tree, unwatched map[string]string) (faults []string) {
+	found := map[string]bool{}
+	for _, f := range all.files {
+		for _, decl := range f.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || !f.isTest || !isTest(fn.Name.Name) || !startsGoroutines(fn) {
+				continue
+			}
+			test := f.folder + "." + fn.Name.Name
+			found[f.folder], found[test] = true, true
+			if unwatched[f.folder]+unwatched[test] == "" && !strings.HasPrefix(fn.Name.Name, "TestRace") {
+				faults = append(faults, fmt.Sprintf("%s: %s starts goroutines: name it TestRace…, so that it runs under the race detector", f.name, fn.Name.Name))
+			}
+		}
+	}
+	for name := range unwatched {
+		if !found[name] {
+			faults = append(faults, name+" starts no goroutines: remove it from unwatched")
+		}
+	}
+	return faults
+}
+
+func TestRacesAreNamed(t *testing.T) {
+	for _, fault := range raceFaults(parseTree(t, "."), unwatched) {
+		t.Error(fault)
+	}
+}
+
+// Each way to start goroutines is noticed.
+func TestUnnamedRacesAreNoticed(t *testing.T) {
+	for body, want := range map[string]int{"go f()": 1, "group.Go(f)": 1, "var all sync.WaitGroup": 1, "f.Concurrently(2)": 1, "f()": 0} {
+		root := writeTree(t, []file{
+			{"web/other_test.go", "package web\n\nfunc TestRaceOther() { " + body + " }\n\nfunc help() { go f() }"},
+			{"app/user/user_test.go", "package user\n\nfunc TestUser() { go f() }"},
+		}, file{"web/web_test.go", "package web\n\nfunc TestWeb() { " + body + " }"})
+		if got := raceFaults(parseTree(t, root), map[string]string{"app/user": "a reason"}); len(got) != want {
+			t.Errorf("%s: %q, want %d faults", body, got, want)
+		}
+		if got := raceFaults(parseTree(t, root), map[string]string{"app/user": "a reason", "app/key": "none"}); len(got) != want+1 {
+			t.Errorf("%s: an idle exception isn't noticed: %q", body, got)
+		}
 	}
 }
 

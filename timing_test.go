@@ -12,12 +12,12 @@ import (
 )
 
 // A test that requires something within seconds fails on a slow machine. These rules refuse it:
-// waits have the limit of internal/waittest, and how long something took is compared only with
-// -full, or under the clock of testing/synctest. That something took too little is no such
+// waits have the limit of internal/waittest, and how long something took is compared only in
+// make test-all, or under the clock of testing/synctest. That something took too little is no such
 // fault: a slow machine only takes longer.
 var timingRules = []timingRule{
 	{
-		"how long something took has no upper bound", "check the deadline that the code sets, use testing/synctest, or measure with -full",
+		"how long something took has no upper bound", "check the deadline that the code sets, use testing/synctest, or measure in make test-all, if fulltest.On()",
 		timingFiles{
 			`began := time.Now(); if time.Since(began) > time.Second { t.Error("late") } // here`,
 			`took := time.Since(began); if err != nil || took >= 2*limit { t.Error("late") } // here`,
@@ -66,7 +66,7 @@ func TestTimingRulesAreEnforced(t *testing.T) {
 	}
 	for _, body := range []string{
 		`if took := time.Since(began); took < limit { t.Error("early") }`,
-		`if took := time.Since(began); *full && took > limit { t.Error("late") }`,
+		`if took := time.Since(began); fulltest.On() && took > limit { t.Error("late") }`,
 		`synctest.Test(t, func(t *testing.T) { if time.Since(began) > time.Second { t.Error("late") } })`,
 		`ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)`,
 		`select { case <-done: case <-time.After(brief): }`,
@@ -213,17 +213,15 @@ func (s *timingScan) walk(n ast.Node) {
 }
 
 // mentionsFull reports whether the node is a condition, or a statement with one, that holds
-// only with -full.
+// only if fulltest.On().
 func mentionsFull(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
 		return mentionsFull(n.Cond)
 	case *ast.BinaryExpr:
 		return n.Op == token.LAND && (mentionsFull(n.X) || mentionsFull(n.Y))
-	case *ast.StarExpr:
-		return isPackage(n.X, "full") || isPackage(n.X, "fullSize")
 	case *ast.CallExpr:
-		_, ok := isCall(n, "apptest", "Full")
+		_, ok := isCall(n, "fulltest", "On")
 		return ok
 	}
 	return false

@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// TestDemotedWhileWaiting: an ADMIN who is demoted while a request waits for a
+// TestRaceDemotedWhileWaiting: an ADMIN who is demoted while a request waits for a
 // lock is refused, whatever the request, and nothing is changed.
-func TestDemotedWhileWaiting(t *testing.T) {
+func TestRaceDemotedWhileWaiting(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
 	bob := f.Join(owner, doorward.RoleViewer)

@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/app/webhook"
 )
 
-// TestLimitsAtOnce: of many who make something at once, on all nodes, exactly as many succeed as
+// TestRaceLimitsAtOnce: of many who make something at once, on all nodes, exactly as many succeed as
 // the limit allows.
-func TestLimitsAtOnce(t *testing.T) {
+func TestRaceLimitsAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers, free = 8, 3
 		acme, owner := f.Tenant()

@@ -26,6 +26,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -161,6 +162,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 	cfg.Database, cfg.Listen = "", "localhost:0"
 	cfg.OperatorAddress = OperatorAddress
 	cfg.Transport, cfg.Clock, cfg.Log, cfg.Version = s.mailbox, s.clock.now, slog.New(slog.DiscardHandler), "test"
+	cfg.Docs = fstest.MapFS{"README.md": {Data: []byte("# Documentation\n")}}
 	cfg.Hash.MemoryKiB, cfg.Hash.Time = 1024, 1
 	cfg.Attempts, cfg.ConnectionsPerClient = credential.Limits{}, 0
 	for _, set := range options {

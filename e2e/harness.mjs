@@ -28,7 +28,7 @@ export const screens = {
 };
 export const everyScreen = Object.keys(screens);
 
-const quick = Boolean(process.env.E2E_QUICK);
+const quick = !process.env.DOORWARD_TEST_FULL;
 
 /** once returns the screens, but in a quick run only the first one. */
 export const once = (screens) => (quick ? screens.slice(0, 1) : screens);

@@ -1,13 +1,12 @@
 package examples_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/internal/installed"
+	"github.com/doorward/doorward/internal/fulltest"
 )
 
 func TestCaddy(t *testing.T) {
@@ -20,30 +19,19 @@ func TestCaddy(t *testing.T) {
 }
 
 // needCaddy returns the path of Caddy. Debian's version passes on headers whose names have
-// dots, so Caddy is built from its module, which takes minutes. Where gateways aren't
-// required, the test is skipped unless it has been built before.
+// dots, so Caddy is built from its module, which takes minutes.
 func needCaddy(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("no gateways under -short; make test runs everything")
-	}
+	fulltest.Only(t, "Caddy is built from source, in minutes; TestTraefik sends such requests, too")
 	for _, file := range []string{"go.mod", "go.sum"} { // for go test to know that this depends on them
 		if _, err := os.ReadFile("../tools/caddy/" + file); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mode := "--path"
-	if installed.Required() {
-		mode = "--build"
-	}
-	out, err := exec.Command("../tools/caddy/build.sh", mode).CombinedOutput()
+	out, err := exec.Command("../tools/caddy/build.sh").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	caddy := lines[len(lines)-1]
-	if _, err := os.Stat(caddy); err != nil {
-		installed.Missing(t, fmt.Errorf("no Caddy here: tools/caddy/build.sh builds it: %w", err))
-	}
-	return caddy
+	return lines[len(lines)-1]
 }

@@ -55,9 +55,9 @@ func receiveFrame(t *testing.T, r io.Reader, isWanted func(kind, flags byte) boo
 	}
 }
 
-// TestDrainWaitsForTheFirstRequestOverHTTP2: a drain waits for the first request of a connection
+// TestRaceDrainWaitsForTheFirstRequestOverHTTP2: a drain waits for the first request of a connection
 // that has only said so far that it speaks HTTP/2, and for no later request.
-func TestDrainWaitsForTheFirstRequestOverHTTP2(t *testing.T) {
+func TestRaceDrainWaitsForTheFirstRequestOverHTTP2(t *testing.T) {
 	t.Parallel()
 	open, authority := newOpenConns(), certtest.NewAuthority(t)
 	l, err := net.Listen("tcp", "localhost:0")

@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
@@ -64,7 +65,7 @@ type revocation struct {
 	ms float64
 }
 
-// shortPause is the load's pause without -full: several tests share two cores with their nodes.
+// shortPause is the load's pause in make test: several tests share two cores with their nodes.
 const shortPause = 4 * time.Millisecond
 
 // The operator's calls are in the history under a node number of their own.
@@ -87,7 +88,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Timeout:   waittest.Limit,
 		})
 	}
-	if *full {
+	if fulltest.On() {
 		l.pause = time.Millisecond
 	}
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = lease.MaxLease, 0 })

@@ -17,16 +17,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
 // TestHistory tests the revocation lease on real processes: three nodes on one
 // PostgreSQL, operations of people and operators, and injected faults.
-// history_model_test.go has the requirements. make chaos runs a long history.
+// history_model_test.go has the requirements. make test-all runs a long history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	checks, planned := 10_000, someFaults
-	if *full {
+	if fulltest.On() {
 		checks, planned = 100_000, append(slices.Clone(allFaults), allFaults[:6]...) // the first six, which stop or kill nodes, twice
 	}
 	dsn := pgtest.DSN(t)
@@ -54,11 +55,9 @@ func TestHistoryOnSQLite(t *testing.T) {
 
 // TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (store/lease) or
 // an announcement: the test must fail for them. Violations occur by chance, so each program
-// has a few attempts. Each compiles half of Doorward again, so it needs -full.
+// has a few attempts. Each compiles half of Doorward again.
 func TestHistoryFindsBrokenRules(t *testing.T) {
-	if !*full {
-		t.Skip("takes minutes: make chaos")
-	}
+	fulltest.Only(t, "it tests TestHistory, and takes minutes")
 	t.Parallel()
 	cutOffs := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
 	stale, old := func(v verdict) int { return v.stale }, func(v verdict) int { return v.old }
@@ -137,7 +136,7 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 
 // faultFreeTime returns how long the load runs before the first fault and after the last one.
 func faultFreeTime() time.Duration {
-	if *full {
+	if fulltest.On() {
 		return 3 * time.Second
 	}
 	return time.Second

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -21,20 +20,13 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/waittest"
 )
 
-// full makes tests larger, so that they take a minute or more: make faults, make chaos.
-var full = flag.Bool("full", false, "faults and histories at full size")
-
-// junkRequests is the number of requests: without -full it is small enough to test every change.
-func junkRequests() int {
-	if *full {
-		return 100_000
-	}
-	return 2000
-}
+// junkRequests is the number of requests.
+func junkRequests() int { return fulltest.Of(2000, 100_000) }
 
 // junk makes the bytes for one connection. token is a session.
 type junk func(r *rand.Rand, token string) []byte

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -68,6 +69,8 @@ type Config struct {
 	ClockOffset time.Duration
 
 	Version string
+	// Docs has the pages below /docs, and a README.md that lists them. Only Open goes without.
+	Docs fs.FS
 	// Extra routes, for development; may be nil.
 	Extra []front.Route
 }
@@ -300,7 +303,7 @@ func (n *Node) makeHandlers() {
 		n.adminHandler.Store(&admin)
 		health = nil
 	}
-	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
+	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, n.cfg.Docs, append(health, n.cfg.Extra...)))
 }
 
 // addLimiter gives a listener its limiter. Each has its own, so that clients of the main

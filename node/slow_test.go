@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/waittest"
 )
 
@@ -51,12 +52,7 @@ func unfinished(request string) string {
 }
 
 // slowConnections is the number of simultaneous connections.
-func slowConnections() int {
-	if *full {
-		return 2000
-	}
-	return 400
-}
+func slowConnections() int { return fulltest.Of(400, 2000) }
 
 // TestSlowConnections: many connections from four clients, each reopened when the
 // server ends it (those that never read are held instead), don't disturb other people.
@@ -84,9 +80,7 @@ func TestSlowConnections(t *testing.T) {
 
 // TestSlowReadersAreEnded: a client has 30 s to read an answer.
 func TestSlowReadersAreEnded(t *testing.T) {
-	if !*full {
-		t.Skip("takes half a minute: make faults")
-	}
+	fulltest.Only(t, "it takes half a minute; TestSlowConnections shows the other limits")
 	p := serve(t, builtProgram(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
 	h.hold(50, slowClients[len(slowClients)-2:]) // those that never read

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/waittest"
 )
@@ -28,7 +29,7 @@ import (
 // TestRollingUpgrade replaces three nodes one after the other by nodes of the next version,
 // under load, and then rolls back: no answer is lost, nothing acknowledged is lost, nothing
 // ended is accepted. The next version has more migrations and one more kind of change; with
-// -full it is this tree with them, compiled again, and otherwise they are made by SQL.
+// DOORWARD_TEST_FULL it is this tree with them, compiled again, and otherwise they are made by SQL.
 // scripts/upgrade.sh rolls from a real previous version.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
@@ -48,7 +49,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	l.run(ctx, 0, 4) // no checkers: checkBalanced goes through the balancer
 
-	if usesNextVersion() && !*full {
+	if usesNextVersion() && !fulltest.On() {
 		applyNextVersion(ctx, t, dsn)
 	}
 	replaceNodes(ctx, nodes, newer)
@@ -85,7 +86,7 @@ func versions(t *testing.T) (older, newer string) {
 		return from, builtProgram(t)
 	}
 	flags := []string{"-ldflags=-s -w -X main.release=next"}
-	if *full {
+	if fulltest.On() {
 		flags = append(flags, "-overlay", nextVersion(t))
 	}
 	newer, err := build(flags...)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tests all page flows in Chromium, against a real server: make e2e. Pictures of all
-# pages are left in artifacts/screenshots.
+# Tests all page flows in Chromium, against a real server. make e2e does so at full size, and
+# leaves pictures of all pages in artifacts/screenshots.
 #
 #   CHROMIUM=/usr/bin/chromium     another browser to drive; by default
 #                                  chromium-headless-shell if installed, which takes
 #                                  half the time of chromium
-#   E2E_QUICK=1                    each journey on one screen instead of four; each page on
-#                                  a phone and a desktop; axe checks colours, and all that
-#                                  depends on the screen, once for each kind of element in a
-#                                  process instead of on each page; no pictures
+#   DOORWARD_TEST_FULL=1           each journey on four screens instead of one; each page on
+#                                  all of them; axe checks colours, and all that depends on
+#                                  the screen, on each page instead of once for each kind of
+#                                  element in a process; pictures
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ go build -o artifacts/doorward ./cmd/doorward
 npm ci --prefix e2e --prefer-offline --ignore-scripts --no-audit --no-fund --loglevel=error
 export CHROMIUM=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium)}
 tests=(e2e/*.test.mjs)
-if [ -n "${E2E_QUICK:-}" ]; then
+if [ -z "${DOORWARD_TEST_FULL:-}" ]; then
 	# The console's tests take as long as the others, which share a process and a browser:
 	# starting node, Playwright and Chromium takes 1.4 s of CPU.
 	tests=(e2e/console.test.mjs artifacts/other.test.mjs)

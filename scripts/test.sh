@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # All tests, after installing what they need: make test. A step also runs if an
-# earlier one has failed; the last line is the summary. make chaos has the long forms
-# (CONTRIBUTING.md lists them).
+# earlier one has failed; at the end are a table of the steps and a summary.
 #
-#   FUZZTIME=1s     for each fuzz target
-#   FRESH=1         repeat also what has passed before with the same inputs
+#   DOORWARD_TEST_FULL=1    everything at full size, too: make test-all. CONTRIBUTING.md has a
+#                           table of what that adds
+#   FRESH=1                 repeat also what has passed before with the same inputs
 set -euo pipefail
 cd "$(dirname "$0")/.."
+full=${DOORWARD_TEST_FULL:-}
 
 # Debian packages, each with a command that shows whether it is installed. The race
 # detector needs a C compiler, and so does spin.
@@ -76,42 +77,34 @@ full_disk() {
 }
 
 # The other modules: the client, those that use it, and the tools. Always all of them, since
-# go test sees changes of files only in the module that it tests.
+# go test sees changes of files only in the module that it tests. In the workspace, Doorward
+# isn't compiled once more for those that import it.
 nested() {
 	local module failed=0
 	local -x GOFLAGS="$GOFLAGS -count=1"
 	for module in client client/tests examples/messaging; do
-		env -C "$module" "$PWD/scripts/race.sh" -vet=off -ldflags='-s -w' ./... || failed=1
+		env -C "$module" GOWORK="$workspace" "$PWD/scripts/race.sh" -vet=off -ldflags='-s -w' ./... || failed=1
 	done
 	go -C tools test ./... || failed=1
 	return "$failed"
 }
+workspace=$PWD/scripts/go.work
 
-# Packages that share memory between goroutines: sessions and keys, the lease, queues, limits,
-# pools. Under the race detector the others would take most of the time and show nothing that
-# these don't; make race watches everything.
-shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry ./internal/gcra
-	./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert ./internal/trace ./web/front)
-
-# In these packages most tests send one request after the other; only the others run under the
-# detector.
-partly=(./store ./app ./app/apikey ./app/assertion ./app/inbox ./app/login ./app/session ./app/webhook
-	./internal/argon)
-concurrent='[.]Go[(]|WaitGroup|go func|Concurrently'
-
-# All other packages, the longest first; ./node runs alone.
-plain() {
+# All packages but ./node, which runs alone; the longest first.
+packages() {
 	printf '%s\n' ./cmd/doorward ./web
-	go list ./... | grep -vxF "$(go list ./node "${shared[@]}" "${partly[@]}")"
+	go list ./... | grep -vxF "$(go list ./node)"
 }
 
-# The names of tests whose lines match, as a pattern for -run.
-tests_with() { # REGEXP FOLDER...
-	local regexp=$1 folder
-	shift
-	for folder in "$@"; do
-		awk -v regexp="$regexp" 'FNR == 1 { name = "" } /^func Test/ { name = $2; sub(/\(.*/, "", name) } name && $0 ~ regexp { print name }' "$folder"/*_test.go
-	done | sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
+# The packages with tests for the race detector.
+raced() {
+	grep -lrE --include='*_test.go' '^func TestRace' app cmd internal node store web | xargs -n 1 dirname | sort -u | sed 's,^,./,'
+}
+
+# The tests of clusters in node: those that run the program, as a pattern for -run.
+clusters() {
+	awk 'FNR == 1 { name = "" } /^func Test/ { name = $2; sub(/\(.*/, "", name) } name && /builtProgram[(]|[^.]build[(]|[^.]serve[(]t/ { print name }' node/*_test.go |
+		sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
 }
 
 # Temporary files go to /dev/shm if eight gigabytes of it are free and programs may run there:
@@ -151,41 +144,43 @@ export GOGC=800
 # busy; the longest begin first. Missing programs make tests fail instead of skip. Vet runs
 # only in lint.
 export DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require
-flags=(-vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)))
+flags=(-vet=off -ldflags='-s -w' -timeout 40m -p $(($(nproc) + 1)))
 
 tests() {
 	local failed=0
 	# shellcheck disable=SC2046
-	go test "${flags[@]}" $(plain) || failed=1
-	go test "${flags[@]}" -skip "$(tests_with "$concurrent" "${partly[@]}")" "${partly[@]}" || failed=1
+	go test "${flags[@]}" $(packages) || failed=1
+	go test "${flags[@]}" -skip "$(clusters)" ./node || failed=1
 	return "$failed"
 }
 
-# These run alone: they are clusters with deadlines. The race detector can't watch nodes that are
-# processes of their own, so tests of those run without it.
-nodes() {
-	local failed=0 processes
-	processes=$(tests_with 'builtProgram[(]|[^.]build[(]|[^.]serve[(]t' node)
-	go test "${flags[@]}" -run "$processes" ./node || failed=1
-	scripts/race.sh "${flags[@]}" -skip "$processes" ./node || failed=1
-	return "$failed"
+# Clusters of processes run alone. They test the lease, and how a node serves and drains; of
+# what features do they need little more than that people can sign in.
+cluster_tests() {
+	{
+		go version && sums go.mod go.sum store app/access app/registry app/session internal node web/edge web/front
+	} | unless_passed go test "${flags[@]}" -run "$(clusters)" ./node
 }
 
-# The tests of web run on SQLite only: what handlers share doesn't depend on the database.
+# Go's race detector reports what goroutines do to the same memory. That doesn't depend on the
+# database, so the tests run on SQLite; at full size, all tests of all packages on both, in their
+# short forms.
 race() {
-	local failed=0
-	scripts/race.sh "${flags[@]}" "${shared[@]}" || failed=1
-	scripts/race.sh "${flags[@]}" -run "$(tests_with "$concurrent" "${partly[@]}")" "${partly[@]}" || failed=1
-	scripts/race.sh "${flags[@]}" -run "$(tests_with "$concurrent" web)/^(sqlite)?$" ./web || failed=1
-	return "$failed"
+	if [ -n "$full" ]; then
+		env -u DOORWARD_TEST_FULL scripts/race.sh "${flags[@]}" ./...
+		return
+	fi
+	# shellcheck disable=SC2046
+	scripts/race.sh "${flags[@]}" -run '^TestRace' -skip '/^postgres$|//^postgres$' $(raced)
 }
 
-# go test repeats only tests whose code or files have changed. unless_passed does the same for
-# other steps: it doesn't run a command that has passed with the same standard input, which must
-# have everything that the outcome depends on.
+# go test repeats only tests whose code or files have changed. unless_passed does so for other
+# steps: it doesn't run a command that has passed with the same standard input, which has the
+# files that can break the outcome. These are fewer than those that could have a part in it, such
+# as the whole server for the pages, whose parts have tests of their own; .ci/run runs all.
 unless_passed() { # COMMAND...
 	local passed
-	passed=$cache/passed/$({ echo "$*" && cat; } | sha256sum | cut -c 1-16)
+	passed=$cache/passed/$({ echo "$full $*" && cat; } | sha256sum | cut -c 1-16)
 	if [ -z "${FRESH:-}" ] && [ -e "$passed" ]; then
 		echo "passed on $(date -r "$passed" +%F) with the same files and programs; FRESH=1 repeats it"
 		return
@@ -198,86 +193,104 @@ sums() { # FILE OR FOLDER...
 }
 
 model() {
-	{ spin -V && gcc --version && sums docs/lease scripts/model.sh; } | unless_passed env MODEL_QUICK=1 scripts/model.sh
+	{ spin -V && gcc --version && sums docs/lease scripts/model.sh; } | unless_passed scripts/model.sh
 }
 
 clients() {
-	go build -o artifacts/doorward ./cmd/doorward || return
+	go run ./cmd/doorward openapi >artifacts/openapi.json || return
 	{
 		node --version && python3 --version && go version
-		sums artifacts/doorward LICENSE client clients examples tools/clients scripts/clients.sh
+		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients scripts/clients.sh
 	} | unless_passed scripts/clients.sh
 }
 
 pages() {
-	go build -o artifacts/doorward ./cmd/doorward || return
 	{
 		node --version && "$(type -P chromium-headless-shell || type -P chromium)" --version
-		sums artifacts/doorward clients/js e2e examples/react scripts/e2e.sh
-	} | unless_passed env E2E_QUICK=1 scripts/e2e.sh
+		sums app/mail/text clients/js cmd/doorward/dev.go docs e2e examples/react scripts/e2e.sh web
+	} | unless_passed scripts/e2e.sh
+}
+
+# cpu sets used to the seconds of CPU that the processes of this shell have taken, without those
+# that outlive their parents, as servers of PostgreSQL do. A pipe would count in another shell.
+cpu() {
+	local file=$results.$BASHPID # also the step in the background has one
+	times >"$file"
+	used=$(awk 'NR == 2 { split($1, user, "[ms]"); split($2, kernel, "[ms]"); printf "%d", 60 * (user[1] + kernel[1]) + user[2] + kernel[2] }' "$file")
 }
 
 results=$(mktemp) background_log=$(mktemp)
 step() { # NAME COMMAND...
-	local name=$1 began=$SECONDS outcome=passed
+	local name=$1 began=$SECONDS outcome=passed used before
 	shift
 	printf '\n=== %s\n' "$name"
+	cpu
+	before=$used
 	"$@" || outcome=FAILED
-	printf '%s %s\n' "$outcome" "$name" >>"$results"
+	cpu
+	printf '%s\t%d\t%d\t%s\n' "$outcome" $((SECONDS - began)) $((used - before)) "$name" >>"$results"
 	printf -- '--- %s %s in %d s\n' "$name" "$outcome" $((SECONDS - began))
 }
 
-# This package's fuzz targets start a server, which answers 503 if it gets no CPU for seconds.
-# So they don't run in the background.
-fuzzed_server=./web/edge
-
-fuzz_server() { FUZZ_QUICK=1 scripts/fuzz.sh "${FUZZTIME:-1s}" "$fuzzed_server"; }
-
-fuzz_others() { FUZZ_QUICK=1 FUZZ_EXCEPT=$fuzzed_server scripts/fuzz.sh "${FUZZTIME:-1s}"; }
-
-# These steps run in the background, while the tests leave the cores idle: those of nodes wait
-# a lot.
-background_steps() {
-	step model model
-	step fuzzing fuzz_others
+# compile builds what later steps use, so that cold caches don't count for those, and no test with
+# a deadline runs beside compilers. Tests are linked where they run.
+compile() {
+	local module
+	go list -export -test -deps ./... >/dev/null || return
+	go -C tools list -export -test -deps ./... >/dev/null || return
+	# shellcheck disable=SC2046
+	scripts/race.sh --compile $(if [ -n "$full" ]; then echo ./...; else raced; fi) || return
+	for module in client client/tests examples/messaging; do
+		env -C "$module" GOWORK="$workspace" "$PWD/scripts/race.sh" --compile ./... || return
+	done
+	scripts/tool.sh gofumpt --version
 }
+
+programs() { tools/caddy/build.sh && tools/gitleaks/build.sh; }
+
+# Each target for ten seconds. Their inputs from before run in the step "tests".
+fuzzing() { scripts/fuzz.sh 10s; }
 
 finish() {
 	[ -z "${background:-}" ] || kill -- -"$background" 2>/dev/null || true # if interrupted
-	rm -rf "$results" "$background_log" "$memory"
+	rm -rf "$results"* "$background_log" "$memory"
 }
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/doorward
 mkdir -p "$cache"
 exec {lock}>"$cache/test.lock"
-memory=
+memory='' background=''
 trap finish EXIT
 in_memory
 
 step setup setup
 ! grep -q FAILED "$results" || exit 1
-step Caddy tools/caddy/build.sh
-step gitleaks tools/gitleaks/build.sh
-# Before the tests, since it compiles everything: beside compilers many tests would miss their deadlines.
+mkdir -p artifacts
+[ -z "$full" ] || step "programs from source" programs
+step compile compile
 # GOMEMLIMIT, because with such a GOGC staticcheck takes more memory on many cores.
 step lint env GOMEMLIMIT=4GiB scripts/lint.sh
-set -m # a process group of its own, so that finish can end all of it
-(chrt --idle --pid 0 "$BASHPID" && background_steps) </dev/null >"$background_log" 2>&1 &
-background=$!
-set +m
+if [ -z "$full" ]; then
+	# In the background, while the tests leave the cores idle: they wait a lot.
+	set -m # a process group of its own, so that finish can end all of it
+	(chrt --idle --pid 0 "$BASHPID" && step model model) </dev/null >"$background_log" 2>&1 &
+	background=$!
+	set +m
+else
+	step model model
+fi
 step tests tests
-step nodes nodes
-step "tests with the race detector" race
-step "tests of other modules" nested
-step "fuzzing with a server" fuzz_server
-wait "$background"
-background=
-cat "$background_log"
+step clusters cluster_tests
+step "race detector" race
+step "other modules" nested
+[ -z "$full" ] || step fuzzing fuzzing
 step clients clients
 step pages pages
+[ -z "$background" ] || wait "$background"
+background=
+cat "$background_log"
 
-failed=$(sed -n 's/^FAILED //p' "$results")
-printf '\n%d s in all' "$SECONDS"
-[ -z "$failed" ] || printf '; failed: %s' "${failed//$'\n'/, }"
-full_disk || printf '\nleft out: the tests of a full disk, since this machine forbids mount namespaces'
+printf '\n%-22s %7s %7s\n' Step seconds CPU
+awk -F '\t' '{ printf "%-22s %7d %7d%s\n", $4, $2, $3, $1 == "FAILED" ? "   FAILED" : ""; cpu += $3 } END { printf "%-22s %7d %7d\n", "all", '"$SECONDS"', cpu }' "$results"
+full_disk || printf '\nleft out: the tests of a full disk, since this machine forbids mount namespaces\n'
 printf '\nsteps: %d passed, %d failed\n' "$(grep -c ^passed "$results")" "$(grep -c ^FAILED "$results")"
-[ -z "$failed" ]
+! grep -q ^FAILED "$results"

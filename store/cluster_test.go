@@ -15,7 +15,7 @@ import (
 )
 
 // Queries wait while the lease is late. They never take the connections that the poll needs.
-func TestLateLeaseIsAwaited(t *testing.T) {
+func TestRaceLateLeaseIsAwaited(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	db := storetest.Migrated(t, pair.DSN(t), time.Now)

@@ -60,7 +60,7 @@ func TestAnotherProgramsDatabase(t *testing.T) {
 	}
 }
 
-func TestNodesMigrateTogether(t *testing.T) {
+func TestRaceNodesMigrateTogether(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +87,7 @@ func TestNodesMigrateTogether(t *testing.T) {
 	}
 }
 
-// TestProcessesMigrateTogether is TestNodesMigrateTogether with processes: the lock must hold
+// TestProcessesMigrateTogether is TestRaceNodesMigrateTogether with processes: the lock must hold
 // between them, too.
 func TestProcessesMigrateTogether(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
@@ -304,9 +304,9 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 	}
 }
 
-// TestWaitingMigrationBlocksNoQuery: a dump that reads a table for an hour delays
+// TestRaceWaitingMigrationBlocksNoQuery: a dump that reads a table for an hour delays
 // the migration, but later queries don't wait behind it.
-func TestWaitingMigrationBlocksNoQuery(t *testing.T) {
+func TestRaceWaitingMigrationBlocksNoQuery(t *testing.T) {
 	begin := map[string]string{"sqlite": `UPDATE users SET revision = 1`, "postgres": `SELECT count(*) FROM users`}
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {

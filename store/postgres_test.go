@@ -76,9 +76,9 @@ func TestFailedTransactionIsNotCommitted(t *testing.T) {
 	}
 }
 
-// TestWritersLeaveConnectionsToReaders: writers occupy all connections they may
+// TestRaceWritersLeaveConnectionsToReaders: writers occupy all connections they may
 // have, as in commits that wait for a standby, and reads still succeed.
-func TestWritersLeaveConnectionsToReaders(t *testing.T) {
+func TestRaceWritersLeaveConnectionsToReaders(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	var writers sync.WaitGroup
 	release := make(chan struct{})

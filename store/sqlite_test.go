@@ -176,9 +176,9 @@ func TestFolderChanges(t *testing.T) {
 	}
 }
 
-// TestCommandBesideAServer: two processes write to one file. Neither waits long or
+// TestRaceCommandBesideAServer: two processes write to one file. Neither waits long or
 // loses a write.
-func TestCommandBesideAServer(t *testing.T) {
+func TestRaceCommandBesideAServer(t *testing.T) {
 	address := storetest.Engines["sqlite"](t)
 	nodes := []*store.DB{storetest.Migrated(t, address, time.Now), storetest.Open(t, address, time.Now)}
 	const each = 100

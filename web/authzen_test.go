@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
@@ -600,10 +601,7 @@ func TestEvaluationUnderPolicies(t *testing.T) {
 // Check, introspection, evaluation and explanation decide the same.
 func TestEvaluationAgrees(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		rounds, size := 8, 60
-		if *fullSize {
-			rounds, size = 20, 100
-		}
+		rounds, size := fulltest.Of(8, 20), fulltest.Of(60, 100)
 		r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 		acme := d.Tenant("Acme")
 		owner, operator, e := as(acme.Owner.Token()), bearer(d.operatorKey(t)), newEvaluator(t, d)

@@ -99,7 +99,7 @@ func TestCompleteRegistrationForAccounts(t *testing.T) {
 
 // Of concurrent completions of one registration one succeeds; the passwords of the
 // others never work.
-func TestCompleteRegistrationAtOnce(t *testing.T) {
+func TestRaceCompleteRegistrationAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")

@@ -233,7 +233,7 @@ func TestEventsOfADay(t *testing.T) {
 }
 
 // Of 32 concurrent changes, exactly as many are made as the quota allows.
-func TestEventsPerDayUnderConcurrency(t *testing.T) {
+func TestRaceEventsPerDay(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		const sent, allowed = 32, 5
 		acme := d.Tenant("Acme")

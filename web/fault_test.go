@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/waittest"
@@ -124,7 +125,7 @@ var operatorRequests = map[string]m{
 }
 
 // answersWithin is the documented limit for every answer, and the deadline of the work on each
-// request (TestTimeRunsOut in web/front). It is measured only with -full.
+// request (TestTimeRunsOut in web/front). It is measured only in make test-all.
 const answersWithin = 3 * time.Second
 
 // requireUnavailable sends all requests at once and requires a 503 for each, without a cookie, so
@@ -143,7 +144,7 @@ func (s *server) requireUnavailable(t *testing.T, fault string, requests map[str
 			if a.status != http.StatusServiceUnavailable || a.text("code") != "unavailable" || len(a.cookies()) > 0 {
 				t.Errorf("%s: %s answered %d %s %q, want 503", fault, route, a.status, a.body, a.cookies())
 			}
-			if took := time.Since(began); *fullSize && took > answersWithin {
+			if took := time.Since(began); fulltest.On() && took > answersWithin {
 				t.Errorf("%s: %s was refused after %v, want %v", fault, route, took, answersWithin)
 			}
 		})

@@ -260,7 +260,7 @@ func TestAnswersExpire(t *testing.T) {
 }
 
 // Of 16 concurrent requests with one key, one creates the tenant. All get its answer in the end.
-func TestConcurrentRequestsWithOneKey(t *testing.T) {
+func TestRaceConcurrentRequestsWithOneKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		key := bearer(d.operatorKey(t))
 		var all sync.WaitGroup

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
@@ -79,18 +79,11 @@ func waitForReset(t *testing.T, sink *smtptest.Server, email string) {
 	}
 }
 
-// fullSize makes the tests as large as an attack would be; they then take a minute (make chaos).
-var fullSize = flag.Bool("full", false, "floods at full size")
-
-// TestResetInAFlood: a tenant has invited people at many dead hosts, and resets for
+// TestRaceResetInAFlood: a tenant has invited people at many dead hosts, and resets for
 // unknown addresses keep coming from many networks; a real reset mail still leaves.
-// With -full: a thousand hosts, ten thousand requests.
-func TestResetInAFlood(t *testing.T) {
+func TestRaceResetInAFlood(t *testing.T) {
 	t.Parallel()
-	deadHosts, junk := 300, 1500
-	if *fullSize {
-		deadHosts, junk = 1000, 10_000
-	}
+	deadHosts, junk := fulltest.Of(300, 1000), fulltest.Of(1500, 10_000)
 	for name, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -298,7 +298,7 @@ func TestSyncedPasskey(t *testing.T) {
 
 // An authenticator's answer that is sent in several concurrent requests is accepted once, and the
 // passkey isn't taken for a copy.
-func TestPasskeyAnswerAtOnce(t *testing.T) {
+func TestRacePasskeyAnswerAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)

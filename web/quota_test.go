@@ -97,7 +97,7 @@ func TestTenantChangesTogether(t *testing.T) {
 }
 
 // Of 32 who register at once, exactly as many become members as the quota allows.
-func TestQuotaUnderConcurrency(t *testing.T) {
+func TestRaceQuota(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		const invited, quota = 32, 5
 		acme := d.Tenant("Acme")

@@ -173,7 +173,7 @@ func TestOneCounterForAllPasswordChecks(t *testing.T) {
 
 // An attempt counts before its password is hashed, so concurrent guesses can't
 // exceed the limit.
-func TestGuessesAtOnce(t *testing.T) {
+func TestRaceGuessesAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		statuses := make([]int, 16)

@@ -551,9 +551,9 @@ func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.Allo
 	}
 }
 
-// TestUsesDontDeadlock: a node that writes a last use, and a rotation of the key, don't
+// TestRaceUsesDontDeadlock: a node that writes a last use, and a rotation of the key, don't
 // wait for each other.
-func TestUsesDontDeadlock(t *testing.T) {
+func TestRaceUsesDontDeadlock(t *testing.T) {
 	t.Parallel()
 	clock := apptest.NewStoppedClock()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)

@@ -13,10 +13,10 @@ import (
 	"github.com/doorward/doorward/internal/waittest"
 )
 
-// TestLimitHoldsOverNodes: both secrets of a key together, at all nodes together, get at
+// TestRaceLimitHoldsOverNodes: both secrets of a key together, at all nodes together, get at
 // most the limit × (t + 1) in t seconds. Reading the key again from the database doesn't
 // raise that.
-func TestLimitHoldsOverNodes(t *testing.T) {
+func TestRaceLimitHoldsOverNodes(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const limit = 20
 		c := newKey(f)

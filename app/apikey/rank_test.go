@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestRankOfAKeyThatChanges: the role of a key gets another name and the rank of OWNER while an
+// TestRaceRankOfAKeyThatChanges: the role of a key gets another name and the rank of OWNER while an
 // ADMIN's change of the key waits. The ADMIN may no longer change it, and gets no secret of it.
-func TestRankOfAKeyThatChanges(t *testing.T) {
+func TestRaceRankOfAKeyThatChanges(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()

@@ -38,9 +38,9 @@ func TestReportedAfterItsEnd(t *testing.T) {
 	}
 }
 
-// TestReportedDuringRotation: all secrets of a key end with a report, also one that a
+// TestRaceReportedDuringRotation: all secrets of a key end with a report, also one that a
 // rotation makes at the same time.
-func TestReportedDuringRotation(t *testing.T) {
+func TestRaceReportedDuringRotation(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	c, fresh := newKey(f), secret.NewKey(apikey.Prefix)

@@ -2,7 +2,6 @@ package apptest
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -112,18 +112,8 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 	}
 }
 
-var full = flag.Bool("full", false, "run races with all rounds")
-
-// Full reports whether tests run at full length, and measure.
-func Full() bool { return *full }
-
-// Rounds returns how many rounds of a race to run: many with -full (make chaos), else few.
-func Rounds(few, many int) int {
-	if *full {
-		return many
-	}
-	return few
-}
+// Rounds returns how many rounds of a race to run: many in make test-all, else few.
+func Rounds(few, many int) int { return fulltest.Of(few, many) }
 
 // NoExtraWrites is an empty callback for session.Open.
 func NoExtraWrites(*access.Tx) error { return nil }

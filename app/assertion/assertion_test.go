@@ -162,7 +162,7 @@ func TestClaims(t *testing.T) {
 
 // For a session and audience one token is signed every 10 s, no matter how many callers there are,
 // and a new one when the claims have changed.
-func TestTokensAreReused(t *testing.T) {
+func TestRaceTokensAreReused(t *testing.T) {
 	c := apptest.StopClockAt(time.Unix(1900000010, 0))
 	// On a busy machine a lease of a second may lapse, and then every call signs.
 	n := newNodeWithLease(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.Now, time.Minute)
@@ -211,7 +211,7 @@ func TestTokensAreReused(t *testing.T) {
 
 // Each key signs for 30 days and stays published for a day after that; the next key is always
 // published. This holds on every node, no matter which node makes the keys.
-func TestKeysAreRotated(t *testing.T) {
+func TestRaceKeysAreRotated(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		c, file := apptest.StopClockAt(time.Unix(1900000000, 0)), newKeyFile(t)
 		var nodes []node

@@ -19,7 +19,7 @@ import (
 // While another transaction locks the chains of the tenant and of the
 // installation, refused requests and requests for a reset don't wait, and are answered as
 // usual.
-func TestRefusalsDoNotWaitForChains(t *testing.T) {
+func TestRaceRefusalsDoNotWaitForChains(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
@@ -72,7 +72,7 @@ func TestRefusalsDoNotWaitForChains(t *testing.T) {
 }
 
 // Each refusal is recorded once, even if workers overlap or are killed.
-func TestRecordedOnce(t *testing.T) {
+func TestRaceRecordedOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		f.RecordPending()
@@ -171,7 +171,7 @@ func TestRepetitionsThatComeLate(t *testing.T) {
 }
 
 // The mail for an existing account doesn't wait for earlier requests of others.
-func TestResetWhileJunkWaits(t *testing.T) {
+func TestRaceResetWhileJunkWaits(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		f.RecordPending()

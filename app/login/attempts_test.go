@@ -42,10 +42,10 @@ func occupyWorkers(f *apptest.Fixture, ctx context.Context, passes uint32) (appt
 
 func inFlight(f *apptest.Fixture) int { return f.Int(`SELECT count(*) FROM attempts`) }
 
-// TestRightPasswordsAtOnce: twelve people of one office make sixty logins at once. Logins
+// TestRaceRightPasswordsAtOnce: twelve people of one office make sixty logins at once. Logins
 // beyond the limit must wait for a second; none counts as failed, and the office's IP address
 // isn't blocked.
-func TestRightPasswordsAtOnce(t *testing.T) {
+func TestRaceRightPasswordsAtOnce(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		people := []apptest.Person{owner}
@@ -78,11 +78,11 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 	})
 }
 
-// TestAttemptsInFlight: while as many attempts are in flight as may fail, further attempts must
+// TestRaceAttemptsInFlight: while as many attempts are in flight as may fail, further attempts must
 // wait for a second, and are neither counted nor recorded. If all in flight succeed, nothing is
 // counted. Here another transaction locks the account; on SQLite that blocks all writers, see
 // TestAttemptsOfAKilledNode.
-func TestAttemptsInFlight(t *testing.T) {
+func TestRaceAttemptsInFlight(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.ProductionLimits, time.Now)
 	_, ann := f.Tenant()
 	locking, err := f.SQL().Begin()
@@ -142,9 +142,9 @@ func TestAttemptsThatCantBeChecked(t *testing.T) {
 	})
 }
 
-// TestHangingUp: an attempt whose client disconnects before hashing has begun doesn't
+// TestRaceHangingUp: an attempt whose client disconnects before hashing has begun doesn't
 // count. If the client disconnects while it is hashed, a wrong password counts.
-func TestHangingUp(t *testing.T) {
+func TestRaceHangingUp(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Nodes = 1
@@ -210,9 +210,9 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 	})
 }
 
-// TestDeviceGuessesAtOnce: the limits hold for concurrent guesses on several
+// TestRaceDeviceGuessesAtOnce: the limits hold for concurrent guesses on several
 // nodes, with the cookies in any order and without deadlocks.
-func TestDeviceGuessesAtOnce(t *testing.T) {
+func TestRaceDeviceGuessesAtOnce(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		var devices [][]byte
@@ -256,9 +256,9 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 	})
 }
 
-// TestDevicesAtOnce: however many browsers are remembered at once, an account
+// TestRaceDevicesAtOnce: however many browsers are remembered at once, an account
 // keeps twenty, including the one that was used before.
-func TestDevicesAtOnce(t *testing.T) {
+func TestRaceDevicesAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, ""))

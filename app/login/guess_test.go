@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward/app/credential"
 )
 
-// TestGuessesAtOnce: of any number of concurrent guesses, on any node, no more are
+// TestRaceGuessesAtOnce: of any number of concurrent guesses, on any node, no more are
 // checked than the limits allow. (When attempts were counted after the hash, 181
 // of 200 passed a limit of 5.)
-func TestGuessesAtOnce(t *testing.T) {
+func TestRaceGuessesAtOnce(t *testing.T) {
 	const guesses = 100
 	limits := credential.Limits{PerAccount: 5, PerIP: 30}
 	stopped := time.Now()
@@ -90,9 +90,9 @@ func hashes(f *apptest.Fixture) (n uint64) {
 	return n
 }
 
-// TestLoginsAtOnceDontDeadlock: logins of one person update two counters, on two
+// TestRaceLoginsAtOnceDontDeadlock: logins of one person update two counters, on two
 // nodes, and lock them in the same order.
-func TestLoginsAtOnceDontDeadlock(t *testing.T) {
+func TestRaceLoginsAtOnceDontDeadlock(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 	_, ann := f.Tenant()
 	for range 5 {

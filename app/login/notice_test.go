@@ -6,9 +6,9 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestOneNotice: an unknown browser signs in many times at once. Its owner gets
+// TestRaceOneNotice: an unknown browser signs in many times at once. Its owner gets
 // one mail per browser.
-func TestOneNotice(t *testing.T) {
+func TestRaceOneNotice(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16
 		_, owner := f.Tenant() // has signed in once

@@ -80,9 +80,9 @@ func TestReplacedHashRefusesNobody(t *testing.T) {
 	f.WantPassword(ann.User.Email, 1, 2)
 }
 
-// TestNoStepUpBehindAFactor: a session begins a step-up while the person sets up the first
+// TestRaceNoStepUpBehindAFactor: a session begins a step-up while the person sets up the first
 // factor. Afterwards the password alone doesn't do.
-func TestNoStepUpBehindAFactor(t *testing.T) {
+func TestRaceNoStepUpBehindAFactor(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, ann := f.Tenant()
 	stolen, _ := openSession(f, ann)
@@ -110,9 +110,9 @@ func TestNoStepUpBehindAFactor(t *testing.T) {
 	wantCode(f, err, doorward.CodeChallengeOver)
 }
 
-// TestSuspendedInTheSecondStep: a person is suspended while the second step opens a session. No
+// TestRaceSuspendedInTheSecondStep: a person is suspended while the second step opens a session. No
 // session is left, and neither call waits for the database to resolve a deadlock.
-func TestSuspendedInTheSecondStep(t *testing.T) {
+func TestRaceSuspendedInTheSecondStep(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)

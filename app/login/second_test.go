@@ -107,10 +107,10 @@ func TestSecondStep(t *testing.T) {
 	})
 }
 
-// TestOneCodeAtOnce: of 32 uses of one code at once, over all nodes and with a challenge
+// TestRaceOneCodeAtOnce: of 32 uses of one code at once, over all nodes and with a challenge
 // each, exactly one passes. The same holds for a recovery code, and for 32 answers to one
 // challenge.
-func TestOneCodeAtOnce(t *testing.T) {
+func TestRaceOneCodeAtOnce(t *testing.T) {
 	for _, e := range apptest.Engines {
 		if e.Name == apptest.Postgres.Name {
 			e.Nodes = 3
@@ -147,10 +147,10 @@ func TestOneCodeAtOnce(t *testing.T) {
 	}
 }
 
-// TestOneCodeForAllUses: of 16 concurrent confirmations of an app with one code, one passes,
+// TestRaceOneCodeForAllUses: of 16 concurrent confirmations of an app with one code, one passes,
 // and no login accepts this code. Of 16 concurrent logins and step-ups with the next code,
 // one passes.
-func TestOneCodeForAllUses(t *testing.T) {
+func TestRaceOneCodeForAllUses(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		f.UseMasterKey()

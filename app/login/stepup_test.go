@@ -115,9 +115,9 @@ func TestStepUpIsRefused(t *testing.T) {
 	})
 }
 
-// TestStepUpByCode: a person with a second factor must prove it; the password is not enough.
+// TestRaceStepUpByCode: a person with a second factor must prove it; the password is not enough.
 // Of 32 concurrent answers with one code, one passes.
-func TestStepUpByCode(t *testing.T) {
+func TestRaceStepUpByCode(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		app := f.Enrol(ann)

@@ -73,9 +73,9 @@ func (q *memoryQueue) fetch(_ context.Context, urgent bool, after Job, limit int
 // byDue is the order of the rows of a memoryQueue.
 func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
 
-// TestLongQueueIsReadInPieces: a queue that is longer than one read, and doesn't fit into
+// TestRaceLongQueueIsReadInPieces: a queue that is longer than one read, and doesn't fit into
 // memory, is processed completely, each job once.
-func TestLongQueueIsReadInPieces(t *testing.T) {
+func TestRaceLongQueueIsReadInPieces(t *testing.T) {
 	mem := &memoryQueue{}
 	const all = maxWaiting + 3*batchSize
 	for i := range all {
@@ -93,9 +93,9 @@ func TestLongQueueIsReadInPieces(t *testing.T) {
 	}
 }
 
-// TestFailingDatabaseIsLeftAlone: while the database fails it is queried, and the
+// TestRaceFailingDatabaseIsLeftAlone: while the database fails it is queried, and the
 // error reported, about once a second.
-func TestFailingDatabaseIsLeftAlone(t *testing.T) {
+func TestRaceFailingDatabaseIsLeftAlone(t *testing.T) {
 	mem := &memoryQueue{err: errors.New("gone")}
 	q := mem.queue()
 	ctx, stop := context.WithCancel(t.Context())
@@ -115,9 +115,9 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestEndDuringQuery: the end of the server cancels a query of the queue. That is not reported:
+// TestRaceEndDuringQuery: the end of the server cancels a query of the queue. That is not reported:
 // a warning at each restart would look like a fault of the database.
-func TestEndDuringQuery(t *testing.T) {
+func TestRaceEndDuringQuery(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	q := (&memoryQueue{}).queue()
 	q.Fetch = func(ctx context.Context, _ bool, _ Job, _ int) ([]Job, error) {
@@ -137,9 +137,9 @@ func (q *memoryQueue) failsNow() bool {
 	return q.fails >= 0
 }
 
-// TestFailedClaimIsNotForgotten: a job whose claim failed is tried again as soon as
+// TestRaceFailedClaimIsNotForgotten: a job whose claim failed is tried again as soon as
 // the database answers, not after a complete read of a long queue.
-func TestFailedClaimIsNotForgotten(t *testing.T) {
+func TestRaceFailedClaimIsNotForgotten(t *testing.T) {
 	mem := &memoryQueue{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
 	ctx, stop := context.WithTimeout(t.Context(), waittest.Limit)
 	q := mem.queue()
@@ -157,9 +157,9 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestEndpoints: endpoints whose last try wasn't quick share eight slots, one each, and a quick
+// TestRaceEndpoints: endpoints whose last try wasn't quick share eight slots, one each, and a quick
 // endpoint doesn't wait for them. One quick answer makes an endpoint fast, and one failure makes it slow.
-func TestEndpoints(t *testing.T) {
+func TestRaceEndpoints(t *testing.T) {
 	mem := &memoryQueue{}
 	for i := range 40 {
 		mem.rows = append(mem.rows, Job{ID: fmt.Sprintf("job_%02d", i), Due: time.Unix(1, 0), Urgent: true, Share: fmt.Sprint(i % 4), Host: fmt.Sprint("dead", i%20)})

@@ -58,7 +58,7 @@ func TestJobsWithoutASlotAreSkipped(t *testing.T) {
 	}
 }
 
-func TestWorkMovesWithItsHost(t *testing.T) {
+func TestRaceWorkMovesWithItsHost(t *testing.T) {
 	w := newWaiting[string]()
 	addAll(w, fastHost, "Ax1", "Ay1", "Bx1", "Ax2")
 	w.move("x", slowHost)
@@ -72,7 +72,7 @@ func TestWorkMovesWithItsHost(t *testing.T) {
 }
 
 // One share can't use all memory.
-func TestMemoryIsShared(t *testing.T) {
+func TestRaceMemoryIsShared(t *testing.T) {
 	w := newWaiting[string]()
 	fill := func(share string, want int) {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 
 // While the database is silent, a limited number of checks wait for it and all others fail at
 // once. When it replies, or a waiting check ends, the next check may query it.
-func TestQueriesToASilentDatabase(t *testing.T) {
+func TestRaceQueriesToASilentDatabase(t *testing.T) {
 	var q QueryLimiter
 	now := time.Hour
 	clock := func() time.Duration { return now }

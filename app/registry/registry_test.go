@@ -108,11 +108,11 @@ func TestRule5(t *testing.T) {
 	}
 }
 
-// TestRule5Raced: readers, revokers and the sweep run at once; the database is a
+// TestRaceRule5: readers, revokers and the sweep run at once; the database is a
 // variable. A check that begins after the revocation was applied never finds the
 // session. A reader that takes its mark too late is caught, which proves that the
 // race happens.
-func TestRule5Raced(t *testing.T) {
+func TestRaceRule5(t *testing.T) {
 	markAfterRead := func(r *Registry, read func() bool) (uint64, bool) {
 		before, alive := r.Mark(), read()
 		for range 1000 { // a slow query
@@ -164,10 +164,10 @@ func race(rounds int, load func(r *Registry, read func() bool) (mark uint64, ali
 	return 0
 }
 
-// TestUsesWaitUntilWritten: uses are written in batches, each session once, with
+// TestRaceUsesWaitUntilWritten: uses are written in batches, each session once, with
 // its last use. An unwritten use is still known, and a use during the write of an
 // earlier one isn't lost.
-func TestUsesWaitUntilWritten(t *testing.T) {
+func TestRaceUsesWaitUntilWritten(t *testing.T) {
 	var d uses
 	var first secret.Hash
 	for n := range 450 {

@@ -61,9 +61,9 @@ func TestAbsoluteIsExact(t *testing.T) {
 	}
 }
 
-// TestUseRevivesNothing: uses in flight while the session ends, and written
+// TestRaceUseRevivesNothing: uses in flight while the session ends, and written
 // right afterwards, don't revive it.
-func TestUseRevivesNothing(t *testing.T) {
+func TestRaceUseRevivesNothing(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	sessions := server.Node.App.Sessions

@@ -120,9 +120,9 @@ func TestUseOnAnotherNodeCounts(t *testing.T) {
 	p.want(p.b, token, doorward.CodeUnauthenticated, "an hour after the last use")
 }
 
-// TestIdleIsUnknownWhileANodeIsSilent: while a node doesn't report its last use of a session
+// TestRaceIdleIsUnknownWhileANodeIsSilent: while a node doesn't report its last use of a session
 // that looks idle, the answer to a check is unavailable.
-func TestIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
+func TestRaceIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
 	gate, received := make(chan struct{}), make(chan struct{})
@@ -256,9 +256,9 @@ func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestRoleCountsAtOnce: once a change of role has returned, no node uses the old role, although
+// TestRaceRoleCountsAtOnce: once a change of role has returned, no node uses the old role, although
 // checks load the session during the change.
-func TestRoleCountsAtOnce(t *testing.T) {
+func TestRaceRoleCountsAtOnce(t *testing.T) {
 	p := newPair(t)
 	bob := p.a.Tenant("Other").Join("bob@other.example", "USER")
 	token := login(t, p.a, bob)

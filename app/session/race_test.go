@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestSessionLimit: after many concurrent logins, in any tenants, exactly as many
+// TestRaceSessionLimit: after many concurrent logins, in any tenants, exactly as many
 // sessions are left as the limit allows.
-func TestSessionLimit(t *testing.T) {
+func TestRaceSessionLimit(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, ann := f.Tenant()
 		tenants := []string{acme.ID}
@@ -45,8 +45,8 @@ func TestSessionLimit(t *testing.T) {
 	})
 }
 
-// TestOneSwitch: of several concurrent switches of one session, one succeeds.
-func TestOneSwitch(t *testing.T) {
+// TestRaceOneSwitch: of several concurrent switches of one session, one succeeds.
+func TestRaceOneSwitch(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		zeta, invitee := f.Tenant()
@@ -99,9 +99,9 @@ func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person
 	return apptest.Person{Caller: by, Token: s.Token}
 }
 
-// TestSignOutOfAPromotedMember: a member becomes OWNER while an ADMIN's request to end one of the
+// TestRaceSignOutOfAPromotedMember: a member becomes OWNER while an ADMIN's request to end one of the
 // member's sessions waits. An ADMIN may not sign out an OWNER, so the session stays.
-func TestSignOutOfAPromotedMember(t *testing.T) {
+func TestRaceSignOutOfAPromotedMember(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()

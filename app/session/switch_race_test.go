@@ -8,10 +8,10 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestNoSwitchOutrunsTheEnd: a session is exchanged for one in the same tenant while all of
+// TestRaceNoSwitchOutrunsTheEnd: a session is exchanged for one in the same tenant while all of
 // them end. The new one has ended, too: it takes no password, so whoever has stolen a session
 // could go on with it.
-func TestNoSwitchOutrunsTheEnd(t *testing.T) {
+func TestRaceNoSwitchOutrunsTheEnd(t *testing.T) {
 	for name, end := range map[string]func(f *apptest.Fixture, owner, ann, again apptest.Person) error{
 		"sign out": func(f *apptest.Fixture, owner, ann, _ apptest.Person) error {
 			return apptest.ErrorOf(f.Node(1).Users.SignOut(f.Context(), owner.Caller, ann.User))

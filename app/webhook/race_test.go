@@ -93,9 +93,9 @@ func TestRotationsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRetriedWhileItIsDeleted: a delivery that is retried while the sweep of old ones waits for it
+// TestRaceRetriedWhileItIsDeleted: a delivery that is retried while the sweep of old ones waits for it
 // is not deleted.
-func TestRetriedWhileItIsDeleted(t *testing.T) {
+func TestRaceRetriedWhileItIsDeleted(t *testing.T) {
 	t.Parallel()
 	clock := apptest.NewMovedClock()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/webhook"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
@@ -173,9 +174,9 @@ func TestFailingForDays(t *testing.T) {
 	})
 }
 
-// TestTakenOver: if a node dies during an attempt, another node repeats it with the same id once
+// TestRaceTakenOver: if a node dies during an attempt, another node repeats it with the same id once
 // the claim is over, and not before.
-func TestTakenOver(t *testing.T) {
+func TestRaceTakenOver(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		f.AddNode(apptest.NoLimits, clock.Now)
 		_, owner := f.Tenant()
@@ -205,8 +206,8 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// TestNodesShare: three nodes deliver many events, each once.
-func TestNodesShare(t *testing.T) {
+// TestRaceNodesShare: three nodes deliver many events, each once.
+func TestRaceNodesShare(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	for len(f.Nodes) < 3 {
 		f.AddNode(apptest.NoLimits, time.Now)
@@ -267,9 +268,9 @@ func TestWithoutMasterKey(t *testing.T) {
 	}
 }
 
-// TestManyDeadEndpoints: a live endpoint doesn't wait for thousands of others that hang or refuse,
-// which cost little memory. With -full it waits for less than two seconds.
-func TestManyDeadEndpoints(t *testing.T) {
+// TestRaceManyDeadEndpoints: a live endpoint doesn't wait for thousands of others that hang or refuse,
+// which cost little memory. At full size it waits for less than two seconds.
+func TestRaceManyDeadEndpoints(t *testing.T) {
 	dead := apptest.Rounds(1000, 10_000)
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
@@ -319,7 +320,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	t.Logf("beside %d dead endpoints the live one waits for %v at most; the heap has %d MiB", dead, longest, after.HeapAlloc>>20)
-	if apptest.Full() && longest > 2*time.Second { // measured with -full only
+	if fulltest.On() && longest > 2*time.Second { // measured in make test-all only
 		t.Errorf("the live endpoint waited for %v", longest)
 	}
 	if after.HeapAlloc > before.HeapAlloc+64<<20 {
@@ -341,9 +342,9 @@ func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
 	return tx.InsertWebhook(f.Context(), w, s)
 }
 
-// TestAtMostTwenty: of 26 requests at once to create a webhook, for the installation or a
+// TestRaceAtMostTwenty: of 26 requests at once to create a webhook, for the installation or a
 // tenant, twenty succeed.
-func TestAtMostTwenty(t *testing.T) {
+func TestRaceAtMostTwenty(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
 	_, owner := f.Tenant()

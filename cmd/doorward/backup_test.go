@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/fulltest"
 )
 
 // writers is how many people run through all operations during the backup.
@@ -25,10 +27,7 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 		t.Skip("takes several seconds; the session backup.txtar restores one, too")
 	}
 	t.Parallel()
-	rounds := 2
-	if *full {
-		rounds = 4
-	}
+	rounds := fulltest.Of(2, 4)
 	s := newTestServer(t, program, "sqlite:doorward.db")
 	s.start()
 	alive, stop := context.WithCancel(context.Background())
@@ -102,10 +101,7 @@ func TestRestoreKilled(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, program, "sqlite:doorward.db")
 	s.runCommand("backup", "copy.db")
-	kills := 6
-	if *full {
-		kills = 24
-	}
+	kills := fulltest.Of(6, 24)
 	for round := range kills {
 		cmd := s.newCommand("restore", "--force", "copy.db")
 		if err := cmd.Start(); err != nil {

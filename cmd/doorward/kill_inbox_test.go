@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -18,18 +19,19 @@ import (
 // between the commit of the inbox's rows and their processing. Every answered request
 // is recorded once, and each requested reset is mailed once.
 
-func TestKilledWithAFullInboxOnSQLite(t *testing.T) { killWithFullInbox(t, "sqlite:doorward.db", 6) }
+func TestKilledWithAFullInboxOnSQLite(t *testing.T) {
+	killWithFullInbox(t, "sqlite:doorward.db", fulltest.Of(2, 6))
+}
 
-func TestKilledWithAFullInboxOnPostgres(t *testing.T) { killWithFullInbox(t, pgtest.DSN(t), 4) }
+func TestKilledWithAFullInboxOnPostgres(t *testing.T) {
+	killWithFullInbox(t, pgtest.DSN(t), fulltest.Of(2, 4))
+}
 
 func killWithFullInbox(t *testing.T, dsn string, rounds int) {
 	if testing.Short() {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
 	t.Parallel()
-	if !*full {
-		rounds = 2
-	}
 	s := &anonymousClients{testServer: newTestServer(t, program, dsn)}
 	for range rounds {
 		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -29,10 +30,7 @@ func killAndRepeat(t *testing.T, dsn string) {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
 	t.Parallel()
-	rounds := 2
-	if *full {
-		rounds = 10
-	}
+	rounds := fulltest.Of(2, 10)
 	r := &repeatingClients{testServer: newTestServer(t, program, dsn)}
 	r.start()
 	for range rounds {
@@ -219,7 +217,7 @@ func isFirstCreated(answer []byte) bool {
 }
 
 // markLife is how long after a kill the mark of an interrupted attempt may still refuse a
-// repetition with 409 idempotency_in_progress. It is measured with -full only.
+// repetition with 409 idempotency_in_progress. It is measured in make test-all only.
 const markLife = 5 * time.Second
 
 func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answer []byte) {
@@ -231,7 +229,7 @@ func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answe
 			r.Fatalf("%s: %v", name, err)
 		}
 		if res.StatusCode == http.StatusConflict && bytes.Contains(answer, []byte(`"idempotency_in_progress"`)) {
-			if r.longest = max(r.longest, began.Sub(r.killedAt)); *full && r.longest > markLife {
+			if r.longest = max(r.longest, began.Sub(r.killedAt)); fulltest.On() && r.longest > markLife {
 				r.Fatalf("%s: still in progress %v after the kill", name, r.longest)
 			}
 			return false

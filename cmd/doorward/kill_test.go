@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -30,7 +31,7 @@ func TestKilledOnSQLite(t *testing.T) {
 	t.Parallel()
 	servers, rounds := 2, 3 // in parallel, since a round mostly waits
 	switch {
-	case *full:
+	case fulltest.On():
 		servers, rounds = 3, 15
 	case testing.Short():
 		servers, rounds = 1, 1

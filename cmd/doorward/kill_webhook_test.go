@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -34,10 +35,7 @@ func killWithWebhooks(t *testing.T, dsn string) {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
 	t.Parallel()
-	rounds := 2
-	if *full {
-		rounds = 15
-	}
+	rounds := fulltest.Of(2, 15)
 	s, endpoint := newTestServer(t, program, dsn), newHookReceiver(t)
 	key := s.masterKeyFlag()
 	s.start(key...)
@@ -67,9 +65,7 @@ func killWithWebhooks(t *testing.T, dsn string) {
 // TestWebhooksOfThreeNodes: three nodes share the deliveries, and two take over what a third
 // was sending when it was killed. That takes as long as a claim, half a minute.
 func TestWebhooksOfThreeNodes(t *testing.T) {
-	if !*full {
-		t.Skip("app/webhook has the short forms: TestNodesShare, TestTakenOver")
-	}
+	fulltest.Only(t, "app/webhook has TestRaceNodesShare and TestRaceTakenOver")
 	t.Parallel()
 	s, endpoint := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
 	key := s.masterKeyFlag()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/internal/installed"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -87,30 +87,19 @@ func between(t *testing.T, page, from, to string) string {
 	return text
 }
 
-// needGitleaks returns the path of gitleaks. Building it takes minutes: where programs
-// aren't required, the test is skipped unless it is built.
+// needGitleaks returns the path of gitleaks, which it builds if necessary.
 func needGitleaks(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("no scanner under -short; make test runs everything")
-	}
+	fulltest.Only(t, "gitleaks is built from source, in minutes; TestScanningPageForGitHub has the pattern")
 	for _, file := range []string{"go.mod", "go.sum"} { // so that go test reruns this test when they change
 		read(t, "tools/gitleaks/"+file)
 	}
-	mode := "--path"
-	if installed.Required() {
-		mode = "--build"
-	}
-	out, err := exec.Command("../../tools/gitleaks/build.sh", mode).CombinedOutput()
+	out, err := exec.Command("../../tools/gitleaks/build.sh").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	program := lines[len(lines)-1]
-	if _, err := os.Stat(program); err != nil {
-		installed.Missing(t, fmt.Errorf("no gitleaks here: tools/gitleaks/build.sh builds it: %w", err))
-	}
-	return program
+	return lines[len(lines)-1]
 }
 
 // scan returns the secrets that gitleaks finds in a folder.

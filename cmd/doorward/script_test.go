@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,9 +44,6 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, map[string]func(){"doorward": main})
 }
-
-// full enables runs of minutes: make chaos.
-var full = flag.Bool("full", false, "long runs at full length")
 
 // program is the path of the doorward that the tests run, first on $PATH. Under the race detector a
 // command takes four times as long, so program is built without it. instrumented is the path of the

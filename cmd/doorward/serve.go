@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doorward/doorward/docs"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/front"
@@ -103,7 +104,7 @@ func databaseFile(database string) slog.Attr {
 
 // serve runs a node until ctx ends; ready is called when it listens.
 func serve(ctx context.Context, cfg node.Config, ready func(*node.Node)) error {
-	cfg.HashChild = hashChild
+	cfg.HashChild, cfg.Docs = hashChild, docs.Files
 	n, err := node.Start(ctx, cfg)
 	if err != nil {
 		return err

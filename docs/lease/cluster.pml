@@ -1,6 +1,6 @@
 /*
  * The revocation lease with several PostgreSQL servers in the DSN, to be checked
- * by spin: make model. ../lease.md says what is modelled and why; the code is
+ * by spin: scripts/model.sh. ../lease.md says what is modelled and why; the code is
  * store/internal/cluster and store/lease. lease.pml models one server: rows that
  * come and go, changes that overlap, nodes that die.
  *

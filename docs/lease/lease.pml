@@ -1,5 +1,5 @@
 /*
- * The revocation lease, to be checked by spin: make model. ../lease.md says what
+ * The revocation lease, to be checked by spin: scripts/model.sh. ../lease.md says what
  * is modelled and why; the code is store/lease and app/session.
  *
  * There is one session, one change that ends it, and one unrelated change. A node

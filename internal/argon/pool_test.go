@@ -125,7 +125,7 @@ func hold(t *testing.T, pool *Pool) (release func()) {
 	return sync.OnceFunc(func() { close(free); ended.Wait() })
 }
 
-func TestFullQueueIsBusy(t *testing.T) {
+func TestRaceFullQueueIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(cheap, Options{Workers: 2})
 		release := hold(t, pool)
@@ -176,7 +176,7 @@ func TestLongWaitIsBusy(t *testing.T) {
 	})
 }
 
-func TestCancelWhileWaiting(t *testing.T) {
+func TestRaceCancelWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(cheap, Options{Workers: 1})
 		defer hold(t, pool)()
@@ -210,7 +210,7 @@ func TestCancelledBeforehandDoesNoWork(t *testing.T) {
 	}
 }
 
-func TestFirstComeFirstServed(t *testing.T) {
+func TestRaceFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(cheap, Options{Workers: 1})
 		release := hold(t, pool)
@@ -252,9 +252,9 @@ func TestSlotsFor(t *testing.T) {
 	}
 }
 
-// TestHeavyIsNotOvertaken: a hash that needs every slot waits for all of them, and no later
+// TestRaceHeavyIsNotOvertaken: a hash that needs every slot waits for all of them, and no later
 // one overtakes it. If it gives up, those behind it proceed.
-func TestHeavyIsNotOvertaken(t *testing.T) {
+func TestRaceHeavyIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(cheap, Options{Workers: 2, Wait: time.Hour})
 		free := make(chan struct{})
@@ -306,9 +306,9 @@ func TestPanicGivesTheSlotBack(t *testing.T) {
 	}
 }
 
-// TestCancelledCallersKeepNoSlot cancels callers while they wait and while they hash, and then
+// TestRaceCancelledCallersKeepNoSlot cancels callers while they wait and while they hash, and then
 // counts the slots.
-func TestCancelledCallersKeepNoSlot(t *testing.T) {
+func TestRaceCancelledCallersKeepNoSlot(t *testing.T) {
 	pool := NewPool(cheap, Options{Workers: 3, Queue: 20, Wait: 3 * time.Millisecond})
 	var all sync.WaitGroup
 	for i := range 200 {

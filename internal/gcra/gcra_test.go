@@ -1,13 +1,13 @@
 package gcra_test
 
 import (
-	"flag"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/gcra"
 )
 
@@ -19,14 +19,12 @@ func takeAll(l *gcra.Limiter, now time.Duration, perSecond int) (n int) {
 	return n
 }
 
-var full = flag.Bool("full", false, "test every rate")
-
 // TestEveryRate: exactly the rate is granted at once, and again after each idle second.
-// Without -full it takes random ones of the rates above a thousand.
+// In make test it takes random ones of the rates above a thousand.
 func TestEveryRate(t *testing.T) {
 	t.Parallel()
 	for perSecond := 1; perSecond <= 10_000; perSecond++ {
-		if perSecond > 1000 && perSecond < 10_000 && !*full {
+		if perSecond > 1000 && perSecond < 10_000 && !fulltest.On() {
 			perSecond = min(perSecond+rand.IntN(50), 10_000)
 		}
 		var l gcra.Limiter
@@ -109,9 +107,9 @@ func expectAtMost(t *testing.T, perSecond int, granted []time.Duration) {
 	}
 }
 
-// TestExactUnderConcurrency: eight goroutines that try at the same instants get exactly
+// TestRaceExact: eight goroutines that try at the same instants get exactly
 // what one would.
-func TestExactUnderConcurrency(t *testing.T) {
+func TestRaceExact(t *testing.T) {
 	t.Parallel()
 	const goroutines, tries, perSecond = 8, 5_000, 10_000
 	var l gcra.Limiter

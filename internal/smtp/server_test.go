@@ -365,7 +365,7 @@ func TestCancellingEndsASending(t *testing.T) {
 }
 
 // A reply without an end must not fill the memory of a service that signs people in.
-func TestEndlessReplyEndsASending(t *testing.T) {
+func TestRaceEndlessReplyEndsASending(t *testing.T) {
 	for name, endless := range map[string]string{"line": "220 x", "lines": "220-x\r\n"} {
 		s := mustOpen(t, "smtp://127.0.0.1").(*server)
 		s.dial = func(context.Context, string, string) (net.Conn, error) {
@@ -476,7 +476,7 @@ func TestRestartedServerGetsMail(t *testing.T) {
 	sink.Wait(t, "ada@example.com", 1)
 }
 
-func TestManySendAtOnce(t *testing.T) {
+func TestRaceManySendAtOnce(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	s, ctx := mustOpen(t, sink.URL()), testContext(t)
 	var group sync.WaitGroup

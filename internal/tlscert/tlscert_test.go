@@ -46,7 +46,7 @@ func load(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.
 	return f, &log
 }
 
-func TestNewFilesAreLoaded(t *testing.T) {
+func TestRaceNewFilesAreLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, folder := certtest.NewAuthority(t), t.TempDir()
 		f, _ := load(t, ca.Pair(tomorrow()), folder)

@@ -219,7 +219,7 @@ func TestUntracedWorkAllocatesNothing(t *testing.T) {
 
 // A collector that is down, hangs, refuses or redirects costs only spans: ending a span
 // doesn't block, memory stays bounded, Close returns, and no secret is logged.
-func TestFaultyCollector(t *testing.T) {
+func TestRaceFaultyCollector(t *testing.T) {
 	var redirected atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { redirected.Add(1) }))
 	defer other.Close()
@@ -281,7 +281,7 @@ func TestFaultyCollector(t *testing.T) {
 }
 
 // A batch that a busy collector refused is retried.
-func TestBusyCollector(t *testing.T) {
+func TestRaceBusyCollector(t *testing.T) {
 	c := tracetest.Start(t)
 	var asked atomic.Int64
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -246,7 +246,7 @@ func TestReplacedWhileItCommits(t *testing.T) {
 
 // Connecting to a machine that is gone takes until the timeout. So the server that answered
 // the last probe is tried first.
-func TestVanishedServerIsTriedLast(t *testing.T) {
+func TestRaceVanishedServerIsTriedLast(t *testing.T) {
 	t.Parallel()
 	vanished, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)

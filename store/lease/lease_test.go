@@ -271,9 +271,9 @@ func expectSettledUnanswered(t *testing.T, f *follower) {
 	}
 }
 
-// TestLateCommitOfAnEarlyNumber: one transaction draws its number and commits late,
+// TestRaceLateCommitOfAnEarlyNumber: one transaction draws its number and commits late,
 // another writes in between. A follower that polls all the time misses neither.
-func TestLateCommitOfAnEarlyNumber(t *testing.T) {
+func TestRaceLateCommitOfAnEarlyNumber(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, late := follow(t, d.open(), longest), d.open() // no heartbeat falls due: SQLite has one writer
 		resets := f.countResets()
@@ -307,9 +307,9 @@ func TestLateCommitOfAnEarlyNumber(t *testing.T) {
 	})
 }
 
-// TestNoChangeIsMissed: many write at once, some roll back, and each change reaches the
+// TestRaceNoChangeIsMissed: many write at once, some roll back, and each change reaches the
 // follower once and in numerical order.
-func TestNoChangeIsMissed(t *testing.T) {
+func TestRaceNoChangeIsMissed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		const writers, each = 8, 60
 		f, db := follow(t, d.open(), shorter), d.open()
@@ -539,9 +539,9 @@ func TestFailedApplyIsNotAcknowledged(t *testing.T) {
 	})
 }
 
-// TestSettleAll: a caller that finds something already ended waits as long as the caller
+// TestRaceSettleAll: a caller that finds something already ended waits as long as the caller
 // that ended it, and not at all if everything is settled.
-func TestSettleAll(t *testing.T) {
+func TestRaceSettleAll(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, other, db := follow(t, d.open(), longest), follow(t, d.open(), longest), d.open()
 		commit(t, db, "by a caller that got no answer")
@@ -647,8 +647,8 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// TestSweep: Sweep deletes only changes that no node can still need.
-func TestSweep(t *testing.T) {
+// TestRaceSweep: Sweep deletes only changes that no node can still need.
+func TestRaceSweep(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			now := time.Unix(1e9, 0)

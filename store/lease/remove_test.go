@@ -15,7 +15,7 @@ const ChangesKept = changesKept
 // A node that was removed while alive and comes back has a new row, which another node
 // about to remove the old row must not remove: revocations would not wait for a node
 // that answers from memory. Both rows are new here, without a heartbeat counted yet.
-func TestNewRowIsNotTakenForTheOldOne(t *testing.T) {
+func TestRaceNewRowIsNotTakenForTheOldOne(t *testing.T) {
 	ctx := t.Context()
 	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
 	if err != nil {

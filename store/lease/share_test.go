@@ -126,9 +126,9 @@ func (l *sharedLimit) expectMost() {
 	})
 }
 
-// TestShares: three nodes that join, leave, are paused and come back never grant more
+// TestRaceShares: three nodes that join, leave, are paused and come back never grant more
 // than the limit in all, and soon all of it again.
-func TestShares(t *testing.T) {
+func TestRaceShares(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		l := newSharedLimit(t, 100)
 		a := l.follow(d)

@@ -15,7 +15,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/docs"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -29,10 +28,11 @@ const (
 	decisions = "decisions"
 )
 
-// book is the documentation: the files of package docs, in the order of their
+// book is the documentation: the pages among the files, in the order of their
 // README.md. Each page is rendered on first use.
 type book struct {
 	base  string
+	files fs.FS
 	parts []part
 	pages map[string]func() (*guide, error) // by the path below /docs/
 }
@@ -61,19 +61,19 @@ type guidePage struct {
 	Before, Next *entry // nil at the ends
 }
 
-func readBook(base string) (*book, error) {
-	b := &book{base: base, pages: map[string]func() (*guide, error){}}
+func readBook(base string, files fs.FS) (*book, error) {
+	b := &book{base: base, files: files, pages: map[string]func() (*guide, error){}}
 	for _, glob := range []string{"*.md", decisions + "/*.md"} {
-		files, err := fs.Glob(docs.Files, glob)
+		found, err := fs.Glob(files, glob)
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range files {
+		for _, file := range found {
 			b.pages[pageOf(file)] = sync.OnceValues(func() (*guide, error) { return b.read(file) })
 		}
 	}
 	b.pages[decisions] = sync.OnceValues(b.listDecisions)
-	source, err := docs.Files.ReadFile(contents)
+	source, err := fs.ReadFile(files, contents)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (b *book) readParts(p *document) (parts []part) {
 
 // read parses and renders the page of a file.
 func (b *book) read(file string) (*guide, error) {
-	source, err := docs.Files.ReadFile(file)
+	source, err := fs.ReadFile(b.files, file)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (b *book) render(file string, source []byte) (*guide, error) {
 
 // listDecisions makes the page that lists the decisions: their folder has no contents page.
 func (b *book) listDecisions() (*guide, error) {
-	files, err := fs.Glob(docs.Files, decisions+"/*.md")
+	files, err := fs.Glob(b.files, decisions+"/*.md")
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (b linkResolver) address(target string) string {
 	switch {
 	case b.pages[pageOf(file)] != nil:
 		link = b.link(pageOf(file))
-	case isPicture(file):
+	case isPicture(b.files, file):
 		link = b.link(file)
 	default:
 		link = repository + path.Join("docs", file)
@@ -197,8 +197,8 @@ func (b linkResolver) address(target string) string {
 	return link
 }
 
-func isPicture(file string) bool {
-	_, err := fs.Stat(docs.Files, file)
+func isPicture(files fs.FS, file string) bool {
+	_, err := fs.Stat(files, file)
 	return err == nil && path.Ext(file) == ".png"
 }
 
@@ -260,7 +260,7 @@ func (p *pageRenderer) showDocPage(_ context.Context, call *front.Call) error {
 const missingPage = "/"
 
 // docPage returns the page or the picture below /docs/. It looks the name up among the
-// embedded files and opens no other; unknown names are fs.ErrNotExist.
+// files and opens no other; unknown names are fs.ErrNotExist.
 func (p *pageRenderer) docPage(name string) (content, error) {
 	pages := p.docPages
 	if strings.HasPrefix(name, "api/") {
@@ -270,8 +270,8 @@ func (p *pageRenderer) docPage(name string) (content, error) {
 	switch {
 	case err != nil:
 		return content{}, err
-	case isPicture(name):
-		body, err := docs.Files.ReadFile(name)
+	case isPicture(p.docs, name):
+		body, err := fs.ReadFile(p.docs, name)
 		return content{Content: front.NewContent("image/png", body)}, err
 	case all[name] == nil:
 		return content{}, fs.ErrNotExist
@@ -281,7 +281,7 @@ func (p *pageRenderer) docPage(name string) (content, error) {
 
 // docRenderers returns the functions that render the pages of the book.
 func (p *pageRenderer) docRenderers() (docPages, error) {
-	b, err := readBook(p.base)
+	b, err := readBook(p.base, p.docs)
 	if err != nil {
 		return nil, err
 	}

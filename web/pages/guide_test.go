@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/doorward/doorward/docs"
-	"github.com/doorward/doorward/doorwardtest"
 )
 
 // sources returns the files of the pages in docs.
@@ -63,7 +62,7 @@ func isExternal(t *testing.T, from, link string) bool {
 }
 
 func TestNoLinkLeadsToMarkdown(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, at := range docPaths() {
 		for a := range elements(page(t, server.URL+at), "a") {
 			if link := attr(a, "href"); strings.Contains(link, ".md") && !strings.HasPrefix(link, repository) {
@@ -75,7 +74,7 @@ func TestNoLinkLeadsToMarkdown(t *testing.T) {
 
 // A page shows the text of its file, whatever its markup.
 func TestPagesSayWhatTheirFilesSay(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, file := range sources() {
 		source, err := docs.Files.ReadFile(file)
 		if err != nil {
@@ -112,7 +111,7 @@ func TestPagesAreMarkdownAlone(t *testing.T) {
 }
 
 func TestNavigationListsEveryPage(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	side := &html.Node{}
 	for n := range elements(page(t, server.URL+"/docs/lease"), "nav") {
 		if attr(n, "class") == "side" {
@@ -139,7 +138,7 @@ func TestNavigationListsEveryPage(t *testing.T) {
 // Links such as "see install.md" are for readers of the repository.
 func TestNamesOfFilesBecomeTitles(t *testing.T) {
 	shown := map[string]string{}
-	for a := range elements(page(t, doorwardtest.Start(t).URL+"/docs/rotate"), "a") {
+	for a := range elements(page(t, start(t).URL+"/docs/rotate"), "a") {
 		shown[attr(a, "href")] = text(a)
 	}
 	for link, want := range map[string]string{"/docs/install#tls": "Install", "/docs/people#sign-somebody-out": "signing out"} {
@@ -151,7 +150,7 @@ func TestNamesOfFilesBecomeTitles(t *testing.T) {
 
 func TestCaptionsDistinguishCommandsFromAnswers(t *testing.T) {
 	var captions []string
-	for c := range elements(page(t, doorwardtest.Start(t).URL+"/docs/tutorial"), "figcaption") {
+	for c := range elements(page(t, start(t).URL+"/docs/tutorial"), "figcaption") {
 		captions = append(captions, text(c))
 	}
 	want := []string{"Shell", "Shell, in a terminal of its own", "It answers"}
@@ -161,7 +160,7 @@ func TestCaptionsDistinguishCommandsFromAnswers(t *testing.T) {
 }
 
 func TestMissingPageOfTheDocumentation(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, at := range []string{"nowhere", "README", "tutorial.md", "decisions/", "images/", "images/nowhere.png", "docs.go", "lease/lease.pml", "..%2fgo.mod", "%2e%2e/go.mod", "tutorial/x", "%00"} {
 		plain := get(t, server.URL+"/docs/"+at)
 		if plain.StatusCode != http.StatusNotFound || plain.Header.Get("Content-Type") != "application/problem+json" {
@@ -193,7 +192,7 @@ func getAsBrowser(t *testing.T, address string) answer {
 }
 
 func TestPicturesAreThere(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	pictures := 0
 	for _, at := range docPaths() {
 		for img := range elements(page(t, server.URL+at), "img") {

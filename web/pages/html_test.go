@@ -66,7 +66,7 @@ func text(n *html.Node) string {
 }
 
 func TestPagesAreWellFormed(t *testing.T) {
-	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"))
+	server := start(t, doorwardtest.BaseURL("https://auth.example/platform"))
 	for _, path := range paths() {
 		for _, fault := range tagFaults(get(t, server.URL+path).body) {
 			t.Errorf("%s: %s", path, fault)
@@ -239,7 +239,7 @@ func headFaults(root *html.Node) (faults []string) {
 }
 
 func TestAssetsNameNoOtherSite(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, path := range append(scripts, "/assets/doorward.css", "/assets/ui.css", "/assets/ui.js", "/assets/code.js") {
 		body := get(t, server.URL+path).body
 		for _, foreign := range []string{"//www", "http:", "https:", "url(", "@import", "innerHTML", "eval("} {

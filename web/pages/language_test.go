@@ -35,7 +35,7 @@ func TestExamplesInEveryLanguageSendTheSame(t *testing.T) {
 	defer site.Close()
 	want, texts := map[string]string{}, map[string]map[string]string{"js": {}, "go": {}, "python": {}}
 	address := strings.NewReplacer("https://auth.example", site.URL)
-	forEachOperation(t, doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example")), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, start(t, doorwardtest.BaseURL("https://auth.example")), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		id := op.OperationID
 		req := parseCurl(t, example(part, id+"-curl"), credentials...)
 		body, err := io.ReadAll(req.Body)

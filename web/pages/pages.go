@@ -2,8 +2,8 @@
 // the pages of the problem types.
 //
 // All but the search are rendered once, on the first request, and don't depend on the request.
-// The documentation is that of the repository, in the order of docs/README.md, and
-// only files of package docs are served. The reference is made from the OpenAPI
+// The documentation is a file system that the caller passes, in the order of its README.md;
+// the program passes package docs, so that a changed page compiles few packages again. The reference is made from the OpenAPI
 // document, so both always agree.
 //
 //	pages.go     the routes, rendering and answering
@@ -29,6 +29,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"sync"
 
@@ -38,10 +39,11 @@ import (
 
 // Routes returns the routes of the pages, which show the version. The document is
 // the OpenAPI description that is served and shown; like every page it is made on
-// first use, so that it doesn't delay the start of a server.
-func Routes(s *front.Site, version string, document func() ([]byte, error)) []front.Route {
+// first use, so that it doesn't delay the start of a server. docs has the pages below /docs
+// and a README.md that lists them.
+func Routes(s *front.Site, version string, docs fs.FS, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := &pageRenderer{base: s.BasePath(), version: version, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
+	p := &pageRenderer{base: s.BasePath(), version: version, docs: docs, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
 	p.docPages, p.groups = sync.OnceValues(p.docRenderers), sync.OnceValues(p.groupRenderers)
@@ -71,6 +73,7 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 type pageRenderer struct {
 	base      string // path of the base URL, in front of every link
 	version   string
+	docs      fs.FS
 	asset     func(name string) string
 	reference func() (*reference, error)
 	docPages  func() (docPages, error)

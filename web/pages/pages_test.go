@@ -10,7 +10,9 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/docs"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/node"
 )
 
 // paths returns the paths of all pages.
@@ -35,6 +37,12 @@ var scripts = []string{"/assets/copy.js", "/assets/reading.js"}
 type answer struct {
 	*http.Response
 	body string
+}
+
+// start starts a server with the documentation, as the program has it.
+func start(t *testing.T, options ...doorwardtest.Option) *doorwardtest.Server {
+	t.Helper()
+	return doorwardtest.Start(t, append(options, func(c *node.Config) { c.Docs = docs.Files })...)
 }
 
 func get(t *testing.T, address string) answer { return send(t, http.MethodGet, address) }
@@ -77,7 +85,7 @@ func page(t *testing.T, address string) *html.Node {
 }
 
 func TestHeadersOfPages(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	withScripts := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	withoutScripts := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	policies := map[string]string{"/": withoutScripts, "/problems": withoutScripts, "/docs": withScripts, "/docs/lease": withScripts, "/docs/api": withScripts, "/docs/api/people": withScripts, "/problems/not_found": withScripts}
@@ -101,7 +109,7 @@ func TestHeadersOfPages(t *testing.T) {
 }
 
 func TestAssetsHaveTheirTypes(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	types := map[string]string{"/assets/doorward.css": "text/css; charset=utf-8", "/assets/ui.css": "text/css; charset=utf-8", "/assets/icon.svg": "image/svg+xml", "/openapi.json": "application/json"}
 	for _, path := range scripts {
 		types[path] = "text/javascript; charset=utf-8"
@@ -115,7 +123,7 @@ func TestAssetsHaveTheirTypes(t *testing.T) {
 }
 
 func TestHeadIsGetWithoutTheBody(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, path := range append(paths(), "/assets/doorward.css", "/openapi.json") {
 		full, head := get(t, server.URL+path), send(t, http.MethodHead, server.URL+path)
 		if head.StatusCode != http.StatusOK || head.body != "" || head.ContentLength != int64(len(full.body)) {
@@ -125,7 +133,7 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 }
 
 func TestPagesRefusePOST(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, path := range paths() {
 		a := send(t, http.MethodPost, server.URL+path)
 		if a.StatusCode != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "GET, HEAD" {
@@ -135,7 +143,7 @@ func TestPagesRefusePOST(t *testing.T) {
 }
 
 func TestEveryCodeHasAPage(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	index := text(page(t, server.URL+"/problems"))
 	for _, about := range doorward.Problems() {
 		got := text(find(page(t, server.URL+"/problems/"+string(about.Code)), "main"))
@@ -151,7 +159,7 @@ func TestEveryCodeHasAPage(t *testing.T) {
 }
 
 func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for code, want := range map[string][]string{
 		"reset_not_found": {"/docs/api/passwords#resetPassword"},
 		"account_exists":  {"/docs/api/invitations#completeRegistration", "/docs/api/account#confirmEmail", "/docs/api/account#undoEmail"},
@@ -170,7 +178,7 @@ func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 }
 
 func TestUnknownCodeIsAProblem(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, path := range []string{"/problems/nonsense", "/problems/", "/problems/not_found/x", "/assets/", "/assets/x/nonsense.css"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a := send(t, method, server.URL+path)
@@ -186,7 +194,7 @@ func TestEveryLinkResolves(t *testing.T) {
 	for _, base := range []string{"", "/deep/er"} {
 		t.Run("base"+base, func(t *testing.T) {
 			t.Parallel()
-			server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example"+base))
+			server := start(t, doorwardtest.BaseURL("https://auth.example"+base))
 			c := crawler{t: t, server: server.URL, base: base, seen: map[string]*html.Node{}}
 			for _, path := range []string{"/", "/accept", "/reset", "/login"} { // mails and gateways lead to these
 				c.visit(base + path)

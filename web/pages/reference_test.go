@@ -57,7 +57,7 @@ func forEachOperation(t *testing.T, server *doorwardtest.Server, fn func(method,
 }
 
 func TestReferenceSaysWhatTheDocumentSays(t *testing.T) {
-	forEachOperation(t, doorwardtest.Start(t), func(method, path string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, start(t), func(method, path string, op *openapi3.Operation, part *html.Node) {
 		want := []string{method, path, op.Summary, strings.ReplaceAll(op.Description, "`", "")}
 		if op.RequestBody != nil {
 			for mediaType, body := range op.RequestBody.Value.Content {
@@ -88,7 +88,7 @@ func TestReferenceSaysWhatTheDocumentSays(t *testing.T) {
 var codes = regexp.MustCompile(`[a-z]+_[a-z_]+|forbidden|unauthenticated|unavailable`)
 
 func TestReferenceLinksErrorsByStatus(t *testing.T) {
-	forEachOperation(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		linked := map[string]bool{}
 		for row := range elements(find(part, "dl"), "div") {
 			status, _, _ := strings.Cut(text(find(row, "dt")), " ")
@@ -108,7 +108,7 @@ func TestReferenceLinksErrorsByStatus(t *testing.T) {
 
 func TestReferenceMarksRequiredMembers(t *testing.T) {
 	notes := map[string]map[string]string{}
-	forEachOperation(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		notes[op.OperationID] = map[string]string{}
 		for p := range elements(part, "p") {
 			if attr(p, "class") == "member" {
@@ -131,7 +131,7 @@ func TestReferenceMarksRequiredMembers(t *testing.T) {
 }
 
 func TestReferenceSaysWhoMay(t *testing.T) {
-	docs := reference(t, doorwardtest.Start(t))
+	docs := reference(t, start(t))
 	for id, want := range map[string]string{
 		"invite":           "Roles with user.invite: OWNER, ADMIN",
 		"login":            "Who may Anyone\n",
@@ -147,7 +147,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 }
 
 func TestAnswersInTheReferenceAreValid(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	forEachOperation(t, server, func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		for status, res := range op.Responses.Map() {
 			if media := res.Value.Content["application/json"]; media != nil && status[0] == '2' {
@@ -190,7 +190,7 @@ func example(n *html.Node, caption string) string {
 
 // The shell runs the examples unchanged; the server must understand each.
 func TestExamplesWorkUnchanged(t *testing.T) {
-	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"), doorwardtest.Audiences("https://messages.example.com"))
+	server := start(t, doorwardtest.BaseURL("https://auth.example/platform"), doorwardtest.Audiences("https://messages.example.com"))
 	acme := server.Tenant("Acme")
 	acme.Join("ann@acme.example", "USER")
 	key, err := server.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
@@ -286,7 +286,7 @@ func parseCurl(t *testing.T, command string, env ...string) *http.Request {
 }
 
 func TestFirstStepsAreThere(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for _, path := range []string{"/", "/docs/api"} {
 		var got []string
 		for a := range elements(find(page(t, server.URL+path), "ol"), "a") {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"io/fs"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,7 +10,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/docs"
 	"github.com/doorward/doorward/internal/fold"
 	"github.com/doorward/doorward/web/front"
 )
@@ -67,7 +67,7 @@ func (p *pageRenderer) readSections() ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := readBook(p.base)
+	b, err := readBook(p.base, p.docs)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (p *pageRenderer) readSections() ([]section, error) {
 		if err != nil {
 			return nil, err
 		}
-		source, err := docs.Files.ReadFile(fileOf(name))
+		source, err := fs.ReadFile(p.docs, fileOf(name))
 		if err != nil {
 			continue // the list of decisions has no file
 		}

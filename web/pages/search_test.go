@@ -23,7 +23,7 @@ func search(t *testing.T, server *doorwardtest.Server, query string) ([]string, 
 }
 
 func TestSearchFindsWhatPeopleLookFor(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for query, want := range map[string]string{
 		"rotate keys":           "/docs/rotate",
 		"argon2 memory":         "/docs/",
@@ -49,7 +49,7 @@ func TestSearchFindsWhatPeopleLookFor(t *testing.T) {
 }
 
 func TestSearchOfNothing(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	for query, want := range map[string]string{
 		"":                        "Type some words",
 		"xylophone":               "All words must be in one place",
@@ -65,7 +65,7 @@ func TestSearchOfNothing(t *testing.T) {
 
 // The query is shown as text, not as HTML.
 func TestSearchShowsTheQueryAsText(t *testing.T) {
-	server := doorwardtest.Start(t)
+	server := start(t)
 	a := get(t, server.URL+"/docs/search?q="+url.QueryEscape(`"><script>alert(1)</script>`))
 	if a.StatusCode != http.StatusOK || strings.Contains(a.body, "<script>") || !strings.Contains(a.body, "&lt;script&gt;") {
 		t.Errorf("%d %s", a.StatusCode, a.body)

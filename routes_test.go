@@ -92,9 +92,41 @@ func refusedCallers(guard string) []string {
 }
 
 func TestEachRouteHasASample(t *testing.T) {
-	_, faults := routetest.ByRoute(patterns(slices.Concat(api.Routes(nil), edge.Documented(nil), authzen.Routes(nil))))
-	for _, fault := range faults {
+	routes := slices.Concat(api.Routes(nil), edge.Documented(nil), authzen.Routes(nil))
+	rows, faults := routetest.ByRoute(patterns(routes))
+	for _, fault := range append(faults, wrongCallers(routes, rows)...) {
 		t.Error(fault)
+	}
+}
+
+// wrongCallers returns a line for each route whose guard is for others than the sample's caller.
+func wrongCallers(routes []front.Route, rows map[string][]routetest.Sample) (all []string) {
+	callers := map[string]string{
+		front.Public().Name(): routetest.Nobody, front.Optional().Name(): routetest.Nobody,
+		front.KeyOnly().Name(): routetest.Key, front.OperatorOnly().Name(): routetest.Operator,
+	}
+	for _, r := range routes {
+		want, has := callers[r.Guard.Name()]
+		if !has {
+			want = "OWNER"
+		}
+		for _, sample := range rows[pattern(r)][:min(1, len(rows[pattern(r)]))] {
+			if sample.Who != want {
+				all = append(all, fmt.Sprintf("%s: the first row is sent by %q, and the guard %s is for %q: change web/routetest/table.go, or the guard", pattern(r), sample.Who, r.Guard.Name(), want))
+			}
+		}
+	}
+	return all
+}
+
+func TestWrongCallersAreNoticed(t *testing.T) {
+	opened := []front.Route{
+		front.On("GET /api/v2/users", front.Public(), front.Endpoint{}, front.Doc{}),
+		front.On("GET /api/v2/tenants", front.SignedIn(), front.Endpoint{}, front.Doc{}),
+	}
+	rows, _ := routetest.ByRoute(patterns(opened))
+	if got := wrongCallers(opened, rows); len(got) != 2 {
+		t.Errorf("of two wrong guards these are noticed: %q", got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,9 @@ const (
 
 // Absent has the form of a token, and none has this value.
 const Absent = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+// Password is the password in the bodies of the samples.
+const Password = "four quiet mice"
 
 // Sample is a request and its answer. The tenant is Acme, with a person of each role, such as
 // admin@acme.example.
@@ -69,11 +73,28 @@ func (s Sample) Text() string {
 	}
 }
 
+// NamesAbsent reports whether the request names something that doesn't exist.
+func (s Sample) NamesAbsent() bool {
+	sent := s.Request + s.Text()
+	return strings.Contains(sent, "_absent") || strings.Contains(sent, Absent)
+}
+
 // SetHeader adds the sample's own header to a request.
 func (s Sample) SetHeader(h http.Header) {
 	if name, value, has := strings.Cut(s.Header, ": "); has {
 		h.Set(name, value)
 	}
+}
+
+// Paths returns the paths of all rows, each once and sorted, except one.
+func Paths(except string) (all []string) {
+	for _, s := range Samples {
+		if s.Path() != except {
+			all = append(all, s.Path())
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // ByRoute returns the rows of each of the routes, which are given as "GET /users/{id}". faults

@@ -1,6 +1,12 @@
 package routetest
 
-import "github.com/doorward/doorward/internal/secret"
+import (
+	"bytes"
+	"image"
+	"image/png"
+
+	"github.com/doorward/doorward/internal/secret"
+)
 
 // Samples are the rows, those of a route one after the other.
 var Samples = []Sample{
@@ -9,11 +15,11 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/auth/invite", Who: "ADMIN", Body: Object{"email": "y@acme.example", "role": "OWNER"}, Want: "403 forbidden"},
 	{Request: "POST /api/v2/auth/invite", Who: "OWNER", Body: Object{"email": "viewer@acme.example", "role": "USER"}, Want: "409 already_member"},
 	{Request: "POST /api/v2/auth/invite", Who: "OWNER", Body: Object{"email": "x", "role": "USER"}, Want: "422 validation_failed"},
-	{Request: "POST /api/v2/auth/complete-registration", Body: Object{"token": Absent, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, Want: "404 invitation_not_found"},
-	{Request: "POST /api/v2/auth/accept-invitation", Body: Object{"token": Absent, "password": "four quiet mice"}, Want: "404 invitation_not_found"},
+	{Request: "POST /api/v2/auth/complete-registration", Body: Object{"token": Absent, "password": Password, "confirmPassword": Password}, Want: "404 invitation_not_found"},
+	{Request: "POST /api/v2/auth/accept-invitation", Body: Object{"token": Absent, "password": Password}, Want: "404 invitation_not_found"},
 	{Request: "POST /api/v2/auth/accept-invitation", Body: Object{"token": Absent}, Want: "401 unauthenticated"},
 	{Request: "POST /api/v2/auth/accept-invitation", Who: "USER", Body: Object{"token": Absent}, Want: "404 invitation_not_found"},
-	{Request: "POST /api/v2/auth/login", Body: Object{"email": "nobody@acme.example", "password": "four quiet mice"}, Want: "401 invalid_credentials"},
+	{Request: "POST /api/v2/auth/login", Body: Object{"email": "nobody@acme.example", "password": Password}, Want: "401 invalid_credentials"},
 	{Request: "POST /api/v2/auth/login", Body: Object{"email": "owner@acme.example"}, Want: "422 validation_failed"},
 	{Request: "POST /api/v2/auth/login/second", Body: Object{"challenge": Absent, "code": "123456"}, Want: "410 challenge_over"},
 	{Request: "POST /api/v2/auth/login/second", Body: Object{"challenge": Absent}, Want: "422 validation_failed"},
@@ -40,7 +46,7 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/auth/factors/passkey/finish", Who: "USER", Body: Object{"challenge": Absent, "credential": Object{"id": "x"}}, Want: "410 challenge_over"},
 	{Request: "POST /api/v2/auth/factors/passkey/finish", Who: "USER", Body: Object{"challenge": Absent}, Want: "422 validation_failed"},
 	{Request: "POST /api/v2/auth/factors/recovery", Who: "OWNER", Want: "404 not_found", Twice: "replaces the previous codes"},
-	{Request: "POST /api/v2/auth/factors/reset", Body: Object{"token": Absent, "password": "four quiet mice"}, Want: "410 challenge_over"},
+	{Request: "POST /api/v2/auth/factors/reset", Body: Object{"token": Absent, "password": Password}, Want: "410 challenge_over"},
 	{Request: "PATCH /api/v2/auth/factors/mfa_absent", Who: "OWNER", Body: Object{"name": "Phone"}, Want: "404 not_found"},
 	{Request: "DELETE /api/v2/auth/factors/mfa_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "POST /api/v2/auth/step-up/begin", Who: "OWNER", Want: "200", Twice: "makes one more challenge, which does no harm"},
@@ -54,7 +60,7 @@ var Samples = []Sample{
 	{Request: "DELETE /api/v2/sessions/ses_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "POST /api/v2/auth/forgot-password", Body: Object{"email": "nobody@acme.example"}, Want: "202"},
 	{Request: "POST /api/v2/auth/forgot-password", Body: Object{"email": "x"}, Want: "422 validation_failed"},
-	{Request: "POST /api/v2/auth/reset-password", Body: Object{"token": Absent, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, Want: "404 reset_not_found"},
+	{Request: "POST /api/v2/auth/reset-password", Body: Object{"token": Absent, "password": Password, "confirmPassword": Password}, Want: "404 reset_not_found"},
 	{Request: "POST /api/v2/auth/change-password", Who: "OWNER", Body: Object{"currentPassword": "x", "password": "three old paper boats", "confirmPassword": "three old paper boats"}, Want: "422 validation_failed", Twice: "the current password is another one by then"},
 	{Request: "POST /api/v2/auth/change-email", Who: "OWNER", Body: Object{"email": "new@acme.example"}, Want: "202", Twice: "replaces the request before"},
 	{Request: "POST /api/v2/auth/change-email", Who: "USER", Body: Object{"email": "x"}, Want: "422 validation_failed"},
@@ -95,7 +101,8 @@ var Samples = []Sample{
 	{Request: "PATCH /api/v2/tenant", Who: "OWNER", Body: Object{"name": "Acme"}, Want: "200"},
 	{Request: "PATCH /api/v2/tenant", Who: "ADMIN", Body: Object{"settings": Object{"sessionIdleMinutes": 61}}, Want: "422 validation_failed"},
 	{Request: "PATCH /api/v2/tenant", Who: "ADMIN", Body: Object{"name": "Acme"}, Header: `If-Match: "x"`, Want: "412 precondition_failed"},
-	{Request: "PUT /api/v2/tenant/logo", Who: "OWNER", Body: "x", Header: "Content-Type: image/png", Want: "422 logo_refused"},
+	{Request: "PUT /api/v2/tenant/logo", Who: "OWNER", Body: picture(), Header: "Content-Type: image/png", Want: "200"},
+	{Request: "PUT /api/v2/tenant/logo", Who: "ADMIN", Body: "x", Header: "Content-Type: image/png", Want: "422 logo_refused"},
 	{Request: "PUT /api/v2/tenant/logo", Who: "ADMIN", Body: "<svg/>", Header: "Content-Type: image/svg+xml", Want: "415 unsupported_media_type"},
 	{Request: "DELETE /api/v2/tenant/logo", Who: "OWNER", Want: "204"},
 	{Request: "DELETE /api/v2/tenant", Who: "OWNER", Body: Object{"confirm": "acme"}, Want: "422 validation_failed"},
@@ -177,6 +184,7 @@ var Samples = []Sample{
 	{Request: "GET /api/v2/tenants/tnt_absent", Who: Operator, Want: "404 not_found"},
 	{Request: "PATCH /api/v2/tenants/tnt_absent", Who: Operator, Body: Object{"status": "frozen"}, Want: "404 not_found"},
 	{Request: "GET /api/v2/model", Who: Operator, Want: "200"},
+	{Request: "PUT /api/v2/model", Who: Operator, Body: Object{"text": "actions: {}"}, Header: "If-Match: *", Want: "200"},
 	{Request: "PUT /api/v2/model", Who: Operator, Body: Object{"text": "actions: {a: {}}"}, Header: "If-Match: *", Want: "422 validation_failed"},
 	{Request: "PUT /api/v2/model", Who: Operator, Body: Object{"text": "actions: {}"}, Want: "428 precondition_required"},
 	{Request: "PUT /api/v2/model", Who: Operator, Body: Object{"text": "actions: {}"}, Header: `If-Match: "7"`, Want: "412 precondition_failed"},
@@ -186,4 +194,13 @@ var Samples = []Sample{
 var question = Object{
 	"subject": Object{"type": "user", "id": "usr_absent"}, "action": Object{"name": "message.send"},
 	"resource": Object{"type": "tenant", "id": "tnt_absent"},
+}
+
+// picture returns a PNG.
+func picture() string {
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return out.String()
 }

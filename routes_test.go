@@ -1,11 +1,12 @@
 package doorward_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,260 +20,21 @@ import (
 	"github.com/doorward/doorward/web/authzen"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/routetest"
 )
 
 // These tests show that each route refuses the requests that it must refuse. derived returns
 // the refusals that follow from the route's line in web/api/routes.go (its guard, whether it
-// takes a body). refusals lists those of the endpoint itself, at least one for each route.
+// takes a body). The table in web/routetest has those of the endpoint itself.
 
 // refusal is a request that a route refuses.
 type refusal struct {
 	why    string
-	who    string // the caller: a role, "operator", "ended" for a session that has ended, or "" for no credential
+	who    string // the caller, as in routetest.Sample, or "ended" for a session that has ended
 	body   string
-	query  string
 	header [2]string // name and value, besides the usual ones
 	status int
 	code   doorward.Code
-}
-
-const absentToken = `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"`
-
-// refusals has the refusals of each route. A new route needs a line here.
-var refusals = map[string][]refusal{
-	"POST /api/v2/auth/invite": {
-		{why: "a role above one's own", who: "ADMIN", body: `{"email":"x@acme.example","role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
-		{why: "a member", who: "OWNER", body: `{"email":"viewer@acme.example","role":"USER"}`, status: 409, code: doorward.CodeAlreadyMember},
-		{why: "an invalid address", who: "OWNER", body: `{"email":"x","role":"USER"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/complete-registration": {
-		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeInvitationNotFound},
-	},
-	"POST /api/v2/auth/accept-invitation": {
-		{why: "no proof", body: `{"token":` + absentToken + `}`, status: 401, code: doorward.CodeUnauthenticated},
-		{why: "no such token", who: "USER", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeInvitationNotFound},
-	},
-	"POST /api/v2/auth/login": {
-		{why: "a wrong password", body: `{"email":"owner@acme.example","password":"x"}`, status: 401, code: doorward.CodeInvalidCredentials},
-		{why: "no password", body: `{"email":"owner@acme.example"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/login/second": {
-		{why: "no such challenge", body: `{"challenge":` + absentToken + `,"code":"123456"}`, status: 410, code: doorward.CodeChallengeOver},
-		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "two answers", body: `{"challenge":` + absentToken + `,"code":"123456","recoveryCode":"x"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/step-up/begin": {{why: "not signed in", status: 401, code: doorward.CodeUnauthenticated}},
-	"POST /api/v2/auth/step-up/finish": {
-		{why: "no such challenge", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},
-		{why: "no answer", who: "USER", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "two answers", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x","code":"123456"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"GET /api/v2/auth/factors": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"POST /api/v2/auth/factors/totp": {
-		{why: "not signed in", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
-		{why: "no such challenge", body: `{"challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
-	},
-	"POST /api/v2/auth/factors/totp/confirm": {
-		{why: "not signed in", body: `{"id":"mfa_x","code":"123456"}`, status: 401, code: doorward.CodeUnauthenticated},
-		{why: "no such factor", who: "USER", body: `{"id":"mfa_x","code":"123456"}`, status: 404, code: doorward.CodeNotFound},
-		{why: "no such challenge", body: `{"id":"mfa_x","code":"123456","challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
-	},
-	"POST /api/v2/auth/passkey/begin": {
-		{why: "a frame of another site", header: [2]string{"Sec-Fetch-Site", "same-site"}, status: 403, code: doorward.CodeCrossOrigin},
-	},
-	"POST /api/v2/auth/passkey/finish": {
-		{why: "no such challenge", body: `{"challenge":` + absentToken + `,"credential":{"id":"x"}}`, status: 410, code: doorward.CodeChallengeOver},
-		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/factors/passkey/begin": {
-		{why: "not signed in", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
-		{why: "no such challenge", body: `{"challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
-	},
-	"POST /api/v2/auth/factors/passkey/finish": {
-		{why: "no such challenge", body: `{"challenge":` + absentToken + `,"credential":{"id":"x"}}`, status: 410, code: doorward.CodeChallengeOver},
-		{why: "no such challenge in a session", who: "USER", body: `{"challenge":` + absentToken + `,"credential":{"id":"x"}}`, status: 410, code: doorward.CodeChallengeOver},
-		{why: "no answer", who: "USER", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/factors/recovery": {{why: "no factor", who: "USER", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/auth/factors/reset": {
-		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},
-	},
-	"PATCH /api/v2/auth/factors/{id}":  {{why: "no factor", who: "USER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/auth/factors/{id}": {{why: "no factor", who: "USER", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/users/{id}/mfa/reset": {
-		{why: "no such user", who: "OWNER", status: 404, code: doorward.CodeNotFound},
-		{why: "an unknown parameter", who: "OWNER", query: "dryRun=true", status: 400, code: doorward.CodeInvalidQuery},
-	},
-	"POST /api/v2/auth/logout": {
-		{why: "a frame of another site", header: [2]string{"Sec-Fetch-Site", "same-site"}, status: 403, code: doorward.CodeCrossOrigin},
-	},
-	"GET /api/v2/auth/session": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"GET /api/v2/auth/memberships": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"DELETE /api/v2/auth/memberships/{tenantId}": {
-		{why: "a tenant that one isn't in", who: "OWNER", status: 404, code: doorward.CodeNotFound},
-	},
-	"POST /api/v2/auth/switch-tenant": {
-		{why: "a tenant that one isn't in", who: "OWNER", body: `{"tenantId":"tnt_absent"}`, status: 404, code: doorward.CodeNotFound},
-	},
-	"GET /api/v2/sessions": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"DELETE /api/v2/sessions": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"DELETE /api/v2/sessions/{id}": {
-		{why: "no such session", who: "OWNER", status: 404, code: doorward.CodeNotFound},
-	},
-	"GET /api/v2/tenant": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"PATCH /api/v2/tenant": {
-		{why: "a limit laxer than the installation's", who: "ADMIN", body: `{"settings":{"sessionIdleMinutes":61}}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "another version", who: "ADMIN", body: `{"name":"Acme"}`, header: [2]string{"If-Match", `"x"`}, status: 412, code: doorward.CodePreconditionFailed},
-	},
-	"PUT /api/v2/tenant/logo": {
-		{why: "no image", who: "ADMIN", body: "x", header: [2]string{"Content-Type", "image/png"}, status: 422, code: doorward.CodeLogoRefused},
-		{why: "an SVG", who: "ADMIN", body: "<svg/>", header: [2]string{"Content-Type", "image/svg+xml"}, status: 415, code: doorward.CodeUnsupportedMediaType},
-	},
-	"DELETE /api/v2/tenant/logo": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"DELETE /api/v2/tenant": {
-		{why: "another name", who: "OWNER", body: `{"confirm":"acme"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/tenant/restore": {
-		{why: "nothing to restore", who: "OWNER", status: 409, code: doorward.CodeTenantNotClosing},
-	},
-	"GET /api/v2/users":      {{why: "no such role", who: "VIEWER", query: "role=user", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/users/{id}": {{why: "no such user", who: "VIEWER", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/users/{id}": {
-		{why: "no such user", who: "OWNER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound},
-	},
-	"DELETE /api/v2/users/{id}":                {{why: "no such user", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/users/{id}/sessions":       {{why: "no such user", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/users/{id}/sessions":          {{why: "no such user", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/users/{id}/sessions/{sid}": {{why: "no such user", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/users/bulk":                  {{why: "nobody to change", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
-	"POST /api/v2/invitations/resend":          {{why: "no ids", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
-	"POST /api/v2/invitations/revoke":          {{why: "no ids", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/invitations": {
-		{why: "no such state", who: "ADMIN", query: "status=pending", status: 422, code: doorward.CodeValidationFailed},
-		{why: "an invalid cursor", who: "ADMIN", query: "cursor=x", status: 400, code: doorward.CodeInvalidCursor},
-	},
-	"GET /api/v2/invitations/{id}":         {{why: "no invitation", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/invitations/{id}/resend": {{why: "no invitation", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/invitations/{id}":      {{why: "no invitation", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/auth/invite/bulk": {
-		{why: "nobody to invite", who: "ADMIN", body: `{"invitations":[]}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "a row of another form", who: "ADMIN", body: `{"invitations":[{"email":1}]}`, status: 400, code: doorward.CodeInvalidBody},
-	},
-	"GET /api/v2/api-keys":                        {{why: "no such status", who: "ADMIN", query: "status=ACTIVE", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/api-keys/{id}":                   {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/api-keys/{id}":                 {{why: "no key", who: "ADMIN", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/api-keys/{id}":                {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/api-keys/{id}/rotate":           {{why: "no key", who: "ADMIN", body: `{}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/api-keys/{id}/previous":       {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/webhooks":                        {{why: "a limit above 200", who: "ADMIN", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
-	"POST /api/v2/webhooks":                       {{why: "an internal address", who: "ADMIN", body: `{"url":"https://10.0.0.1/","events":["*"]}`, status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/webhooks/{id}":                   {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/webhooks/{id}":                 {{why: "no webhook", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/webhooks/{id}":                {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/webhooks/{id}/rotate-secret":    {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/webhooks/{id}/test":             {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/webhooks/{id}/deliveries":        {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/webhooks/deliveries/{id}/retry": {{why: "no delivery", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/webhooks/{id}/replay":           {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/roles":                           {{why: "an unknown parameter", who: "ADMIN", query: "foo=1", status: 400, code: doorward.CodeInvalidQuery}},
-	"POST /api/v2/roles":                          {{why: "a permission that the caller lacks", who: "ADMIN", body: `{"name":"PAYER","permissions":["billing.read"]}`, status: 403, code: doorward.CodeForbidden}},
-	"GET /api/v2/roles/{id}":                      {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/roles/{id}":                    {{why: "no role", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/roles/{id}":                   {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/api-keys": {
-		{why: "what no key may do", who: "OWNER", body: `{"name":"x","permissions":["tenant.destroy"]}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "a role above one's own", who: "ADMIN", body: `{"name":"x","permissions":["message.read"],"role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
-	},
-	"GET /api/v2/auth/key":         {{why: "a session", who: "OWNER", status: 403, code: doorward.CodeForbidden}},
-	"POST /api/v2/auth/report-key": {{why: "no key", body: `{"key":"dwk_x"}`, status: 422, code: doorward.CodeValidationFailed}},
-	"POST /api/v2/tenants":         {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/tenants":          {{why: "a limit above 200", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/tenants/{id}":     {{why: "no tenant", who: "operator", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/tenants/{id}":   {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/model": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"GET /api/v2/policy": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"GET /api/v2/policy/schema": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"GET /api/v2/policy/versions": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"PUT /api/v2/policy": {
-		{why: "no If-Match", who: "OWNER", body: `{"text":""}`, status: 428, code: doorward.CodePreconditionRequired},
-		{why: "another version", who: "OWNER", body: `{"text":""}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
-		{why: "a policy that permits", who: "OWNER", body: `{"text":"@id(\"a\") permit(principal, action, resource);"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/access/explain": {
-		{why: "nobody named", who: "OWNER", body: `{"action":"message.send"}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "no such user", who: "OWNER", body: `{"userId":"usr_x","action":"message.send"}`, status: 404, code: doorward.CodeNotFound},
-	},
-	"POST /api/v2/policy/plan": {
-		{why: "a fault in the text", who: "OWNER", body: `{"text":"forbid("}`, status: 422, code: doorward.CodeValidationFailed},
-		{why: "too many hours", who: "OWNER", body: `{"text":"","hours":169}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/policy/confirm": {
-		{why: "nothing to confirm", who: "OWNER", status: 404, code: doorward.CodeNotFound},
-	},
-	"POST /api/v2/policy/versions/{version}/restore": {
-		{why: "no such version", who: "OWNER", status: 404, code: doorward.CodeNotFound},
-	},
-	"PUT /api/v2/model": {
-		{why: "no If-Match", who: "operator", body: `{"text":"actions: {}"}`, status: 428, code: doorward.CodePreconditionRequired},
-		{why: "another version", who: "operator", body: `{"text":"actions: {}"}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
-		{why: "an action without roles", who: "operator", body: `{"text":"actions: {a: {}}"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"GET /api/v2/events": {
-		{why: "a position that no event has", who: "OWNER", query: "after=9999", status: 410, code: doorward.CodeEventsGone},
-	},
-	"GET /api/v2/installation/audit-events": {{why: "a limit above 200", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/audit-events": {
-		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"POST /api/v2/auth/forgot-password": {
-		{why: "an invalid address", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/reset-password": {
-		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeResetNotFound},
-	},
-	"GET /api/v2/auth/account/export": {
-		{why: "not signed in", status: 401, code: doorward.CodeUnauthenticated},
-	},
-	"POST /api/v2/auth/change-email": {
-		{why: "an invalid address", who: "USER", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"DELETE /api/v2/auth/account": {
-		{why: "another address", who: "USER", body: `{"confirm":"x@acme.example"}`, status: 422, code: doorward.CodeValidationFailed},
-	},
-	"POST /api/v2/auth/change-email/confirm": {
-		{why: "no such token", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeEmailChangeNotFound},
-	},
-	"POST /api/v2/auth/undo-email": {
-		{why: "no such token", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeEmailChangeNotFound},
-	},
-	"POST /api/v2/auth/change-password": {
-		{
-			why: "a wrong password", who: "USER", status: 422, code: doorward.CodeValidationFailed,
-			body: `{"currentPassword":"x","password":"three old paper boats","confirmPassword":"three old paper boats"}`,
-		},
-	},
 }
 
 func pattern(r front.Route) string { return r.Method + " " + r.Path }
@@ -329,78 +91,64 @@ func refusedCallers(guard string) []string {
 	return all
 }
 
-// untested returns a line for each route without an entry in the table, and for each
-// entry without a route.
-func untested(routes []front.Route, entries map[string][]refusal) (all []string) {
-	have := map[string]bool{}
-	for _, r := range routes {
-		have[pattern(r)] = true
-		if len(entries[pattern(r)]) == 0 {
-			all = append(all, pattern(r)+": no refusal is tested: add one to refusals in routes_test.go")
-		}
+func TestEachRouteHasASample(t *testing.T) {
+	routes := slices.Concat(api.Routes(nil), edge.Documented(nil), authzen.Routes(nil))
+	rows, faults := routetest.ByRoute(patterns(routes))
+	for _, fault := range append(faults, wrongCallers(routes, rows)...) {
+		t.Error(fault)
 	}
-	for p := range entries {
-		if !have[p] {
-			all = append(all, p+": no such route: take it out of refusals in routes_test.go")
+}
+
+// wrongCallers returns a line for each route whose guard is for others than the sample's caller.
+func wrongCallers(routes []front.Route, rows map[string][]routetest.Sample) (all []string) {
+	callers := map[string]string{
+		front.Public().Name(): routetest.Nobody, front.Optional().Name(): routetest.Nobody,
+		front.KeyOnly().Name(): routetest.Key, front.OperatorOnly().Name(): routetest.Operator,
+	}
+	for _, r := range routes {
+		want, has := callers[r.Guard.Name()]
+		if !has {
+			want = "OWNER"
+		}
+		for _, sample := range rows[pattern(r)][:min(1, len(rows[pattern(r)]))] {
+			if sample.Who != want {
+				all = append(all, fmt.Sprintf("%s: the first row is sent by %q, and the guard %s is for %q: change web/routetest/table.go, or the guard", pattern(r), sample.Who, r.Guard.Name(), want))
+			}
 		}
 	}
 	return all
 }
 
-func TestEachRouteHasARefusal(t *testing.T) {
-	for _, fault := range untested(api.Routes(nil), refusals) {
-		t.Error(fault)
+func TestWrongCallersAreNoticed(t *testing.T) {
+	opened := []front.Route{
+		front.On("GET /api/v2/users", front.Public(), front.Endpoint{}, front.Doc{}),
+		front.On("GET /api/v2/tenants", front.SignedIn(), front.Endpoint{}, front.Doc{}),
+	}
+	rows, _ := routetest.ByRoute(patterns(opened))
+	if got := wrongCallers(opened, rows); len(got) != 2 {
+		t.Errorf("of two wrong guards these are noticed: %q", got)
 	}
 }
 
-func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
-	routes := api.Routes(nil)
-	planted := front.On("POST /api/v2/planted", front.Public(), front.Endpoint{}, front.Doc{})
-	got := append(untested(append(routes, planted), refusals), untested(routes[1:], refusals)...)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "POST /api/v2/planted: ") || !strings.HasPrefix(got[1], pattern(routes[0])+": ") {
-		t.Errorf("a route without an entry and an entry without a route give %q", got)
+func patterns(routes []front.Route) (all []string) {
+	for _, r := range routes {
+		all = append(all, pattern(r))
 	}
-}
-
-// withoutKey lists the POST routes that require a credential and take no Idempotency-Key, since
-// repeating their requests does no harm.
-var withoutKey = []string{
-	"POST /access/v1/evaluation",
-	"POST /access/v1/evaluations",
-	"POST /access/v1/search/action",
-	"POST /access/v1/search/resource",
-	"POST /access/v1/search/subject",
-	"POST /api/v2/access/introspect",
-	"POST /api/v2/access/explain",
-	"POST /api/v2/auth/change-email", // a newer request takes the place of the one before
-	"POST /api/v2/auth/change-password",
-	"POST /api/v2/auth/token",         // signs an assertion, stores nothing
-	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
-	"POST /api/v2/auth/step-up/begin", // one more challenge does no harm
-	"POST /api/v2/auth/step-up/finish",
-	"POST /api/v2/auth/factors/recovery", // replaces the previous codes
-	"POST /api/v2/users/{id}/mfa/reset",  // mails another code for the same reset
-	"POST /api/v2/users/bulk",            // a repetition changes nothing more
-	"POST /api/v2/invitations/resend",    // a minute passes between two mails
-	"POST /api/v2/invitations/revoke",
-	"POST /api/v2/tenant/restore",
-	"POST /api/v2/webhooks/{id}/test",
-	"POST /api/v2/webhooks/deliveries/{id}/retry", // receivers recognise a repetition by its id
-	"POST /api/v2/webhooks/{id}/replay",
-	"POST /api/v2/policy/confirm",
-	"POST /api/v2/policy/plan",
-	"POST /api/v2/policy/versions/{version}/restore", // a version that is in force already makes no new one
+	return all
 }
 
 // keyFaults returns a line for each route that should take an Idempotency-Key and doesn't, or
-// takes one and shouldn't. A route should if it is a POST, requires a credential, and isn't in
-// withoutKey.
+// takes one and shouldn't. A route should if it is a POST and requires a credential, unless its
+// sample says why not.
 func keyFaults(routes []front.Route) (all []string) {
+	samples, _ := routetest.ByRoute(patterns(routes))
 	for _, r := range routes {
 		guard := r.Guard.Name()
 		open := guard == front.Public().Name() || guard == front.Optional().Name()
-		if creates := r.Method == http.MethodPost && !open && !slices.Contains(withoutKey, pattern(r)); creates != r.Endpoint.Creates {
-			all = append(all, fmt.Sprintf("%s takes an Idempotency-Key: %v, want %v: use front.Create for what makes something, or name it in withoutKey", pattern(r), r.Endpoint.Creates, creates))
+		rows := samples[pattern(r)]
+		harmless := len(rows) > 0 && rows[0].Twice != ""
+		if creates := r.Method == http.MethodPost && !open && !harmless; creates != r.Endpoint.Creates {
+			all = append(all, fmt.Sprintf("%s takes an Idempotency-Key: %v, want %v: use front.Create for what makes something, or say in Twice of web/routetest/table.go what a repetition does", pattern(r), r.Endpoint.Creates, creates))
 		}
 	}
 	return all
@@ -415,50 +163,67 @@ func TestEachCreationIsRepeatable(t *testing.T) {
 	view := func(_ *front.Call, made front.None) front.None { return made }
 	planted := []front.Route{
 		front.On("POST /api/v2/planted", front.SignedIn(), front.JSON(http.StatusCreated, none), front.Doc{}),
-		front.On("POST /api/v2/planted", front.Public(), front.Create(http.StatusCreated, none, view), front.Doc{}),
+		front.On("POST /api/v2/planted/open", front.Public(), front.Create(http.StatusCreated, none, view), front.Doc{}),
 	}
 	if got := keyFaults(planted); len(got) != 2 {
 		t.Errorf("of two wrong routes these are noticed: %q", got)
 	}
 }
 
+// Each route answers the requests of its rows as they say, and the derived ones with a refusal.
 func TestEachRouteRefuses(t *testing.T) {
 	server := doorwardtest.Start(t)
-	acme := server.Tenant("Acme")
-	credentials := map[string]string{"OWNER": "JSESSIONID=" + acme.Owner.Token(), "operator": operatorKey(t, server)}
-	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
-		credentials[role] = "JSESSIONID=" + acme.Join(strings.ToLower(role)+"@acme.example", role).Token()
-	}
-	credentials["ended"] = "JSESSIONID=" + acme.Join("gone@acme.example", "OWNER").Token()
-	send(t, server, "POST", "/api/v2/auth/logout", refusal{who: "ended"}, credentials)
+	credentials := newCredentials(t, server)
+	samples, _ := routetest.ByRoute(patterns(api.Routes(nil)))
 	for _, r := range api.Routes(nil) {
-		for _, want := range append(derived(r), refusals[pattern(r)]...) {
+		rows := samples[pattern(r)]
+		for _, want := range derived(r) {
 			t.Run(pattern(r)+" "+want.why+" "+want.who, func(t *testing.T) {
-				path := strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
-				status, body := send(t, server, r.Method, path, want, credentials)
+				status, body := send(t, server, r.Method, rows[0].Path(), want, credentials)
 				if status != want.status || !strings.Contains(body, fmt.Sprintf("%q:%q", "code", want.code)) {
 					t.Errorf("answered %d %s\nwant %d %s", status, body, want.status, want.code)
 				}
 			})
 		}
 	}
+	for _, s := range routetest.Samples {
+		t.Run(s.Request+" "+s.Who+" "+s.Want, func(t *testing.T) {
+			name, value, _ := strings.Cut(s.Header, ": ")
+			status, body := send(t, server, s.Method(), strings.TrimPrefix(s.Request, s.Method()+" "), refusal{who: s.Who, body: s.Text(), header: [2]string{name, value}}, credentials)
+			if got := strings.TrimSpace(fmt.Sprint(status, " ", codeIn(status, body))); got != s.Want {
+				t.Errorf("answered %d %s\nwant %s", status, body, s.Want)
+			}
+		})
+	}
 }
 
-// absentID returns an id of the kind that {id} stands for in the path, of an object that
-// doesn't exist.
-func absentID(path string) string {
-	for part, prefix := range map[string]string{
-		"/sessions/{id}": doorward.PrefixSession, "/users/{id}": doorward.PrefixUser,
-		"/invitations/{id}": doorward.PrefixInvitation, "/tenants/{id}": doorward.PrefixTenant,
-		"/api-keys/{id}": doorward.PrefixKey,
-		"/webhooks/{id}": doorward.PrefixWebhook, "/deliveries/{id}": doorward.PrefixDelivery,
-		"/roles/{id}": doorward.PrefixRole, "/factors/{id}": doorward.PrefixFactor,
-	} {
-		if strings.Contains(path, part) {
-			return prefix + "absent"
-		}
+// codeIn returns the code of a problem.
+func codeIn(status int, body string) string {
+	var problem struct{ Code string }
+	if status < 400 || json.Unmarshal([]byte(body), &problem) != nil {
+		return ""
 	}
-	return ""
+	return problem.Code
+}
+
+// newCredentials creates the tenant Acme and returns the credential of each caller.
+func newCredentials(t *testing.T, server *doorwardtest.Server) map[string][2]string {
+	t.Helper()
+	acme := server.Tenant("Acme")
+	cookie := func(token string) [2]string { return [2]string{"Cookie", "JSESSIONID=" + token} }
+	all := map[string][2]string{"OWNER": cookie(acme.Owner.Token()), routetest.Operator: {"Authorization", operatorKey(t, server)}}
+	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
+		all[role] = cookie(acme.Join(strings.ToLower(role)+"@acme.example", role).Token())
+	}
+	all["ended"] = cookie(acme.Join("gone@acme.example", "OWNER").Token())
+	send(t, server, "POST", "/api/v2/auth/logout", refusal{who: "ended"}, all)
+	var made struct{ Key string }
+	_, answer := send(t, server, "POST", "/api/v2/api-keys", refusal{who: "OWNER", body: `{"name":"x","permissions":["user.read"]}`}, all)
+	if err := json.Unmarshal([]byte(answer), &made); err != nil || made.Key == "" {
+		t.Fatalf("no API key: %s", answer)
+	}
+	all[routetest.Key] = [2]string{"Authorization", "Bearer " + made.Key}
+	return all
 }
 
 func operatorKey(t *testing.T, server *doorwardtest.Server) string {
@@ -471,32 +236,28 @@ func operatorKey(t *testing.T, server *doorwardtest.Server) string {
 }
 
 // send sends the refusal's request with the credential of its caller.
-func send(t *testing.T, server *doorwardtest.Server, method, path string, r refusal, credentials map[string]string) (status int, body string) {
+func send(t *testing.T, server *doorwardtest.Server, method, target string, r refusal, credentials map[string][2]string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path+"?"+r.query, strings.NewReader(r.body))
+	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+target, strings.NewReader(r.body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	switch {
-	case r.who == "operator":
-		req.Header.Set("Authorization", credentials[r.who])
-	case r.who != "":
-		req.Header.Set("Cookie", credentials[r.who])
-	}
-	if r.header[0] != "" {
-		req.Header.Set(r.header[0], r.header[1])
+	for _, h := range [][2]string{credentials[r.who], r.header} {
+		if h[0] != "" {
+			req.Header.Set(h[0], h[1])
+		}
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(res.Body); err != nil {
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return res.StatusCode, text.String()
+	return res.StatusCode, string(text)
 }
 
 // callers are the columns of who-may-what.txt.

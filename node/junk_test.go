@@ -23,6 +23,7 @@ import (
 	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/waittest"
+	"github.com/doorward/doorward/web/routetest"
 )
 
 // junkRequests is the number of requests.
@@ -88,13 +89,12 @@ var junks = map[string]junk{
 	},
 }
 
-// targets are a route of each kind, and some unknown ones.
-var targets = []string{
-	"/", "/docs", "/login", "/console", "/account", "/openapi.json", "/healthz", "/nothing",
-	"/api/v2/access/check", "/api/v2/auth/session", "/api/v2/auth/login", "/api/v2/auth/invite", "/api/v2/auth/forgot-password",
-	"/api/v2/auth/complete-registration", "/api/v2/auth/switch-tenant", "/api/v2/users", "/api/v2/users/usr_x", "/api/v2/invitations",
-	"/api/v2/audit-events", "/api/v2/tenant", "/api/v2/sessions", "/api/v2/access/introspect",
-}
+// targets are pages, an unknown path, and the paths of the API except the one that would end the
+// session.
+var targets = append(
+	[]string{"/", "/docs", "/login", "/console", "/account", "/openapi.json", "/healthz", "/nothing"},
+	routetest.Paths("/api/v2/auth/logout")...,
+)
 
 func target(r *rand.Rand) string { return pick(r, targets...) }
 

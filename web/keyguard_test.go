@@ -2,18 +2,13 @@ package web_test
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
-	"github.com/doorward/doorward/web/api"
-	"github.com/doorward/doorward/web/authzen"
-	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -60,14 +55,13 @@ func TestNotForKeys(t *testing.T) {
 		_, key := d.newKey(t, d.Tenant("Acme").Owner, nil)
 		operator := d.operatorKey(t)
 		tried := 0
-		for _, r := range api.Routes(new(app.App)) {
-			if !r.Guard.PeopleOnly() {
+		for _, e := range d.operations(t) {
+			if !e.route.Guard.PeopleOnly() {
 				continue
 			}
 			tried++
-			route := r.Method + " " + strings.NewReplacer("{id}", "ses_1", "{tenantId}", "tnt_1").Replace(r.Path)
-			d.send(t, route, m{}, bearer(key)).fails(403, "not_for_keys")
-			d.send(t, route, m{}, bearer(operator)).fails(403, "forbidden")
+			d.send(t, e.Request, m{}, bearer(key)).fails(403, "not_for_keys")
+			d.send(t, e.Request, m{}, bearer(operator)).fails(403, "forbidden")
 		}
 		if tried < 8 {
 			t.Errorf("only %d endpoints were tried", tried)
@@ -99,18 +93,17 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 			a.fails(429, "rate_limited")
 		}
 		guarded := 0
-		for _, r := range slices.Concat(api.Routes(nil), edge.Routes(nil), authzen.Routes(nil)) {
-			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
-			if r.Guard.Name() == front.Public().Name() {
+		for _, e := range d.operations(t, checkPath) {
+			if e.route.Guard.Name() == front.Public().Name() {
 				continue
 			}
 			guarded++
-			d.send(t, route, nil, bearer(bound)).fails(403, "ip_not_allowed")
-			unknown(route).fails(429, "too_many_attempts")
-			exceedRate(route)
-			if r.Guard.TakesKeys() {
-				d.send(t, route, nil, bearer(ofFrozen)).fails(403, "tenant_frozen")
-				d.send(t, route, nil, bearer(ofClosing)).fails(403, "tenant_closing")
+			d.send(t, e.Request, nil, bearer(bound)).fails(403, "ip_not_allowed")
+			unknown(e.Request).fails(429, "too_many_attempts")
+			exceedRate(e.Request)
+			if e.route.Guard.TakesKeys() {
+				d.send(t, e.Request, nil, bearer(ofFrozen)).fails(403, "tenant_frozen")
+				d.send(t, e.Request, nil, bearer(ofClosing)).fails(403, "tenant_closing")
 			}
 		}
 		if guarded < 40 {

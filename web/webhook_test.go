@@ -257,6 +257,7 @@ func TestWebhookSecret(t *testing.T) {
 			t.Errorf("after the grace period there are %d signatures by secrets, want 1", n)
 		}
 		d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 169}, owner).invalid("/graceHours", "out_of_range")
+		d.send(t, "POST "+hooksPath+"/"+id+"/replay", m{"from": "x"}, owner).invalid("/from", "invalid")
 	}, masterKey(t))
 }
 

@@ -2,11 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,15 +32,18 @@ func killWithFullInbox(t *testing.T, dsn string, rounds int) {
 	}
 	t.Parallel()
 	s := &anonymousClients{testServer: newTestServer(t, program, dsn)}
-	for range rounds {
-		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")
-		s.killUnderLoad()
-	}
-	s.start("--clock-offset", "3m") // so that the minute of each refusal is over
-	s.waitUntil("the inbox is empty", func() bool { return s.count(`SELECT count(*) FROM inbox`) == 0 })
-	s.compare()
-	s.shutDown()
-	s.checkConsistent()
+	s.runKillTest(killTest{
+		rounds: rounds,
+		flags:  []string{"--trusted-proxies", "127.0.0.0/8,::1/128"},
+		load: func(int) {
+			s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": "owner@acme.example"})
+			s.killUnder(atOnce, 200*time.Millisecond, s.beRefused)
+		},
+		check: func() { // the minute of each refusal is over
+			s.waitUntil("the inbox is empty", func() bool { return s.count(`SELECT count(*) FROM inbox`) == 0 })
+			s.compare()
+		},
+	})
 	t.Logf("of %d refusals %d were answered, of %d resets %d", s.refusals.sent.Load(), s.refusals.answered.Load(), s.resets.sent.Load(), s.resets.answered.Load())
 }
 
@@ -55,30 +57,18 @@ type anonymousClients struct {
 // requests counts requests of one kind: sent ones may have taken effect, answered ones did.
 type requests struct{ sent, answered atomic.Int64 }
 
-// killUnderLoad has four clients at a time try passwords of the OWNER and of unknown
-// accounts and ask for resets, and kills the server while they do.
-func (s *anonymousClients) killUnderLoad() {
-	var all sync.WaitGroup
-	var stopped atomic.Bool
-	for range 4 {
-		all.Go(func() {
-			for n := 0; !stopped.Load(); n++ {
-				email := "owner@acme.example"
-				if n%3 == 0 {
-					email = fmt.Sprintf("nobody%d@acme.example", s.networks.Load())
-				}
-				s.send(&s.refusals, http.StatusUnauthorized, "login", map[string]string{"email": email, "password": "not the password"})
-				if n%4 == 0 {
-					s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": fmt.Sprintf("nobody%d@globex.example", s.networks.Load())})
-				}
-			}
-		})
+// beRefused tries a password of the OWNER or of an unknown account, and asks for a reset after
+// every fourth.
+func (s *anonymousClients) beRefused(_ context.Context, name string) bool {
+	n, email := s.networks.Load(), "owner@acme.example"
+	if n%3 == 0 {
+		email = name + "@acme.example"
 	}
-	s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": "owner@acme.example"})
-	<-time.After(time.Duration(100+rand.IntN(500)) * time.Millisecond)
-	s.kill()
-	stopped.Store(true)
-	all.Wait()
+	s.send(&s.refusals, http.StatusUnauthorized, "login", map[string]string{"email": email, "password": "not the password"})
+	if n%4 == 0 {
+		s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": name + "@globex.example"})
+	}
+	return true
 }
 
 func (s *anonymousClients) send(count *requests, want int, path string, body map[string]string) {

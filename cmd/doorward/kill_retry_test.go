@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -30,24 +30,25 @@ func killAndRepeat(t *testing.T, dsn string) {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
 	t.Parallel()
-	rounds := fulltest.Of(2, 10)
+	rounds := fulltest.Of(3, 10)
 	r := &repeatingClients{testServer: newTestServer(t, program, dsn)}
-	r.start()
-	for range rounds {
-		r.killUnderLoad()
-		r.start()
-		r.repeatUnanswered()
-		r.killBeforeAnswer()
-		r.start()
-	}
-	if n := r.count(sqlInvitedTwice); n > 0 {
-		t.Errorf("%d people with several invitations", n)
-	}
-	if n := r.count(sqlWrongMails); n > 0 {
-		t.Errorf("%d invitations without exactly one mail", n)
-	}
-	r.shutDown()
-	r.checkConsistent()
+	r.runKillTest(killTest{
+		rounds: rounds,
+		started: func(int) {
+			r.repeatUnanswered()
+			r.killBeforeAnswer()
+		},
+		load: func(int) { r.killUnder(atOnce, 20*time.Millisecond, r.sendNew) },
+		check: func() {
+			r.repeatUnanswered()
+			if n := r.count(sqlInvitedTwice); n > 0 {
+				t.Errorf("%d people with several invitations", n)
+			}
+			if n := r.count(sqlWrongMails); n > 0 {
+				t.Errorf("%d invitations without exactly one mail", n)
+			}
+		},
+	})
 	t.Logf("%d requests were answered at once; of those repeated %d were replayed and %d carried out; a mark refused repetitions for %v at most",
 		r.answered, r.replayed, r.done, r.longest.Round(time.Millisecond))
 }
@@ -83,7 +84,6 @@ func TestWrongMailsAreNoticed(t *testing.T) {
 // repeatingClients repeat the requests that got no answer.
 type repeatingClients struct {
 	*testServer
-	killedAt time.Time
 
 	mu         sync.Mutex
 	sent       int
@@ -130,23 +130,8 @@ func (r *repeatingClients) send(name string) (*http.Response, []byte, error) {
 	return res, answer, err
 }
 
-// killUnderLoad has four clients send requests, and kills the server while they do.
-func (r *repeatingClients) killUnderLoad() {
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for r.sendNew() {
-			}
-		})
-	}
-	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
-	r.killedAt = time.Now()
-	r.kill()
-	all.Wait()
-}
-
 // sendNew sends a new request, and reports whether the server has answered it.
-func (r *repeatingClients) sendNew() bool {
+func (r *repeatingClients) sendNew(context.Context, string) bool {
 	name := r.newName()
 	res, answer, err := r.send(name)
 	r.mu.Lock()
@@ -162,8 +147,8 @@ func (r *repeatingClients) sendNew() bool {
 	return true
 }
 
-// killBeforeAnswer kills the server after a commit, before the client reads the answer. Then it
-// checks that a new server replays that answer, and kills that one too.
+// killBeforeAnswer kills the server after a commit, before the client reads the answer, and checks
+// that a new server replays that answer.
 func (r *repeatingClients) killBeforeAnswer() {
 	r.Helper()
 	name := r.newName()
@@ -178,7 +163,6 @@ func (r *repeatingClients) killBeforeAnswer() {
 	r.waitUntil("the commit", func() bool {
 		return r.count(`SELECT count(*) FROM invitations WHERE email = '`+name+`@x.example'`) > 0
 	})
-	r.killedAt = time.Now()
 	r.kill()
 	before := r.replayed
 	r.unanswered = append(r.unanswered, name)
@@ -186,7 +170,6 @@ func (r *repeatingClients) killBeforeAnswer() {
 	if r.repeatUnanswered(); r.replayed != before+1 {
 		r.Errorf("server start %d: what was committed without an answer was not replayed", r.starts)
 	}
-	r.kill()
 }
 
 // repeatUnanswered repeats each request until it is answered, and once more.

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -37,28 +37,38 @@ func killWithWebhooks(t *testing.T, dsn string) {
 	t.Parallel()
 	rounds := fulltest.Of(2, 15)
 	s, endpoint := newTestServer(t, program, dsn), newHookReceiver(t)
-	key := s.masterKeyFlag()
-	s.start(key...)
-	s.createWebhook(endpoint)
-	for n := range rounds {
-		s.inviteUntilKilled(fmt.Sprint("round", n))
-		s.start(key...)
-	}
-	unanswered := s.killWhileHeld(endpoint)
-	s.start(append(key, "--clock-offset", "3m")...) // expires the claims of the killed servers
-	s.waitUntil("all are delivered", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
-	events := s.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
-	if n := s.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
-		t.Errorf("there are %d invitations and %d events with a delivery", n, len(events))
-	}
-	repeated := endpoint.checkAgainst(t, events)
-	for id := range unanswered {
-		if endpoint.timesReceived(id) < 2 {
-			t.Errorf("%s was not answered when the server died, and was not sent again", id)
-		}
-	}
-	s.shutDown()
-	s.checkConsistent()
+	var unanswered map[string]bool
+	var events []string
+	repeated := 0
+	s.runKillTest(killTest{
+		rounds: rounds + 1,
+		flags:  s.masterKeyFlag(),
+		started: func(round int) {
+			if round == 0 {
+				s.createWebhook(endpoint)
+			}
+		},
+		load: func(round int) {
+			if round == rounds {
+				unanswered = s.killWhileHeld(endpoint)
+				return
+			}
+			s.killUnder(atOnce, 100*time.Millisecond, func(_ context.Context, name string) bool { return s.invite(name + "@x.example") })
+		},
+		check: func() {
+			s.waitUntil("all are delivered", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+			events = s.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
+			if n := s.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
+				t.Errorf("there are %d invitations and %d events with a delivery", n, len(events))
+			}
+			repeated = endpoint.checkAgainst(t, events)
+			for id := range unanswered {
+				if endpoint.timesReceived(id) < 2 {
+					t.Errorf("%s was not answered when the server died, and was not sent again", id)
+				}
+			}
+		},
+	})
 	t.Logf("%d kills: %d events, all delivered, %d of them more than once; %d were waiting for their answer at a kill", rounds+1, len(events), repeated, len(unanswered))
 }
 
@@ -219,20 +229,6 @@ func (s *testServer) mustInvite(email string) {
 	}
 }
 
-// inviteUntilKilled has four people invite others, and kills the server while they do.
-func (s *testServer) inviteUntilKilled(name string) {
-	var all sync.WaitGroup
-	for i := range 4 {
-		all.Go(func() {
-			for n := 0; s.invite(fmt.Sprintf("%s.%d.%d@x.example", name, i, n)); n++ {
-			}
-		})
-	}
-	<-time.After(time.Duration(100+rand.IntN(200)) * time.Millisecond)
-	s.kill()
-	all.Wait()
-}
-
 // killWhileHeld kills the server while some messages wait for their answers and others are not
 // sent yet. It returns the ids of those that wait for their answers.
 func (s *testServer) killWhileHeld(endpoint *hookReceiver) map[string]bool {
@@ -244,31 +240,6 @@ func (s *testServer) killWhileHeld(endpoint *hookReceiver) map[string]bool {
 	s.waitUntil("a message waits for its answer", func() bool { return endpoint.heldCount() > 0 })
 	s.kill()
 	return release()
-}
-
-func (s *testServer) ids(query string) (all []string) {
-	s.Helper()
-	db, err := openSQL(s.dsn, s.dir)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query(query)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			s.Fatal(err)
-		}
-		all = append(all, id)
-	}
-	if err := rows.Err(); err != nil {
-		s.Fatal(err)
-	}
-	return all
 }
 
 var deliveredMetric = regexp.MustCompile(`(?m)^doorward_webhook_attempts_total\{[^}]*delivered[^}]*\} ([0-9.e+]+)`)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"slices"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
 // Pools returns the connection pools of db, for tests of SQL itself.
@@ -19,6 +21,27 @@ const MigrationLock = migrationLock
 
 // EveryList returns the statements that read lists.
 func EveryList() []string { return everyList }
+
+// ListsOf returns the statements that an engine reads lists by: each has its own for events.
+func ListsOf(engine string) []string {
+	own, other := textsOf(eventPages), textsOf(sqliteEventPages)
+	if engine == "sqlite" {
+		own, other = other, own
+	}
+	return slices.DeleteFunc(slices.Clone(everyList), func(query string) bool {
+		return slices.Contains(other, query) && !slices.Contains(own, query)
+	})
+}
+
+func textsOf(all map[string]pages[doorward.Event]) (texts []string) {
+	for _, p := range all {
+		texts = append(texts, p.total)
+		for _, s := range p.statements {
+			texts = append(texts, s.up, s.down, s.after, s.before)
+		}
+	}
+	return texts
+}
 
 // SchemaNeeded is the schema that this binary needs.
 var SchemaNeeded = schemaNeeded

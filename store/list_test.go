@@ -27,12 +27,15 @@ func TestListsAreFolded(t *testing.T) {
 VALUES ('tnt_a', 'usr_a', 'USER', 'active', 'Zoë Müller', 'a@acme.example zoë müller', 1), ('tnt_a', 'usr_b', 'USER', 'active', 'Élodie', 'b@acme.example élodie', 2)`,
 					`INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, created_at, expires_at)
 VALUES ('inv_a', 'tnt_a', 'c@acme.example', 'USER', 'Jürgen', '', 'PENDING', 1, 2)`,
+					`INSERT INTO api_keys (id, tenant_id, name, search, role, permissions, status, owner_id, created_by, created_at, expires_at, ends_at, allowed_ips, per_second, noticed_at)
+VALUES ('key_a', 'tnt_a', 'Übung', 'übung', 'USER', '', 'active', 'usr_a', 'usr_a', 1, 2, 2, '', 1, 0)`,
+					`INSERT INTO api_key_secrets (hash, key_id, hint, created_at) VALUES ('1', 'key_a', 'dwk_', 1)`,
 				} {
 					ok(t, store.Execute(ctx, tx, query))
 				}
 				return nil
 			})
-			for _, want := range []int{1, 1, 0} { // two memberships, one invitation and one tenant, one of each at a time
+			for _, want := range []int{1, 1, 0} { // two memberships, one of each of the others, one of each list at a time
 				write(func(tx *store.Tx) error {
 					n, err := tx.FoldLists(ctx, 1)
 					if n != want {
@@ -47,8 +50,10 @@ VALUES ('inv_a', 'tnt_a', 'c@acme.example', 'USER', 'Jürgen', '', 'PENDING', 1,
 			ok(t, err)
 			invited, err := db.Read().InvitationPage(ctx, "tnt_a", store.InvitationFilter{Text: "jurgen"}, time.Now(), doorward.Window{Limit: 9})
 			ok(t, err)
-			if len(users.Items) != 1 || len(invited.Items) != 1 || sorted.Items[0].ID != "usr_b" {
-				t.Errorf("found %v and %v, sorted %v", users.Items, invited.Items, sorted.Items)
+			keys, err := db.Read().APIKeyPage(ctx, "tnt_a", store.APIKeyFilter{Text: "ubung"}, time.Now(), doorward.Window{Limit: 9})
+			ok(t, err)
+			if len(users.Items) != 1 || len(invited.Items) != 1 || len(keys.Items) != 1 || sorted.Items[0].ID != "usr_b" {
+				t.Errorf("found %v, %v and %v, sorted %v", users.Items, invited.Items, keys.Items, sorted.Items)
 			}
 		})
 	}

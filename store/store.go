@@ -44,6 +44,7 @@ type DB struct {
 	rules  *rulesCache
 	close  func() error
 	pools  func() []Pool
+	watch  func(query string) // nil, except in tests: see Watch
 
 	mailQueued, deliveryQueued, inboxFiled chan struct{} // see the methods of these names
 }

@@ -117,7 +117,7 @@ func TestRecordedOnce(t *testing.T) {
 // Refusals that several nodes count in one minute are all recorded, in few events, even if
 // some are recorded before the minute is over.
 func TestCountedOverNodes(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func(n int) {
@@ -146,7 +146,7 @@ func TestCountedOverNodes(t *testing.T) {
 
 // Refusals counted in memory are recorded after another node has closed the minute.
 func TestRepetitionsThatComeLate(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		for range 5 {
@@ -211,7 +211,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 
 // A refusal about a destroyed tenant leaves no trail.
 func TestRefusalsAfterDestruction(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func() {
@@ -267,7 +267,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 // A row that can't be decoded, and a row whose event can't be inserted, don't block
 // other rows or the overview of the inbox.
 func TestUndecodableRowsDoNotBlock(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		f.RecordPending()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}

@@ -61,7 +61,7 @@ func (s *server) getUser(t *testing.T, by *doorwardtest.Person, id string) answe
 }
 
 func TestListUsers(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.Tenant("Globex").Join("else@globex.example", "USER")
 		ann := acme.Join("ann@acme.example", "VIEWER")
@@ -581,7 +581,7 @@ func (s *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role str
 
 // No operation can leave a tenant without an active OWNER.
 func TestNoOperationRemovesTheLastOwner(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner
 		other := acme.Join("other@acme.example", "OWNER")

@@ -285,7 +285,7 @@ func TestSessionsExpiredByTenantLimitsAreNotCounted(t *testing.T) {
 
 // Closing a tenant ends all its sessions at once. An OWNER may sign in again to read and restore.
 func TestCloseTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		owner, second := acme.Owner, acme.Join("second@acme.example", "OWNER")
 		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
@@ -404,7 +404,7 @@ func (s *server) checkWhileClosing(t *testing.T, token, key string) {
 }
 
 func TestRestoreAfterTheHold(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		closeAcme := func() {
 			t.Helper()

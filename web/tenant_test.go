@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 const sessionPath = "GET /api/v2/auth/session"
@@ -194,7 +194,7 @@ func TestInvitationDays(t *testing.T) {
 // limits restore none.
 func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	t.Parallel()
-	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
+	here := start(t, doorwardtest.Database(dbtest.Postgres(t)))
 	there := start(t, doorwardtest.NodeOf(here.Server))
 	acme, globex := here.Tenant("Acme"), here.Tenant("Globex")
 	ann := acme.Join("ann@acme.example", "USER")

@@ -11,9 +11,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// TestMain demands that each statement of package store has run on both databases: that it
-// prepares (TestStatementsPrepare) doesn't show that the types of its parameters and columns are
-// those of the method. The statements of store/lease run in that package's tests.
+// TestMain demands that each statement of package store has run on both databases, with the types
+// of parameters and columns that its method has. Those of store/lease run in that package's tests.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && runsContract() {

@@ -62,6 +62,7 @@ const (
 // for credentials that all nodes have in memory.
 func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		f.AddNode(apptest.NoLimits, time.Now) // the third
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		_, neighbour := f.Tenant()

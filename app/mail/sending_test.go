@@ -461,7 +461,6 @@ func (f *fixture) countWithAddress() (n int) {
 // queued before it, and no other mail is touched. If its own host is dead, the try
 // times out and is repeated later.
 func TestOneSubjectAlone(t *testing.T) {
-	t.Parallel()
 	onSQLite(t, func(f *fixture) {
 		f.sink.StallTo(func(to string) bool { return !strings.HasSuffix(to, "@good.example") })
 		f.invite("dead", hosts(100, "dead-")...)

@@ -12,23 +12,26 @@ import (
 // Pools returns the connection pools of db, for tests of SQL itself.
 func Pools(db *DB) (write, read *sql.DB) { return db.write, db.read }
 
-// Execute runs any statement in the transaction. It isn't a method: storetest must call every
-// method of Tx.
+// Execute runs any statement in the transaction.
 func Execute(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
 
 // MigrationLock is the lock in PostgreSQL of a node that migrates.
 const MigrationLock = migrationLock
 
 // EveryList returns the statements that read lists.
-func EveryList() []string { return everyList }
+func EveryList() []string {
+	eventPages() // makes those of events
+	return everyList
+}
 
 // ListsOf returns the statements that an engine reads lists by: each has its own for events.
 func ListsOf(engine string) []string {
-	own, other := textsOf(eventPages), textsOf(sqliteEventPages)
+	postgres, sqlite := eventPages()
+	own, other := textsOf(postgres), textsOf(sqlite)
 	if engine == "sqlite" {
 		own, other = other, own
 	}
-	return slices.DeleteFunc(slices.Clone(everyList), func(query string) bool {
+	return slices.DeleteFunc(slices.Clone(EveryList()), func(query string) bool {
 		return slices.Contains(other, query) && !slices.Contains(own, query)
 	})
 }

@@ -127,7 +127,7 @@ func wantUnchanged(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person,
 // TestAdministrationIsRecorded: a call is recorded as one event for each thing that it changed,
 // with that change. A call that changes nothing isn't recorded, a refused one is.
 func TestAdministrationIsRecorded(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		inv, _ := f.Invite(owner, "new@example.com", doorward.RoleUser)

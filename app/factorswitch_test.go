@@ -95,7 +95,7 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 		}, endsAllButEnrolment},
 	} {
 		t.Run(name, func(t *testing.T) {
-			apptest.OnEach(t, func(f *apptest.Fixture) {
+			apptest.OnSQLite(t, func(f *apptest.Fixture) {
 				p := newFactorHolder(f)
 				f.NoError(c.do(f, p))
 				if got := p.remaining(f, 1); got != c.want {
@@ -109,7 +109,7 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 // TestFactorsEndWithTheLastMembership: somebody who returns by an invitation, which proves
 // only the mailbox, has none of the former factors.
 func TestFactorsEndWithTheLastMembership(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		f.Enrol(ann)
@@ -127,7 +127,7 @@ func TestFactorsEndWithTheLastMembership(t *testing.T) {
 
 // The code in the mail of a reset is not sent to somebody who has since been suspended.
 func TestResetOfSuspended(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		f.Enrol(ann)

@@ -299,30 +299,25 @@ var killSwitch = []struct {
 var afterUndo = strings.NewReplacer("tenant_frozen", "valid", "tenant_closing", "valid", senderDemoted, "valid", "valid:VIEWER", "valid")
 
 func TestKillSwitch(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			e.Nodes = 2
-			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			for _, k := range killSwitch {
-				for elsewhere, want := range map[bool]string{false: k.alone, true: k.elsewhere} {
-					c := newHolder(f, elsewhere)
-					if got := outcomes(f, c); strings.Count(got, "valid") < 6 {
-						t.Fatalf("%s: before it the results are %q", k.name, got)
-					}
-					f.NoError(k.do(f, c))
-					if got := outcomes(f, c); got != want {
-						t.Errorf("%s, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, want)
-					}
-					if k.undo == nil {
-						continue
-					}
-					f.NoError(k.undo(f, c))
-					if got := outcomes(f, c); got != afterUndo.Replace(want) {
-						t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, afterUndo.Replace(want))
-					}
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		for _, k := range killSwitch {
+			for elsewhere, want := range map[bool]string{false: k.alone, true: k.elsewhere} {
+				c := newHolder(f, elsewhere)
+				if got := outcomes(f, c); strings.Count(got, "valid") < 6 {
+					t.Fatalf("%s: before it the results are %q", k.name, got)
+				}
+				f.NoError(k.do(f, c))
+				if got := outcomes(f, c); got != want {
+					t.Errorf("%s, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, want)
+				}
+				if k.undo == nil {
+					continue
+				}
+				f.NoError(k.undo(f, c))
+				if got := outcomes(f, c); got != afterUndo.Replace(want) {
+					t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, afterUndo.Replace(want))
 				}
 			}
-		})
-	}
+		}
+	})
 }

@@ -13,7 +13,7 @@ import (
 // version then refuses access, since the status may mean anything. It loses no data, and a known
 // status restores access.
 func TestUnknownStatusLetsNobodyIn(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		_, token := f.Invite(owner, "new@example.com", doorward.RoleUser)

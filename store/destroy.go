@@ -87,10 +87,10 @@ func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
 }
 
 const (
-	sqlSomeInvitations        = `SELECT id FROM invitations WHERE tenant_id = $1 ORDER BY created_at, id LIMIT $2`
-	sqlDeleteInvitationTokens = `DELETE FROM link_tokens WHERE subject_id IN (` + sqlSomeInvitations + `)`
-	sqlDeleteInvitationMails  = `DELETE FROM mails WHERE subject_id IN (` + sqlSomeInvitations + `)`
-	sqlDeleteInvitations      = `DELETE FROM invitations WHERE id IN (` + sqlSomeInvitations + `)`
+	someInvitations           = `SELECT id FROM invitations WHERE tenant_id = $1 ORDER BY created_at, id LIMIT $2`
+	sqlDeleteInvitationTokens = `DELETE FROM link_tokens WHERE subject_id IN (` + someInvitations + `)`
+	sqlDeleteInvitationMails  = `DELETE FROM mails WHERE subject_id IN (` + someInvitations + `)`
+	sqlDeleteInvitations      = `DELETE FROM invitations WHERE id IN (` + someInvitations + `)`
 	sqlDeleteResends          = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 	sqlDeleteTenant           = `DELETE FROM tenants WHERE id = $1`
 )

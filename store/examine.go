@@ -37,8 +37,8 @@ func (db *DB) TryWrite(ctx context.Context) error {
 	defer t.Rollback()                     //nolint:errcheck // always rolled back
 	noise := make([]byte, tryWriteBytes/2) // random, so that it can't be compressed
 	_, _ = rand.Read(noise)                // never fails
-	_, err = t.ExecContext(ctx, sqlTryWrite, -time.Now().UnixNano(), hex.EncodeToString(noise))
-	return fault(err)
+	tx := &Tx{Reader: db.reader(t.Tx)}
+	return tx.run(ctx, sqlTryWrite, -time.Now().UnixNano(), hex.EncodeToString(noise))
 }
 
 // IsDiskFull reports whether an error means a full disk.

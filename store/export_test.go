@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"slices"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
 // Pools returns the connection pools of db, for tests of SQL itself.
 func Pools(db *DB) (write, read *sql.DB) { return db.write, db.read }
 
-// Execute runs any statement in the transaction. It isn't a method: storetest must call every
-// method of Tx.
+// Execute runs any statement in the transaction.
 func Execute(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
 
 // MigrationLock is the lock in PostgreSQL of a node that migrates.
@@ -31,7 +32,32 @@ func StatementsOf(text string) (all, together, apart []string) {
 }
 
 // EveryList returns the statements that read lists.
-func EveryList() []string { return everyList }
+func EveryList() []string {
+	eventPages() // makes those of events
+	return everyList
+}
+
+// ListsOf returns the statements that an engine reads lists by: each has its own for events.
+func ListsOf(engine string) []string {
+	postgres, sqlite := eventPages()
+	own, other := textsOf(postgres), textsOf(sqlite)
+	if engine == "sqlite" {
+		own, other = other, own
+	}
+	return slices.DeleteFunc(slices.Clone(EveryList()), func(query string) bool {
+		return slices.Contains(other, query) && !slices.Contains(own, query)
+	})
+}
+
+func textsOf(all map[string]pages[doorward.Event]) (texts []string) {
+	for _, p := range all {
+		texts = append(texts, p.total)
+		for _, s := range p.statements {
+			texts = append(texts, s.up, s.down, s.after, s.before)
+		}
+	}
+	return texts
+}
 
 // SchemaNeeded is the schema that this binary needs, FirstSchema the oldest that it can begin with.
 var SchemaNeeded, FirstSchema = schemaNeeded, firstSchema

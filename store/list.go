@@ -101,7 +101,7 @@ type statements struct{ up, down, after, before string }
 // countUpTo stops counting at a limit.
 const countUpTo = `SELECT count(*) FROM (SELECT 1 AS one %s%s LIMIT %d) counted`
 
-// everyList has the statements of all lists, for the test that prepares them.
+// everyList has the statements of all lists, for the tests that check and count them.
 var everyList []string
 
 func newPages[T any](l listing[T]) pages[T] {

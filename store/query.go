@@ -22,6 +22,9 @@ type Reader struct {
 
 // reader returns the queries, run on a pool or in a transaction.
 func (db *DB) reader(q rows.Querier) Reader {
+	if db.watch != nil {
+		q = watched{q, db.watch}
+	}
 	return Reader{Conn: rows.NewConn(q), rules: db.rules, isSQLite: db.engine.path != ""}
 }
 

@@ -52,7 +52,7 @@ func mayReadWhole(name string, read wholeRead) bool {
 // few rows of tests don't show. So this test reads the plans of both databases; of PostgreSQL
 // the generic ones.
 func TestStatementsReadNoTableWhole(t *testing.T) {
-	s := readSource(t)
+	s := readSource()
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			write, _ := store.Pools(storetest.Migrated(t, dsn(t), time.Now))

@@ -44,7 +44,8 @@ type DB struct {
 	rules  *rulesCache
 	close  func() error
 	pools  func() []Pool
-	log    *slog.Logger // of migrations
+	log    *slog.Logger       // of migrations
+	watch  func(query string) // nil, except in tests: see Watch
 
 	mailQueued, deliveryQueued, inboxFiled chan struct{} // see the methods of these names
 }

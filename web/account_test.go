@@ -170,7 +170,7 @@ const erasePath = "DELETE /api/v2/auth/account"
 // Only its person can erase an account, with a recent proof of identity, by typing the
 // address.
 func TestEraseAccount(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		token, second := d.token(t, ann.Email), d.token(t, ann.Email)

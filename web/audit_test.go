@@ -41,7 +41,7 @@ func eventLines(events []m) (all []string) {
 }
 
 func TestAuditEvents(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		bob := acme.Join("bob@acme.example", "USER")
@@ -180,7 +180,7 @@ func (s *server) checkFilters(t *testing.T, acme *doorwardtest.Tenant, ann, bob 
 
 // Pages stay complete while events are added between them.
 func TestAuditPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		for n := range 8 {
 			d.login(t, acme.Owner.Email, fmt.Sprint("wrong", n), from("192.0.2.1"))
@@ -347,7 +347,7 @@ func TestAuditWithoutDatabase(t *testing.T) {
 // Repeated guesses, also during a delay, are recorded in few events with a count. With one
 // event per attempt, anybody could fill the trail.
 func TestAttemptsAreRecordedTogether(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		count := func(reason string) (events, sum int) {

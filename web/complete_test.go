@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -94,39 +93,6 @@ func TestCompleteRegistrationForAccounts(t *testing.T) {
 		d.login(t, ann.Email, password).ok(http.StatusOK).is("user.tenantId", globex.ID)
 		d.send(t, invitePath, m{"email": ann.Email, "role": "USER"}, as(acme.Owner.Token())).fails(http.StatusConflict, "invitation_pending")
 		d.accept(t, code, m{"password": password}).ok(http.StatusOK).is("user.role", "ADMIN")
-	})
-}
-
-// Of concurrent completions of one registration one succeeds; the passwords of the
-// others never work.
-func TestRaceCompleteRegistrationAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
-		acme := d.Tenant("Acme")
-		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
-		answers := make([]answer, 8)
-		passwords := make([]string, len(answers))
-		var all sync.WaitGroup
-		for i := range answers {
-			passwords[i] = "four quiet mice " + strings.Repeat("x", i)
-			all.Go(func() { answers[i] = retryUnavailable(func() answer { return d.complete(t, code, passwords[i]) }) })
-		}
-		all.Wait()
-		done := 0
-		for i, a := range answers {
-			login := d.login(t, "ann@acme.example", passwords[i])
-			if a.status == http.StatusOK {
-				done++
-				login.ok(http.StatusOK)
-				continue
-			}
-			if a.text("code") != "account_exists" {
-				a.fails(http.StatusGone, "invitation_used")
-			}
-			login.fails(http.StatusUnauthorized, "invalid_credentials")
-		}
-		if done != 1 {
-			t.Errorf("%d registrations were completed, want 1", done)
-		}
 	})
 }
 

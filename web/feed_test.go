@@ -24,7 +24,7 @@ func (s *server) feed(t *testing.T, query string, opts ...opt) (events []m, next
 }
 
 func TestFeedWithinATenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		bob := acme.Join("bob@acme.example", "USER")
@@ -74,7 +74,7 @@ func (s *server) checkFeedRefusals(t *testing.T, who opt) {
 }
 
 func TestFeedOfAllTenants(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		permissions := []doorward.Action{doorward.ServiceEventsRead}
 		forAll, forZeta := bearer(d.serviceKey(t, permissions)), bearer(d.serviceKey(t, permissions, zeta.ID))

@@ -12,7 +12,7 @@ import (
 // A caller without permissions can't fill the trail: a flood of refused requests,
 // with any method, is recorded in a few events with a count.
 func TestFloodOfRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "VIEWER")
 		const rounds = 100

@@ -72,9 +72,8 @@ func onSQLite(t *testing.T, test func(*testing.T, *server), options ...doorwardt
 	test(t, start(t, options...))
 }
 
-// onBoth runs a test on a new server for each database. It is for locks, races, clocks, faults
-// and lists, and for TestOneEventForEachOperation, which calls each feature. storetest covers
-// the rest.
+// onBoth runs a test on a new server for each database. It is for locks, races, clocks and faults
+// of the database, and for TestOneEventForEachOperation, which calls each feature.
 func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()

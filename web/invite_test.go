@@ -276,7 +276,7 @@ func TestAddresses(t *testing.T) {
 
 // All spellings of an address belong to one account.
 func TestOneAccountPerAddress(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "x@xn--bcher-kva.example", "USER")
 		d.complete(t, code, password).ok(http.StatusOK).is("user.email", "x@xn--bcher-kva.example")

@@ -23,7 +23,7 @@ var (
 )
 
 func TestLogin(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		a := d.send(t, loginPath, m{"email": "Ann@ACME.example", "password": password}).ok(http.StatusOK)
@@ -339,7 +339,7 @@ func TestSessionEnds(t *testing.T) {
 // The eleventh session of a user ends the oldest before the login is answered, even
 // if the sessions are in several tenants.
 func TestTenSessions(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER") // has one session
 		d.addMember(t, globex, ann, "USER")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/storetest"
 )
 
@@ -93,7 +93,7 @@ func randomCookies(n int) opt {
 // transaction ids. Background work also writes, so the minimum of several runs counts.
 func TestLogoutOfUnknownSessionsTakesFewTransactions(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.DSN(t)
+	dsn := dbtest.Postgres(t)
 	d := start(t, doorwardtest.Database(dsn))
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -146,7 +145,7 @@ func TestPasskey(t *testing.T) {
 // An authenticator makes one passkey for an account. A challenge is valid for one passkey, in the
 // session that requested it, and ends when the person adds another factor.
 func TestPasskeyTwice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
@@ -294,54 +293,6 @@ func TestSyncedPasskey(t *testing.T) {
 		a.Flags |= passkeytest.BackupEligible
 		d.signInWithPasskey(t, a).ok(http.StatusOK)
 	}, withPasskeys())
-}
-
-// An authenticator's answer that is sent in several concurrent requests is accepted once, and the
-// passkey isn't taken for a copy.
-func TestRacePasskeyAnswerAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
-		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
-		a := passkeytest.New(passkeyOrigin)
-		d.addPasskey(t, ann.Token(), a)
-		for route, begin := range map[string]func() (string, m){
-			finishPasskeyLoginPath: func() (string, m) {
-				begun := d.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
-				return begun.text("challenge"), getCredential(t, a, begun)
-			},
-			secondPath: func() (string, m) {
-				asked := d.beginSecondStep(t, ann)
-				return asked.text("challenge"), getCredential(t, a, asked)
-			},
-		} {
-			for range 4 {
-				challenge, credential := begin()
-				var all sync.WaitGroup
-				answers := make([]answer, 5)
-				for i := range answers {
-					all.Go(func() {
-						answers[i] = retryUnavailable(func() answer { return d.send(t, route, m{"challenge": challenge, "credential": credential}) })
-					})
-				}
-				all.Wait()
-				passed := 0
-				for _, got := range answers {
-					switch {
-					case got.status == http.StatusOK:
-						passed++
-					case got.text("code") != "challenge_over" && got.text("code") != "invalid_code":
-						t.Errorf("%s: %d %s", route, got.status, got.body)
-					}
-				}
-				if passed != 1 {
-					t.Errorf("%s: %d were accepted, want 1", route, passed)
-				}
-			}
-		}
-		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).at("items").([]any)[0].(m); one["disabledAt"] != nil {
-			t.Errorf("it was taken for a copy: %v", one)
-		}
-		d.signInWithPasskey(t, a).ok(http.StatusOK)
-	}, withPasskeys(), doorwardtest.LoginLimits(1000, 1000))
 }
 
 // Where a tenant requires a factor, a passkey can be the first one. It is added after the password

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/routetest"
 )
@@ -197,7 +197,7 @@ func TestInvitationDays(t *testing.T) {
 // limits restore none.
 func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	t.Parallel()
-	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
+	here := start(t, doorwardtest.Database(dbtest.Postgres(t)))
 	there := start(t, doorwardtest.NodeOf(here.Server))
 	acme, globex := here.Tenant("Acme"), here.Tenant("Globex")
 	ann := acme.Join("ann@acme.example", "USER")
@@ -288,7 +288,7 @@ func TestSessionsExpiredByTenantLimitsAreNotCounted(t *testing.T) {
 
 // Closing a tenant ends all its sessions at once. An OWNER may sign in again to read and restore.
 func TestCloseTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		owner, second := acme.Owner, acme.Join("second@acme.example", "OWNER")
 		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
@@ -395,7 +395,7 @@ func (s *server) checkWhileClosing(t *testing.T, token, key string) {
 }
 
 func TestRestoreAfterTheHold(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		closeAcme := func() {
 			t.Helper()

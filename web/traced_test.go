@@ -15,11 +15,11 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/storetest"
 )
 
@@ -77,7 +77,7 @@ func TestTraces(t *testing.T) {
 	for system, options := range map[string]func(*testing.T) []doorwardtest.Option{
 		"sqlite": func(*testing.T) []doorwardtest.Option { return nil },
 		"postgresql": func(t *testing.T) []doorwardtest.Option {
-			return []doorwardtest.Option{doorwardtest.Database(pgtest.DSN(t))}
+			return []doorwardtest.Option{doorwardtest.Database(dbtest.Postgres(t))}
 		},
 	} {
 		t.Run(system, func(t *testing.T) {

@@ -27,7 +27,7 @@ func undo(f *apptest.Fixture, i int, code string) error {
 
 // TestNewEmailOnAllNodes: when the call returns, every node knows the new address.
 func TestNewEmailOnAllNodes(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		for i := range f.Nodes {
 			_, err := f.Node(i).Sessions.Check(f.Context(), ann.Token)
@@ -111,7 +111,7 @@ func TestConfirmAgainstUndo(t *testing.T) {
 // TestUndoBeatsAThief: a thief changes the address twice. The first undo code gives the
 // account back, and the codes that were mailed to the thief stop working.
 func TestUndoBeatsAThief(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		first, undoFirst := requestChange(f, ann, f.NewEmail("thief"))
 		f.NoError(confirm(f, 0, first))
@@ -149,7 +149,7 @@ func TestUndoBeatsAThief(t *testing.T) {
 // confirmed change makes resets mailed to the old address invalid, and can't be undone after a
 // week.
 func TestInvalidChanges(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		for event, do := range map[string]func(p apptest.Person){
 			"a new password": func(p apptest.Person) {
@@ -192,7 +192,7 @@ func TestInvalidChanges(t *testing.T) {
 // TestSessionThatHasEnded: a session that ended after its request was authenticated can't
 // change the address.
 func TestSessionThatHasEnded(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOwn(f.Context(), ann.Caller, ann.SessionID)))
 		if got := apptest.Code(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new"))); got != doorward.CodeUnauthenticated {
@@ -207,7 +207,7 @@ func TestSessionThatHasEnded(t *testing.T) {
 // TestFactorResetsOfAnotherAddress: a code that removes the factors works only while the account
 // has the address that it was mailed to.
 func TestFactorResetsOfAnotherAddress(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		f.Enrol(ann)

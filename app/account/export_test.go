@@ -11,7 +11,7 @@ import (
 // TestExportAfterErasure: an export that was authenticated before the account was erased is
 // refused as one of an ended session is, and writes nothing.
 func TestExportAfterErasure(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		f.NoError(apptest.ErrorOf(f.Node(0).Users.Erase(f.Context(), ann.Caller, ann.User.Email)))

@@ -10,7 +10,7 @@ import (
 // TestUndoNotifiesAgain: after an undo, a login sends a notice even if a thief has used up the
 // ten notices of the last 24 hours. The thief may still know the password.
 func TestUndoNotifiesAgain(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		email := ann.User.Email

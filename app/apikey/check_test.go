@@ -233,22 +233,17 @@ func TestEndsEverywhere(t *testing.T) {
 // TestEndsWhereAClockIsBehind: once a call has ended a secret, the secret has also ended on a node
 // whose clock is behind that of the called node.
 func TestEndsWhereAClockIsBehind(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			e.Nodes = 1
-			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			f.AddNode(apptest.NoLimits, func() time.Time { return time.Now().Add(-time.Second) })
-			for _, ending := range endings {
-				if ending.name != "revoked" && !strings.HasPrefix(ending.name, "rotated") {
-					continue
-				}
-				c := newKey(f)
-				outcomesOf(f, c, doorward.Caller{})
-				f.NoError(ending.do(f, f.Node(0), c))
-				wantOutcomes(f, ending.name, outcomesOf(f, c, doorward.Caller{}), ending.want, "")
-			}
-		})
+	t.Parallel()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
+	f.AddNode(apptest.NoLimits, func() time.Time { return time.Now().Add(-time.Second) })
+	for _, ending := range endings {
+		if ending.name != "revoked" && !strings.HasPrefix(ending.name, "rotated") {
+			continue
+		}
+		c := newKey(f)
+		outcomesOf(f, c, doorward.Caller{})
+		f.NoError(ending.do(f, f.Node(0), c))
+		wantOutcomes(f, ending.name, outcomesOf(f, c, doorward.Caller{}), ending.want, "")
 	}
 }
 
@@ -294,7 +289,7 @@ func wantOutcomes(f *apptest.Fixture, when string, outcomes map[string]string, w
 // also in memory.
 func TestEndsByItself(t *testing.T) {
 	week, hour := int64(7), int64(1)
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		for name, prepare := range map[string]func(c keyFixture) (time.Duration, error){
 			"expiry": func(c keyFixture) (time.Duration, error) {
 				return 7 * 24 * time.Hour, edit(apikey.Edit{Days: &week})(f, f.Node(0), c)
@@ -319,7 +314,7 @@ func TestEndsByItself(t *testing.T) {
 // TestBothSecrets: during the grace both secrets open the same key; the rotation doesn't
 // change when the key expires, and clears rotateBy.
 func TestBothSecrets(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		c := newKey(f)
 		_, err := f.Node(0).Users.Remove(f.Context(), c.tenantOwner.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
 		f.NoError(err)
@@ -349,7 +344,7 @@ func TestBothSecrets(t *testing.T) {
 // further ones are too many attempts. That doesn't affect valid keys, ended keys and other
 // addresses.
 func TestUnknownSecrets(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c, ended := newKey(f), newKey(f)
 		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), ended.tenantOwner.Caller, ended.key.ID)))
 		try := func(i int, ip, text string) string {
@@ -388,7 +383,7 @@ func TestUnknownSecrets(t *testing.T) {
 // TestRefusalsAreRecorded: every refusal has the same answer, and the trail has its cause.
 // Repetitions within a minute are counted.
 func TestRefusalsAreRecorded(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c := newKey(f)
 		check := func(ip string) {
 			for range 3 {
@@ -432,7 +427,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 // TestLastUse: the time and address of the last use are written in batches, for the key and
 // for its previous secret.
 func TestLastUse(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c := newKey(f)
 		ctx := context.Background()
 		use := func(s secret.Key, ip string) time.Time {
@@ -487,7 +482,7 @@ func TestFirstUseIsWrittenAtOnce(t *testing.T) {
 // TestInvitationsOfAKey: invitations sent with a key count as sent by its owner, and end when
 // the owner may no longer invite.
 func TestInvitationsOfAKey(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		c := newKey(f)
 		by, err := f.Node(0).APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 		f.NoError(err)
@@ -511,26 +506,21 @@ func TestInvitationsOfAKey(t *testing.T) {
 // revocation on another node returns. It then answers unavailable for every key, neither
 // valid nor invalid.
 func TestNodeCutOff(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			e.Nodes = 2
-			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			valid, revoked := newKey(f), newKey(f)
-			for _, c := range []keyFixture{valid, revoked} {
-				wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
-			}
-			f.NoError(f.DB.Close()) // of the last node
-			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), revoked.tenantOwner.Caller, revoked.key.ID)))
-			for _, c := range []keyFixture{valid, revoked} {
-				for _, way := range []string{"memory", "check", "introspection"} {
-					if got := probes[way](f, f.Node(1), c, doorward.Caller{}); got != "" && got != string(doorward.CodeUnavailable) {
-						t.Errorf("cut off, %s answers %q", way, got)
-					}
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		valid, revoked := newKey(f), newKey(f)
+		for _, c := range []keyFixture{valid, revoked} {
+			wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
+		}
+		f.NoError(f.DB.Close()) // of the last node
+		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), revoked.tenantOwner.Caller, revoked.key.ID)))
+		for _, c := range []keyFixture{valid, revoked} {
+			for _, way := range []string{"memory", "check", "introspection"} {
+				if got := probes[way](f, f.Node(1), c, doorward.Caller{}); got != "" && got != string(doorward.CodeUnavailable) {
+					t.Errorf("cut off, %s answers %q", way, got)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // TestCheckAllocatesNothing: a check from memory doesn't allocate, for a key that is bound to

@@ -70,7 +70,7 @@ func TestRaceLimitHoldsOverNodes(t *testing.T) {
 
 // TestLimitError: the error says when to ask again, and what the limit is.
 func TestLimitError(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		c := newKey(f)
 		perSecond := int64(1)
 		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.tenantOwner.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})

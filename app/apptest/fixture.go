@@ -7,19 +7,18 @@
 //		f.NoError(err)
 //	})
 //
-// A fixture has one node on SQLite and two on PostgreSQL. Password hashes are
-// cheap, mail stays in memory, and logins have no limits unless requested. A
-// method that fails ends the test of its fixture.
+// Password hashes are cheap, mail stays in memory, and logins have no limits unless
+// requested. A method that fails ends the test of its fixture.
 //
-// Use OnEach where the engine matters (races, locks, several nodes) and
-// OnSQLite for a rule that is the same on both.
+// Use OnEach where locks or races decide: it has one node on SQLite and two on
+// PostgreSQL. Use OnSQLite, which has two nodes, for other rules, also for what
+// nodes remember.
 package apptest
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -51,6 +50,10 @@ var (
 	SQLite   = Engine{"sqlite", 1, dbtest.SQLite}
 	Postgres = Engine{"postgres", 2, dbtest.Postgres}
 	Engines  = []Engine{SQLite, Postgres}
+
+	// onTwoNodes has two nodes on one SQLite file, which a real installation can't have: what a
+	// node wrongly remembers shows on the other one, without a PostgreSQL server.
+	onTwoNodes = Engine{"sqlite", 2, dbtest.SQLite}
 )
 
 // Limits on logins.
@@ -79,20 +82,9 @@ type Fixture struct {
 }
 
 // OnEach runs a test in a new installation on each engine, without limits.
-func OnEach(t *testing.T, test func(*Fixture)) { onEach(t, Engines, test) }
-
-// OnThreeNodes is OnEach with three nodes.
-func OnThreeNodes(t *testing.T, test func(*Fixture)) {
-	engines := slices.Clone(Engines)
-	for i := range engines {
-		engines[i].Nodes = 3
-	}
-	onEach(t, engines, test)
-}
-
-func onEach(t *testing.T, engines []Engine, test func(*Fixture)) {
+func OnEach(t *testing.T, test func(*Fixture)) {
 	t.Helper()
-	for _, e := range engines {
+	for _, e := range Engines {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			test(New(t, e, NoLimits, time.Now))
@@ -100,12 +92,20 @@ func onEach(t *testing.T, engines []Engine, test func(*Fixture)) {
 	}
 }
 
-// OnSQLite runs a test in a new installation on SQLite, without limits, for a rule
-// that doesn't depend on the engine.
+// OnSQLite runs a test in a new installation on SQLite with two nodes, without limits. It is for
+// a rule that doesn't depend on the engine.
 func OnSQLite(t *testing.T, test func(*Fixture)) {
 	t.Helper()
 	t.Parallel()
-	test(New(t, SQLite, NoLimits, time.Now))
+	test(New(t, onTwoNodes, NoLimits, time.Now))
+}
+
+// OnSQLiteClock is OnSQLite with limits and a clock that the test can move.
+func OnSQLiteClock[C Clock](t *testing.T, limits credential.Limits, newClock func() C, test func(*Fixture, C)) {
+	t.Helper()
+	t.Parallel()
+	clock := newClock()
+	test(New(t, onTwoNodes, limits, clock.Now), clock)
 }
 
 // OnEachClock is OnEach with limits and a clock that the test can move.

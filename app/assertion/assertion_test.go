@@ -21,9 +21,9 @@ import (
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/internal/jwt"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -69,20 +69,19 @@ func newNodeWithLease(t testing.TB, dsn, keyFile string, now doorward.Clock, len
 // A rotation doesn't wait for a node whose lease has lapsed. Such a node signs with the keys in the
 // database.
 func TestCutOffNodeSignsFromDatabase(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		file := newKeyFile(t)
-		lapsed, other := newNode(t, dsn, file, time.Now), newNode(t, dsn, file, time.Now)
-		before := kid(t, lapsed.token(t, ann, 0))
-		lapsed.cutOff()
-		storetest.Until(t, "the end of its lease", func() bool { return !lapsed.lease.Valid() })
-		_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), atOnce)
-		check(t, err)
-		for _, p := range []doorward.Principal{ann, {Kind: doorward.ByUser, ID: "usr_bob", TenantID: "tnt_acme", SessionID: "ses_2"}} {
-			if got, want := kid(t, lapsed.token(t, p, 0)), kid(t, other.token(t, p, 0)); got != want || got == before {
-				t.Errorf("%s: signed with the key %s, on the other node with %s; before the rotation with %s", p.ID, got, want, before)
-			}
+	dsn := dbtest.SQLite(t)
+	file := newKeyFile(t)
+	lapsed, other := newNode(t, dsn, file, time.Now), newNode(t, dsn, file, time.Now)
+	before := kid(t, lapsed.token(t, ann, 0))
+	lapsed.cutOff()
+	storetest.Until(t, "the end of its lease", func() bool { return !lapsed.lease.Valid() })
+	_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), atOnce)
+	check(t, err)
+	for _, p := range []doorward.Principal{ann, {Kind: doorward.ByUser, ID: "usr_bob", TenantID: "tnt_acme", SessionID: "ses_2"}} {
+		if got, want := kid(t, lapsed.token(t, p, 0)), kid(t, other.token(t, p, 0)); got != want || got == before {
+			t.Errorf("%s: signed with the key %s, on the other node with %s; before the rotation with %s", p.ID, got, want, before)
 		}
-	})
+	}
 }
 
 // atOnce makes Rotate let the next key sign without waiting for verifiers to read it.
@@ -271,36 +270,35 @@ func TestRaceKeysAreRotated(t *testing.T) {
 }
 
 func TestRotate(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		c := apptest.StopClockAt(time.Unix(1900000000, 0))
-		n := newNode(t, dsn, newKeyFile(t), c.Now)
-		by := doorward.OperatorAtTerminal()
-		before := n.published(t)
-		first := n.token(t, ann, 0)
-		r, err := n.Rotate(t.Context(), by, !atOnce)
-		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.KeySetLife)) {
-			t.Fatalf("the rotation is %+v, %v", r, err)
-		}
-		c.Move(assertion.KeySetLife - time.Second)
-		if got := kid(t, n.token(t, ann, 0)); got != before[0] {
-			t.Error("the next key signs before verifiers can know it")
-		}
-		c.Move(time.Second + 10*time.Second) // and the time for which a token is reused
-		if got := kid(t, n.token(t, ann, 0)); got != before[1] {
-			t.Error("the next key doesn't sign after 300 s")
-		}
-		third := n.published(t)[2]
-		old := n.token(t, ann, 0)
-		if r, err = n.Rotate(t.Context(), by, atOnce); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.Now()) {
-			t.Fatalf("the rotation at once is %+v, %v", r, err)
-		}
-		if got := n.token(t, ann, 0); kid(t, got) != third || got == old || old == first {
-			t.Error("a token of the previous key is returned")
-		}
-		if got := n.published(t); len(got) != 4 || got[2] != third {
-			t.Errorf("published are %q while %s signs: want two older keys, this one and the next", got, third)
-		}
-	})
+	dsn := dbtest.SQLite(t)
+	c := apptest.StopClockAt(time.Unix(1900000000, 0))
+	n := newNode(t, dsn, newKeyFile(t), c.Now)
+	by := doorward.OperatorAtTerminal()
+	before := n.published(t)
+	first := n.token(t, ann, 0)
+	r, err := n.Rotate(t.Context(), by, !atOnce)
+	if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.KeySetLife)) {
+		t.Fatalf("the rotation is %+v, %v", r, err)
+	}
+	c.Move(assertion.KeySetLife - time.Second)
+	if got := kid(t, n.token(t, ann, 0)); got != before[0] {
+		t.Error("the next key signs before verifiers can know it")
+	}
+	c.Move(time.Second + 10*time.Second) // and the time for which a token is reused
+	if got := kid(t, n.token(t, ann, 0)); got != before[1] {
+		t.Error("the next key doesn't sign after 300 s")
+	}
+	third := n.published(t)[2]
+	old := n.token(t, ann, 0)
+	if r, err = n.Rotate(t.Context(), by, atOnce); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.Now()) {
+		t.Fatalf("the rotation at once is %+v, %v", r, err)
+	}
+	if got := n.token(t, ann, 0); kid(t, got) != third || got == old || old == first {
+		t.Error("a token of the previous key is returned")
+	}
+	if got := n.published(t); len(got) != 4 || got[2] != third {
+		t.Errorf("published are %q while %s signs: want two older keys, this one and the next", got, third)
+	}
 }
 
 func TestRotateWithoutKeys(t *testing.T) {
@@ -344,8 +342,8 @@ func TestKeysAreSealed(t *testing.T) {
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, pgtest.DSN(t)) })
+	t.Run("sqlite", func(t *testing.T) { test(t, dbtest.SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, dbtest.Postgres(t)) })
 }
 
 // BenchmarkTokenFor measures the part of a check that returns a token from memory.

@@ -32,14 +32,18 @@ type fixture struct {
 	dsn string
 }
 
+// onSQLite runs a test with a new trail on SQLite.
+func onSQLite(t *testing.T, test func(*fixture)) {
+	t.Helper()
+	t.Parallel()
+	dsn := dbtest.SQLite(t)
+	test(newFixture(t, dsn, "sqlite", strings.TrimPrefix(dsn, "sqlite:")))
+}
+
 // onBoth runs a test with a new trail on each database.
 func onBoth(t *testing.T, test func(*fixture)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		dsn := dbtest.SQLite(t)
-		test(newFixture(t, dsn, "sqlite", strings.TrimPrefix(dsn, "sqlite:")))
-	})
+	t.Run("sqlite", func(t *testing.T) { onSQLite(t, test) })
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn := dbtest.Postgres(t)
@@ -184,7 +188,7 @@ func TestTampering(t *testing.T) {
 		"the chain's row":  {[]string{"DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
 		"two in one chain": {[]string{"UPDATE events SET action = 'x'" + where + "2", "UPDATE events SET ip = 'x'" + where + "5"}, []string{"edited 2", "edited 5"}},
 	}
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		tampered := 0
 		for name, c := range cases {
 			tampered++
@@ -222,7 +226,7 @@ func swap(a, b int) string {
 // Only a mark that was stored elsewhere reveals that a chain was recomputed, or that its end was
 // deleted and its row was changed to match.
 func TestMarks(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		r.writeEvents("tnt_a", 1, 6)
 		saved := r.mark("tnt_a")
 		r.writeEvents("tnt_a", 7, 9)
@@ -259,7 +263,7 @@ func TestMarks(t *testing.T) {
 // Verify finds no fault after personal data was blanked in the installation's chain. It finds an event
 // that is blanked only in part.
 func TestBlanking(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		r.writeEvents("", 1, 5)
 		before := r.mark("")
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
@@ -340,7 +344,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // A chain can be longer than a batch, and have more faults than Verify lists.
 func TestLongChains(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
 			var errs []error
 			for n := range 2500 {
@@ -364,7 +368,7 @@ func TestLongChains(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		r.writeEvents("tnt_a", 1, 3)
 		by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
 		selected := func(f audit.Filter) string {

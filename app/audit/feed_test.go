@@ -148,7 +148,7 @@ func (r *fixture) blockChanges() (release func()) {
 }
 
 func TestFeedOfATenant(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		ctx := r.Context()
 		by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
 		feed := func(after int64, types string, limit int) string {
@@ -191,7 +191,7 @@ func code(err error) string {
 
 // A service gets the events of the tenants that it covers, and the installation's events about them.
 func TestFeedOfServices(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		ctx := r.Context()
 		r.writeEvents("tnt_a", 1, 2)
 		r.writeEvents("tnt_b", 1, 1)
@@ -227,7 +227,7 @@ func TestFeedOfServices(t *testing.T) {
 // Events that were kept long enough are deleted from the beginning of each trail. Verify finds no fault
 // in the remaining events, and a follower that has missed events gets events_gone.
 func TestOldEventsAreDeleted(t *testing.T) {
-	onBoth(t, func(r *fixture) {
+	onSQLite(t, func(r *fixture) {
 		ctx := r.Context()
 		r.writeEvents("tnt_a", 1, 1200)
 		r.writeEvents("tnt_b", 1, 3)

@@ -16,7 +16,7 @@ import (
 // TestFirstFactor: a TOTP counts once it is confirmed. The first one makes recovery codes and
 // raises the assurance level of the session, on all nodes at once.
 func TestFirstFactor(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		before := len(f.Subjects(ann.User.Email))
 		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, ""); apptest.Code(err) != doorward.CodeMasterKeyMissing {
@@ -101,7 +101,7 @@ func tryAnswer(f *apptest.Fixture, p apptest.Person, a factor.Answer) doorward.C
 // TestLastFactor: the last factor can't be removed while a tenant of the person demands one,
 // whichever tenant the session is in. The recovery codes are removed with it.
 func TestLastFactor(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		_, otherOwner := f.Tenant()
@@ -190,7 +190,7 @@ func TestMaxFactors(t *testing.T) {
 // TestOldEnrolments: an enrolment ends after an hour. The sweep deletes it and counts the
 // factors.
 func TestOldEnrolments(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		f.UseMasterKey()
 		e, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")

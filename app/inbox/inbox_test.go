@@ -118,7 +118,7 @@ func TestRaceRecordedOnce(t *testing.T) {
 // Refusals that several nodes count in one minute are all recorded, in few events, even if
 // some are recorded before the minute is over.
 func TestCountedOverNodes(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func(n int) {
@@ -147,7 +147,7 @@ func TestCountedOverNodes(t *testing.T) {
 
 // Refusals counted in memory are recorded after another node has closed the minute.
 func TestRepetitionsThatComeLate(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		for range 5 {
@@ -212,7 +212,7 @@ func TestRaceResetWhileJunkWaits(t *testing.T) {
 
 // A refusal about a destroyed tenant leaves no trail.
 func TestRefusalsAfterDestruction(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func() {
@@ -268,7 +268,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 // A row that can't be decoded, and a row whose event can't be inserted, don't block
 // other rows or the overview of the inbox.
 func TestUndecodableRowsDoNotBlock(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		f.RecordPending()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}

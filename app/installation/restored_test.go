@@ -14,7 +14,7 @@ import (
 // TestRestoreForgetsDevices: after a restore no browser is known, whatever else is
 // kept: the owner may have removed the browser since the backup.
 func TestRestoreForgetsDevices(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		device := []byte(ann.User.Email)
 		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
@@ -41,7 +41,7 @@ func TestRestoreForgetsDevices(t *testing.T) {
 // TestRestoreForgetsAnswers: a restore deletes the answers kept for retries, since they may
 // name rows that no longer exist.
 func TestRestoreForgetsAnswers(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		call := doorward.IdempotentCall{ID: []byte("a call"), Body: []byte("a body"), Attempt: "one"}
 		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 			if _, err := tx.MarkCall(f.Context(), call); err != nil {

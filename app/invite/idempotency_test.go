@@ -13,7 +13,7 @@ import (
 // TestLateAttemptMakesNothing: an attempt whose mark has expired, so that a second attempt has
 // begun, writes nothing. Only the answer of the second attempt is kept.
 func TestLateAttemptMakesNothing(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		try := func(node int, attempt string) (by doorward.Caller, begin func() ([]byte, error)) {
 			by = owner.Caller

@@ -120,7 +120,7 @@ func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 // TestRaisedRoleIsNotGiven: an ADMIN can't invite to a role whose rank was raised since the
 // first decision, neither one person nor several.
 func TestRaisedRoleIsNotGiven(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		admin := f.Join(owner, doorward.RoleAdmin)
 		made, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", Permissions: []string{"message.read"}})

@@ -37,7 +37,7 @@ func TestKeyIsRevokedOnce(t *testing.T) {
 // TestKeyForms: new keys have the form that scanners find, and keys of the older form stay
 // valid. A key with a wrong character is refused by its checksum, without the database.
 func TestKeyForms(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		text, err := f.Node(0).Keys.CreateOperator(f.Context(), doorward.OperatorAtTerminal(), "new")
 		f.NoError(err)
 		if !regexp.MustCompile(`^dwo_[0-9A-Za-z]{49}$`).MatchString(text) {
@@ -72,7 +72,7 @@ func TestKeyForms(t *testing.T) {
 // TestUnknownKeys: after thirty unknown keys from a client address, over all nodes, further
 // unknown ones are too_many_attempts. The answers to valid and disabled keys don't change.
 func TestUnknownKeys(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		operator, err := f.Node(0).Keys.CreateOperator(f.Context(), apptest.Operator, "valid")
 		f.NoError(err)
 		draft := key.ServiceDraft{Name: "router", May: []string{string(doorward.ServiceTenantList)}}
@@ -102,7 +102,7 @@ func TestUnknownKeys(t *testing.T) {
 // TestKeyEndsUnderway: an operator or service key that has passed the guard is read again in
 // the transaction of its action, since it may have ended or been limited in between.
 func TestKeyEndsUnderway(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		keys := f.Node(0).Keys
 		acme, _ := f.Tenant()
 		operator := func() doorward.Caller {

@@ -125,7 +125,7 @@ func wantWaitOfASecond(f *apptest.Fixture, err error) {
 // TestAttemptsThatCantBeChecked: an attempt answered with 503 is not a failure. The
 // cause here is a hash that can't be parsed.
 func TestAttemptsThatCantBeChecked(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		good := f.Account(ann).PasswordHash
 		setHash(f, ann, "$unknown$")
@@ -145,47 +145,42 @@ func TestAttemptsThatCantBeChecked(t *testing.T) {
 // TestRaceHangingUp: an attempt whose client disconnects before hashing has begun doesn't
 // count. If the client disconnects while it is hashed, a wrong password counts.
 func TestRaceHangingUp(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			e.Nodes = 1
-			f := apptest.New(t, e, apptest.ProductionLimits, time.Now)
-			_, ann := f.Tenant()
-			guessing, stop := context.WithCancel(t.Context())
-			slow, guess := occupyWorkers(f, guessing, 32)
-			for range apptest.ProductionLimits.PerAccount + 1 {
-				ctx, hangUp := context.WithCancel(t.Context())
-				waiting := make(chan error)
-				go func() {
-					_, err := f.Node(0).Login.WithPassword(ctx, apptest.Anonymous(100), ann.User.Email, apptest.Password(1), "")
-					waiting <- err
-				}()
-				f.Until("it waits for a worker", func() bool { return f.Node(0).Hashing().Queued == 1 })
-				hangUp()
-				if err := <-waiting; apptest.Code(err) != doorward.CodeUnavailable {
-					t.Fatalf("hanging up ends with %v", err)
-				}
-				f.Until("the attempt is released", func() bool { return inFlight(f) == 1 })
-			}
-			stop() // while it is being hashed
-			if err := <-guess; apptest.Code(err) != doorward.CodeUnavailable {
-				t.Fatalf("hanging up during the hash ends with %v", err)
-			}
-			f.Until("the wrong password is counted", func() bool { return inFlight(f) == 0 })
-			if got := f.CountFailures("account:" + slow.User.Email); got != 1 {
-				t.Errorf("%d failures are counted, want that of the wrong password", got)
-			}
-			if got := f.CountFailures("account:" + ann.User.Email); got != 0 {
-				t.Errorf("%d failures are counted, want none: no password was checked", got)
-			}
-			f.SignIn(ann.User.Email, apptest.FirstPassword)
-		})
+	f := apptest.New(t, apptest.SQLite, apptest.ProductionLimits, time.Now)
+	_, ann := f.Tenant()
+	guessing, stop := context.WithCancel(t.Context())
+	slow, guess := occupyWorkers(f, guessing, 32)
+	for range apptest.ProductionLimits.PerAccount + 1 {
+		ctx, hangUp := context.WithCancel(t.Context())
+		waiting := make(chan error)
+		go func() {
+			_, err := f.Node(0).Login.WithPassword(ctx, apptest.Anonymous(100), ann.User.Email, apptest.Password(1), "")
+			waiting <- err
+		}()
+		f.Until("it waits for a worker", func() bool { return f.Node(0).Hashing().Queued == 1 })
+		hangUp()
+		if err := <-waiting; apptest.Code(err) != doorward.CodeUnavailable {
+			t.Fatalf("hanging up ends with %v", err)
+		}
+		f.Until("the attempt is released", func() bool { return inFlight(f) == 1 })
 	}
+	stop() // while it is being hashed
+	if err := <-guess; apptest.Code(err) != doorward.CodeUnavailable {
+		t.Fatalf("hanging up during the hash ends with %v", err)
+	}
+	f.Until("the wrong password is counted", func() bool { return inFlight(f) == 0 })
+	if got := f.CountFailures("account:" + slow.User.Email); got != 1 {
+		t.Errorf("%d failures are counted, want that of the wrong password", got)
+	}
+	if got := f.CountFailures("account:" + ann.User.Email); got != 0 {
+		t.Errorf("%d failures are counted, want none: no password was checked", got)
+	}
+	f.SignIn(ann.User.Email, apptest.FirstPassword)
 }
 
 // TestAttemptsOfAKilledNode: attempts that a killed node left in flight delay
 // others for at most a minute and don't count as failures.
 func TestAttemptsOfAKilledNode(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) (err error) {
 			for i := range apptest.ProductionLimits.PerAccount {

@@ -87,7 +87,7 @@ func errorOfSecond(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.An
 // TestCopyAtAnotherNode: a passkey whose counter another node has already seen is refused as a
 // copy, and every node knows at once that it is disabled.
 func TestCopyAtAnotherNode(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a, _ := addPasskey(f, 0, 0, ann.Caller)
 		stolen := a.Copy()
@@ -114,7 +114,7 @@ func TestCopyAtAnotherNode(t *testing.T) {
 // TestRemovingAPasskeyEndsChallenges: when the removal returns, challenges made on other nodes
 // have ended, and no remembered browser stands in for a factor any more, on any node.
 func TestRemovingAPasskeyEndsChallenges(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 2 })
 		a, lost := addPasskey(f, 0, 1, ann.Caller)

@@ -67,7 +67,7 @@ func onThreeNodes(t *testing.T, test func(*apptest.Fixture, *apptest.MovedClock)
 // TestSecondStep: the password leads to a challenge, and the code to a session of assurance
 // level 2. A challenge works once, and so does a code.
 func TestSecondStep(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		refused := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
@@ -186,7 +186,7 @@ func TestRaceOneCodeForAllUses(t *testing.T) {
 // refused. Each wrong code counts in the limit of the account, and right passwords in between
 // don't clear the count.
 func TestFiveTries(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		b := f.Challenge(apptest.Anonymous(1), ann)
@@ -272,7 +272,7 @@ func TestHundredWrongCodes(t *testing.T) {
 // TestFalseChallenges: a challenge works only for its purpose and its account, and until its
 // end. It doesn't work after a change of the password or of the factors.
 func TestFalseChallenges(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann, bob, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		a := f.Enrol(ann)
@@ -311,7 +311,7 @@ func TestFalseChallenges(t *testing.T) {
 // tenant allows. Its session has assurance level 1. It doesn't stand in if the tenant allows no
 // days, or after a change of the factors.
 func TestRememberedBrowser(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		allowDays := func(n int) {
@@ -355,7 +355,7 @@ func TestRememberedBrowser(t *testing.T) {
 // TestNewPasswordForgetsBrowsers: after a change of the password, not even the browser in which it
 // was changed stands in for the factor. It is still a known browser.
 func TestNewPasswordForgetsBrowsers(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
@@ -378,7 +378,7 @@ func TestNewPasswordForgetsBrowsers(t *testing.T) {
 // TestEnrolmentAtLogin: where the tenant demands a factor, somebody without one sets it up
 // between the password and the session. A second factor can't be added by the password alone.
 func TestEnrolmentAtLogin(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		f.UseMasterKey()
@@ -423,7 +423,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 // TestGraceEnds: if the tenant demands a factor of the members with a role, their sessions of
 // assurance level 1 end when the days of grace are over, on all nodes. Other sessions stay.
 func TestGraceEnds(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann, bob := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
 		a := f.Enrol(owner)
@@ -461,7 +461,7 @@ func TestGraceEnds(t *testing.T) {
 // TestSwitchIntoStricterTenant: a switch to a tenant that asks for a factor leads to a
 // challenge, whose answer completes the switch. The session stays until then.
 func TestSwitchIntoStricterTenant(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		_, otherOwner := f.Tenant()
 		_, token := f.Invite(otherOwner, ann.User.Email, doorward.RoleUser)
@@ -498,7 +498,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 // TestTallies: a node counts, for metrics, the challenges that it has made and the answers to
 // them.
 func TestTallies(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		n := f.Node(0)

@@ -47,7 +47,7 @@ func openSession(f *apptest.Fixture, p apptest.Person) (doorward.Caller, secret.
 // TestStepUpByPassword: a proof renews one session, under a new token. No node accepts the
 // old token once the call has returned.
 func TestStepUpByPassword(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		by, old := openSession(f, ann)
 		_, other := openSession(f, ann)
@@ -81,7 +81,7 @@ func TestStepUpByPassword(t *testing.T) {
 // TestStepUpIsRefused: a wrong answer is a fault of the form, never a 401. A challenge works
 // once, and only for its session.
 func TestStepUpIsRefused(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		bob := f.Join(ann, doorward.RoleUser)
 		by, _ := openSession(f, ann)

@@ -50,11 +50,22 @@ func onBoth(t *testing.T, test func(*fixture)) {
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fixture{T: t, dsn: dsn(t), sink: smtptest.Start(t, smtptest.Options{}), now: time.Now}
-			f.node = f.newNode()
-			test(f)
+			test(newFixture(t, dsn(t)))
 		})
 	}
+}
+
+func onSQLite(t *testing.T, test func(*fixture)) {
+	t.Helper()
+	t.Parallel()
+	test(newFixture(t, dbtest.SQLite(t)))
+}
+
+func newFixture(t *testing.T, dsn string) *fixture {
+	t.Helper()
+	f := &fixture{T: t, dsn: dsn, sink: smtptest.Start(t, smtptest.Options{}), now: time.Now}
+	f.node = f.newNode()
+	return f
 }
 
 func (f *fixture) newNode() node {
@@ -198,7 +209,7 @@ func (c *countingTransport) wantAtMost(t *testing.T, all, host, tenant int) {
 // TestSlowHostDelaysNobody: a silent host has many mails. Mail of other tenants,
 // and of the same tenant to another host, is sent in the meantime.
 func TestSlowHostDelaysNobody(t *testing.T) {
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		f.sink.StallTo(isDead)
 		f.invite("acme", append(slices.Repeat([]string{"dead.example"}, 30), "good.example")...)
 		f.run(f.node)
@@ -222,7 +233,7 @@ func TestThousandDeadHosts(t *testing.T) {
 	}
 	for _, tenants := range queuedBy {
 		t.Run(fmt.Sprint(tenants), func(t *testing.T) {
-			onBoth(t, func(f *fixture) {
+			onSQLite(t, func(f *fixture) {
 				f.sink.StallTo(isDead)
 				for i := range tenants {
 					f.invite(fmt.Sprintf("tnt%d", i), hosts(1000/tenants, fmt.Sprintf("dead%d-", i))...)
@@ -252,7 +263,7 @@ func TestThousandDeadHosts(t *testing.T) {
 // TestDeadHostsOfResets: a reset is sent although resets to dead hosts are queued, which many
 // networks have requested.
 func TestDeadHostsOfResets(t *testing.T) {
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		f.sink.StallTo(isDead)
 		for i := range 100 {
 			f.reset(fmt.Sprint("192.0.2.", i), fmt.Sprintf("eve@dead%d.example", i))
@@ -268,7 +279,7 @@ func TestDeadHostsOfResets(t *testing.T) {
 // TestTenantsTakeTurns: three mails of a tenant are sent among the first 61, although another
 // tenant queued 600 earlier.
 func TestTenantsTakeTurns(t *testing.T) {
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		f.invite("acme", slices.Repeat([]string{"big.example", "small.example"}, 300)...)
 		f.invite("globex", "big.example", "big.example", "big.example")
 		f.run(f.node)
@@ -289,7 +300,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 // TestUrgentMailsGoFirst: a reset is sent before a tenant's invitations, even if
 // it was queued last.
 func TestUrgentMailsGoFirst(t *testing.T) {
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		f.invite("acme", hosts(300, "good")...)
 		f.reset("192.0.2.1", "bob@good.example")
 		f.noError(f.Deliver(f.Context()))
@@ -381,7 +392,7 @@ func TestNodeThatDies(t *testing.T) {
 // TestMailServerThatHangs: while the mail server doesn't answer, no mail is given
 // up; when it answers again, all are sent.
 func TestMailServerThatHangs(t *testing.T) {
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		f.sink.Stall(smtptest.AtConnect)
 		f.invite("acme", hosts(40, "good")...)
 		f.run(f.node)
@@ -398,7 +409,7 @@ func TestMailServerThatHangs(t *testing.T) {
 // TestOldMailsKeepNoAddress: a day after a mail was finished, its row no longer has the
 // address, and the invitation still shows whether it was delivered.
 func TestOldMailsKeepNoAddress(t *testing.T) {
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		start := time.Now()
 		var passed time.Duration
 		f.now = func() time.Time { return start.Add(passed) }
@@ -446,8 +457,7 @@ func (f *fixture) countWithAddress() (n int) {
 // queued before it, and no other mail is touched. If its own host is dead, the try
 // times out and is repeated later.
 func TestOneSubjectAlone(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		f.sink.StallTo(func(to string) bool { return !strings.HasSuffix(to, "@good.example") })
 		f.invite("dead", hosts(100, "dead-")...)
 		f.invite("good", "good.example")

@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/masterkey"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
 )
 
@@ -59,8 +59,8 @@ func newNode(t *testing.T, dsn string, file seal.Key) *node {
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, pgtest.DSN(t)) })
+	t.Run("sqlite", func(t *testing.T) { test(t, dbtest.SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, dbtest.Postgres(t)) })
 }
 
 var operator = doorward.OperatorAtTerminal()
@@ -116,24 +116,23 @@ func TestWithoutAKey(t *testing.T) {
 }
 
 func TestWrongKeyIsFoundAtStart(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		right, wrong := seal.NewKey(), seal.NewKey()
-		a := newNode(t, dsn, right)
-		check(t, a.Load(t.Context()))
-		check(t, a.sealAndStore(t.Context(), "a"))
-		var refused *masterkey.WrongKeyError
-		if err := newNode(t, dsn, wrong).Load(t.Context()); !errors.As(err, &refused) || refused.Needed != right.ID() || refused.File != wrong.ID() {
-			t.Errorf("a wrong key is loaded with %v", err)
-		}
-		b := newNode(t, dsn, right)
-		check(t, b.Load(t.Context()))
-		if lost := b.unreadable(t); lost != nil {
-			t.Errorf("a second node can't open %v", lost)
-		}
-		if _, err := b.Open(t.Context(), place("b"), right.Seal(place("a"), nil)); !doorward.HasCode(err, doorward.CodeUnavailable) {
-			t.Errorf("a value of another row opens with %v", err)
-		}
-	})
+	dsn := dbtest.SQLite(t)
+	right, wrong := seal.NewKey(), seal.NewKey()
+	a := newNode(t, dsn, right)
+	check(t, a.Load(t.Context()))
+	check(t, a.sealAndStore(t.Context(), "a"))
+	var refused *masterkey.WrongKeyError
+	if err := newNode(t, dsn, wrong).Load(t.Context()); !errors.As(err, &refused) || refused.Needed != right.ID() || refused.File != wrong.ID() {
+		t.Errorf("a wrong key is loaded with %v", err)
+	}
+	b := newNode(t, dsn, right)
+	check(t, b.Load(t.Context()))
+	if lost := b.unreadable(t); lost != nil {
+		t.Errorf("a second node can't open %v", lost)
+	}
+	if _, err := b.Open(t.Context(), place("b"), right.Seal(place("a"), nil)); !doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("a value of another row opens with %v", err)
+	}
 }
 
 // Several nodes start at once, with different keys, on a database that has used none. One of
@@ -228,50 +227,49 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 
 // The old file works until each live node has the new one and Forget has removed the old key.
 func TestForgetTheOldKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, dsn string) {
-		old, next, third := seal.NewKey(), seal.NewKey(), seal.NewKey()
-		a, b := newNode(t, dsn, old), newNode(t, dsn, old)
-		check(t, a.Load(t.Context()))
-		check(t, b.Load(t.Context()))
-		check(t, a.sealAndStore(t.Context(), "a"))
-		live := func() []string { return []string{a.FileID(), masterkey.None, b.FileID()} }
-		if _, err := a.Rotate(t.Context(), operator, old, next, live()); err != nil {
-			t.Fatal(err)
+	dsn := dbtest.SQLite(t)
+	old, next, third := seal.NewKey(), seal.NewKey(), seal.NewKey()
+	a, b := newNode(t, dsn, old), newNode(t, dsn, old)
+	check(t, a.Load(t.Context()))
+	check(t, b.Load(t.Context()))
+	check(t, a.sealAndStore(t.Context(), "a"))
+	live := func() []string { return []string{a.FileID(), masterkey.None, b.FileID()} }
+	if _, err := a.Rotate(t.Context(), operator, old, next, live()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*node{a, b} {
+		if done, err := a.Forget(t.Context(), live()); done || err != nil {
+			t.Errorf("with a node that has the old file: forgotten %v, %v", done, err)
 		}
-		for _, n := range []*node{a, b} {
-			if done, err := a.Forget(t.Context(), live()); done || err != nil {
-				t.Errorf("with a node that has the old file: forgotten %v, %v", done, err)
-			}
-			check(t, newNode(t, dsn, old).Load(t.Context()))
-			var unfinished *masterkey.UnfinishedError
-			if _, err := a.Rotate(t.Context(), operator, next, third, live()); !errors.As(err, &unfinished) {
-				t.Errorf("a third key is taken with %v", err)
-			}
-			n.put(t, next)
-			if isReplacing, err := n.Refresh(t.Context()); !isReplacing || err != nil {
-				t.Errorf("Refresh reports that the key is being replaced: %v, %v", isReplacing, err)
-			}
+		check(t, newNode(t, dsn, old).Load(t.Context()))
+		var unfinished *masterkey.UnfinishedError
+		if _, err := a.Rotate(t.Context(), operator, next, third, live()); !errors.As(err, &unfinished) {
+			t.Errorf("a third key is taken with %v", err)
 		}
-		if done, err := a.Forget(t.Context(), live()); !done || err != nil {
-			t.Errorf("with the new file on each node: forgotten %v, %v", done, err)
+		n.put(t, next)
+		if isReplacing, err := n.Refresh(t.Context()); !isReplacing || err != nil {
+			t.Errorf("Refresh reports that the key is being replaced: %v, %v", isReplacing, err)
 		}
-		var refused *masterkey.WrongKeyError
-		if err := newNode(t, dsn, old).Load(t.Context()); !errors.As(err, &refused) {
-			t.Errorf("after Forget the old file is loaded with %v", err)
+	}
+	if done, err := a.Forget(t.Context(), live()); !done || err != nil {
+		t.Errorf("with the new file on each node: forgotten %v, %v", done, err)
+	}
+	var refused *masterkey.WrongKeyError
+	if err := newNode(t, dsn, old).Load(t.Context()); !errors.As(err, &refused) {
+		t.Errorf("after Forget the old file is loaded with %v", err)
+	}
+	rows, err := a.db.Read().MasterKeys(t.Context())
+	if err != nil || len(rows) != 1 || rows[0].Wrapped != nil {
+		t.Errorf("%d keys are left, %v", len(rows), err)
+	}
+	for _, n := range []*node{a, b} {
+		if lost := n.unreadable(t); lost != nil {
+			t.Errorf("these are lost: %v", lost)
 		}
-		rows, err := a.db.Read().MasterKeys(t.Context())
-		if err != nil || len(rows) != 1 || rows[0].Wrapped != nil {
-			t.Errorf("%d keys are left, %v", len(rows), err)
-		}
-		for _, n := range []*node{a, b} {
-			if lost := n.unreadable(t); lost != nil {
-				t.Errorf("these are lost: %v", lost)
-			}
-		}
-		if n, err := a.Rotate(t.Context(), operator, next, third, live()); err != nil || n != 1 {
-			t.Errorf("the next rotation seals %d values again, %v", n, err)
-		}
-	})
+	}
+	if n, err := a.Rotate(t.Context(), operator, next, third, live()); err != nil || n != 1 {
+		t.Errorf("the next rotation seals %d values again, %v", n, err)
+	}
 }
 
 // An optional file is made once, by the first of several starts, and not for a database

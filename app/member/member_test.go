@@ -2,7 +2,6 @@ package member_test
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/member"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
 )
 
@@ -22,32 +21,33 @@ type fixture struct {
 	db     *store.DB
 }
 
+func onSQLite(t *testing.T, test func(*fixture)) {
+	t.Helper()
+	test(newFixture(t, dbtest.SQLite(t)))
+}
+
 func onEach(t *testing.T, test func(*fixture)) {
 	t.Helper()
-	for name, dsn := range map[string]func(testing.TB) string{
-		"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
-		"postgres": func(t testing.TB) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			db, err := store.Open(t.Context(), dsn(t), time.Now)
-			if err == nil {
-				err = db.Migrate(t.Context())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { db.Close() })
-			f := &fixture{T: t, writer: access.New(db, lease.New(db, lease.MinLease)), db: db}
-			f.write(func(tx *access.Tx) error {
-				err := tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_a", Name: "A", Status: doorward.TenantActive, CreatedAt: tx.Now})
-				if err == nil {
-					err = tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_b", Name: "B", Status: doorward.TenantActive, CreatedAt: tx.Now})
-				}
-				return err
-			})
-			test(f)
-		})
+	t.Run("sqlite", func(t *testing.T) { onSQLite(t, test) })
+	t.Run("postgres", func(t *testing.T) { test(newFixture(t, dbtest.Postgres(t))) })
+}
+
+func newFixture(t *testing.T, dsn string) *fixture {
+	t.Helper()
+	db, err := store.Open(t.Context(), dsn, time.Now)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { db.Close() })
+	f := &fixture{T: t, writer: access.New(db, lease.New(db, lease.MinLease)), db: db}
+	f.write(func(tx *access.Tx) error {
+		err := tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_a", Name: "A", Status: doorward.TenantActive, CreatedAt: tx.Now})
+		if err == nil {
+			err = tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_b", Name: "B", Status: doorward.TenantActive, CreatedAt: tx.Now})
+		}
+		return err
+	})
+	return f
 }
 
 func (f *fixture) try(fn func(*access.Tx) error) error {
@@ -87,7 +87,7 @@ func (f *fixture) passwordOf(id string) string {
 
 // An address has one account and each tenant has it once, even if several callers add it.
 func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
-	onEach(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		ann := f.ensure("ann@acme.example", "hash")
 		if !ann.Created || ann.Unused {
 			f.Errorf("a new account is %+v", ann)
@@ -115,7 +115,7 @@ func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
 // A hash from another system is set only on an account without password and
 // membership; the owner of the address may set the first password of any account.
 func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
-	onEach(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		ann := f.ensure("ann@acme.example", "")
 		if got := f.ensure("ann@acme.example", "listed"); !got.Unused || f.passwordOf(ann.ID) != "listed" {
 			f.Errorf("the unused account is %+v with the password %q", got, f.passwordOf(ann.ID))
@@ -143,7 +143,7 @@ func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
 }
 
 func TestAddressesAreCanonical(t *testing.T) {
-	onEach(t, func(f *fixture) {
+	onSQLite(t, func(f *fixture) {
 		for _, email := range []string{"", "Ann@acme.example", "ann@ACME.example", " ann@acme.example", "ann@müller.example", "ann"} {
 			err := f.try(func(tx *access.Tx) error {
 				_, err := member.Ensure(f.Context(), tx, member.NewAccount(email, "", ""))

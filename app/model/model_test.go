@@ -63,7 +63,7 @@ func (c credentials) want(ctx context.Context, checks ...check) {
 // What a model grants and takes away holds on every node once Apply has returned, for
 // credentials that all nodes have in memory.
 func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
-	apptest.OnThreeNodes(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
@@ -116,7 +116,7 @@ policies: |
 // What the operator's policies permit and forbid holds on every node once Apply has
 // returned, for credentials that all nodes have in memory.
 func TestOperatorPoliciesHoldOnEveryNodeAtOnce(t *testing.T) {
-	apptest.OnThreeNodes(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
@@ -135,7 +135,7 @@ func TestOperatorPoliciesHoldOnEveryNodeAtOnce(t *testing.T) {
 }
 
 func TestVersionsAreKept(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx, models := f.Context(), f.Node(0).Models
 		builtIn, err := models.Current(ctx)
 		f.NoError(err)
@@ -260,7 +260,7 @@ entities: [{uid: {type: team, id: b}, attrs: {y: 2, x: 1}}, {uid: {type: user, i
 
 // A diff lists the roles and keys that would gain or lose actions, and changes nothing.
 func TestDiffSaysWhoGainsAndLoses(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		acme, owner := f.Tenant()
 		apply(f, 0, shared)
@@ -338,7 +338,7 @@ func TestBuiltInText(t *testing.T) {
 // A model that takes away what policies name is refused with the list, and with force
 // turns off these policies and no others.
 func TestModelInUse(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		acme, owner := f.Tenant()
 		apply(f, 0, shared)

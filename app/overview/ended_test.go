@@ -20,7 +20,7 @@ const idle = 5 * time.Minute
 // without deleting them. The count before an action, the count in its result and the
 // count in the trail all equal the number of valid sessions.
 func TestCountsOfEndedSessions(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		users, ctx := f.Node(0).Users, f.Context()
 		ends := []struct {
@@ -59,7 +59,7 @@ func TestCountsOfEndedSessions(t *testing.T) {
 // TestCountsOfOwnEndedSessions is the same for actions on one's own sessions and for
 // actions of an operator on a tenant.
 func TestCountsOfOwnEndedSessions(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		for range 2 {
 			f.Join(owner, doorward.RoleUser)

@@ -11,7 +11,7 @@ import (
 // TestChangeToTheSamePassword: a change to the present password is refused, however often,
 // without an event or an attempt that counts. A reset by mail may set it again.
 func TestChangeToTheSamePassword(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		elsewhere := f.SignIn(ann.User.Email, apptest.FirstPassword)
@@ -51,7 +51,7 @@ func TestChangeToTheSamePassword(t *testing.T) {
 // guess the password with it, since step_up_required comes first. A factor that was set up after
 // the caller was read counts, too.
 func TestChangeWithFactor(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		before := ann.Caller

@@ -60,7 +60,7 @@ func TestManyResetRequests(t *testing.T) {
 // The limits are thirty requests an hour for a network and three for an address. A
 // request beyond them writes nothing.
 func TestLimitsOnResetRequests(t *testing.T) {
-	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		forgot := func(ip, email string) doorward.Code {
 			return apptest.Code(f.Node(0).Passwords.Forgot(f.Context(), anonymousAt(ip), email, ""))

@@ -147,7 +147,7 @@ func TestResetEndsForSlowClocks(t *testing.T) {
 // TestAddressOfAnotherAccount: while a request to change the password waits, its account gets
 // another address, and somebody else gets that one. Their password is not the caller's.
 func TestAddressOfAnotherAccount(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		change := func(p apptest.Person, to string) {

@@ -32,7 +32,7 @@ func summary(e policy.Explanation) string {
 
 // Each cause of a refusal is named: the role, the key, all policies, the tenant.
 func TestExplain(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		tenant, owner := f.Tenant()
 		bob, vic, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer), f.Join(owner, doorward.RoleUser)
@@ -80,7 +80,7 @@ func TestExplain(t *testing.T) {
 // People, keys and sessions of another tenant are explained like unknown ones. An unknown
 // action and an unknown version are refused.
 func TestExplainsOwnTenantOnly(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		_, other := f.Tenant()
@@ -118,7 +118,7 @@ func TestExplainsOwnTenantOnly(t *testing.T) {
 // A version is explained as if it were enforced, whatever its mode and even after its end. The
 // same question always has the same answer, and nothing is written.
 func TestExplainWritesNothing(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)

@@ -51,7 +51,7 @@ func observedOn(f *apptest.Fixture, node int, by doorward.Caller) string {
 // A version that observes refuses nothing. What it would have refused is counted for each of its
 // policies, over all nodes. The counts of the next version begin at 0.
 func TestObserve(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		bob, admin := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleAdmin)
 		_, neighbour := f.Tenant()
@@ -87,7 +87,7 @@ func TestObserve(t *testing.T) {
 // While a version observes, the version that refused before keeps refusing, unless both have
 // the same text.
 func TestObserveKeepsWhatRefuses(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		for _, step := range []struct {
@@ -132,7 +132,7 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 // The check of the route and that of the write count as one decision of the request. A check
 // for what a page shows counts as none.
 func TestObserveCountsRequestsOnce(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)

@@ -47,7 +47,7 @@ func flushDecisions(f *apptest.Fixture) {
 // A plan compares a text with the one that refuses now: for each role, and for the decisions
 // that were made on any node. It writes nothing.
 func TestPlan(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		admin, bob, vic := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
 		_, neighbour := f.Tenant()
@@ -138,7 +138,7 @@ func TestPlanMatrix(t *testing.T) {
 // Decisions under random policies, for users and keys, are decided again from their records
 // with the same result, policy, reason and line.
 func TestReplayIsIdentical(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		const rounds = 5
 		ctx, r := f.Context(), rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))
 		tenant, owner := f.Tenant()

@@ -61,7 +61,8 @@ const (
 // What a version refuses and no longer refuses holds on every node once Put has returned,
 // for credentials that all nodes have in memory.
 func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
-	apptest.OnThreeNodes(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		f.AddNode(apptest.NoLimits, time.Now) // the third
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		_, neighbour := f.Tenant()
@@ -107,63 +108,58 @@ func TestDecisionWithoutConditionsAllocatesNothing(t *testing.T) {
 // A version that nobody confirms ends by itself on every node, for credentials in memory,
 // and in transactions. A version that also refuses its author can't be confirmed.
 func TestUnconfirmedEndsByItself(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			e.Nodes = 2
-			clock := apptest.NewStoppedClock() // a node is started below, in the last second before the version ends
-			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
-			ctx := f.Context()
-			_, owner := f.Tenant()
-			bob := f.Join(owner, doorward.RoleUser)
-			_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
-			f.NoError(err)
-			put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
-			pending := put(f, 1, owner.Caller, policy.Draft{Text: forbidAll, ConfirmMinutes: 5})
-			if got := maySendOn(ctx, f, bob.Token, key); got != noOnTwo {
-				t.Errorf("before its end: %s", got)
+	// The clock stands still, since a node is started below in the last second before the version ends.
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		ctx := f.Context()
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
+		f.NoError(err)
+		put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
+		pending := put(f, 1, owner.Caller, policy.Draft{Text: forbidAll, ConfirmMinutes: 5})
+		if got := maySendOn(ctx, f, bob.Token, key); got != noOnTwo {
+			t.Errorf("before its end: %s", got)
+		}
+		if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeDeniedByPolicy {
+			t.Errorf("confirmed by somebody who is locked out: %s", code)
+		}
+		clock.Move(5*time.Minute - time.Second)
+		if got := maySendOn(ctx, f, bob.Token, key); got != noOnTwo {
+			t.Errorf("a second before its end: %s", got)
+		}
+		f.AddNode(apptest.NoLimits, clock.Now) // a server that starts in the meantime
+		if got := maySendOn(ctx, f, bob.Token, key); got != no {
+			t.Errorf("after a restart: %s", got)
+		}
+		clock.Move(2 * time.Second)
+		if got := maySendOn(ctx, f, bob.Token, key); got != yes {
+			t.Errorf("after its end: %s", got)
+		}
+		for n := range f.Nodes {
+			current, err := f.Node(n).Policies.Current(ctx, owner.Caller)
+			if err != nil || current.Text != noPeople || policy.Tag(current.PolicyVersion) == policy.Tag(pending.PolicyVersion) {
+				t.Errorf("after its end there is %+v, %v", current, err)
 			}
-			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeDeniedByPolicy {
-				t.Errorf("confirmed by somebody who is locked out: %s", code)
-			}
-			clock.Move(5*time.Minute - time.Second)
-			if got := maySendOn(ctx, f, bob.Token, key); got != noOnTwo {
-				t.Errorf("a second before its end: %s", got)
-			}
-			f.AddNode(apptest.NoLimits, clock.Now) // a server that starts in the meantime
-			if got := maySendOn(ctx, f, bob.Token, key); got != no {
-				t.Errorf("after a restart: %s", got)
-			}
-			clock.Move(2 * time.Second)
-			if got := maySendOn(ctx, f, bob.Token, key); got != yes {
-				t.Errorf("after its end: %s", got)
-			}
-			for n := range f.Nodes {
-				current, err := f.Node(n).Policies.Current(ctx, owner.Caller)
-				if err != nil || current.Text != noPeople || policy.Tag(current.PolicyVersion) == policy.Tag(pending.PolicyVersion) {
-					t.Errorf("after its end there is %+v, %v", current, err)
-				}
-			}
-			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeNotFound {
-				t.Errorf("confirmed after its end: %s", code)
-			}
-			last := put(f, 0, owner.Caller, policy.Draft{Text: noMessages, ConfirmMinutes: 1})
-			confirmed, err := f.Node(1).Policies.Confirm(ctx, owner.Caller, nil)
-			if err != nil || confirmed.Version != 3 || last.Version != 3 {
-				t.Errorf("confirmed %+v, %v", confirmed, err)
-			}
-			clock.Move(2 * time.Minute)
-			if got := maySendOn(ctx, f, bob.Token, key); got != no {
-				t.Errorf("after it was confirmed: %s", got)
-			}
-		})
-	}
+		}
+		if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeNotFound {
+			t.Errorf("confirmed after its end: %s", code)
+		}
+		last := put(f, 0, owner.Caller, policy.Draft{Text: noMessages, ConfirmMinutes: 1})
+		confirmed, err := f.Node(1).Policies.Confirm(ctx, owner.Caller, nil)
+		if err != nil || confirmed.Version != 3 || last.Version != 3 {
+			t.Errorf("confirmed %+v, %v", confirmed, err)
+		}
+		clock.Move(2 * time.Minute)
+		if got := maySendOn(ctx, f, bob.Token, key); got != no {
+			t.Errorf("after it was confirmed: %s", got)
+		}
+	})
 }
 
 // A policy also refuses Doorward's own actions, even those that are decided only within a
 // transaction. It can't keep anybody from ending sessions, or an OWNER from restoring policies.
 func TestOwnActions(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		admin, bob := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
@@ -193,7 +189,7 @@ func TestOwnActions(t *testing.T) {
 // Policies read the assurance level of the session: 1, or 2 after a second factor. A kept
 // decision is decided again with the level that the session had.
 func TestAssuranceLevel(t *testing.T) {
-	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		weak, strong := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		f.Enrol(strong) // which raises the session to level 2

@@ -36,7 +36,7 @@ func join(f *apptest.Fixture, by apptest.Person, name doorward.Role) apptest.Per
 // TestChangeCountsOnEveryNode: once a change has returned, no node allows what a role has lost,
 // or refuses what it has gained.
 func TestChangeCountsOnEveryNode(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		r := create(f, owner, "READER", "audit.read", "tenant.read")
 		reader := join(f, owner, "READER")
@@ -61,7 +61,7 @@ func TestChangeCountsOnEveryNode(t *testing.T) {
 // TestRenameAndReplace: members, invitations and keys get the new name of a role, and the role
 // that replaces a deleted one.
 func TestRenameAndReplace(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		r := create(f, owner, "DESK", "message.read")
 		member := join(f, owner, "DESK")
@@ -106,7 +106,7 @@ func TestRenameAndReplace(t *testing.T) {
 // TestDemandFollowsRoles: a demand for second factors also covers a role under its new name.
 // The last role that it covers can't be deleted, since without any it would cover everybody.
 func TestDemandFollowsRoles(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		desk, shop := create(f, owner, "DESK", "message.read"), create(f, owner, "SHOP", "message.read")
 		member := join(f, owner, "DESK")
@@ -151,7 +151,7 @@ func TestDemandFollowsRoles(t *testing.T) {
 // TestNobodyGivesMoreThanTheyHave: nobody creates, widens or gives a role that grants more than
 // their own, or changes a built-in one.
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		top := create(f, owner, "PAYER", "billing.read")
 		own := create(f, owner, "DESK", "user.read", "tenant.read", "message.read", "report.read", "role.manage")
@@ -180,7 +180,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 // TestVersionWithoutThePermission: the version of a role depends only on what callers see, even
 // while the model lacks one of its permissions. An edit of the name keeps that permission.
 func TestVersionWithoutThePermission(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		r := create(f, owner, "DESK", "message.read", "user.read")
 		apply := func(text string) {

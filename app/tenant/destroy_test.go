@@ -122,7 +122,7 @@ func wantNoTraces(f *apptest.Fixture, tenantID string, texts, ids []string) {
 // completely; afterwards no table has its people, members of other tenants stay
 // there, and the trail records the destruction.
 func TestClosedTenantIsGone(t *testing.T) {
-	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		staying, stayer := f.Tenant()
 		gone, owner := f.Tenant()
 		name, texts := addLogoAndRole(f, owner)

@@ -27,7 +27,7 @@ const (
 // TestExportedPeopleAreImported: exported people can be imported into another installation,
 // with their passwords.
 func TestExportedPeopleAreImported(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleViewer)
 		_, err := f.Node(0).Users.Suspend(f.Context(), apptest.Operator, bob.User)
@@ -58,7 +58,7 @@ func TestExportedPeopleAreImported(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		_, token := f.Invite(owner, "bob@acme.example", doorward.RoleUser)
 		_, stranger := f.Tenant()

@@ -50,7 +50,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 // TestRestoreBringsNoSessionBack: a restore revives no session of a USER, not even one that
 // was written during the closing.
 func TestRestoreBringsNoSessionBack(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
@@ -85,7 +85,7 @@ func storedTenant(f *apptest.Fixture, id string) doorward.Tenant {
 // TestFreezeOfAClosedTenant: an OWNER can't undo a freeze, not even by closing
 // and restoring.
 func TestFreezeOfAClosedTenant(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		closed, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 		f.NoError(err)
@@ -164,7 +164,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 // TestFrozenTenantsAreNotDestroyed: a frozen tenant is kept even if its hold is
 // over, and after the thaw an OWNER has a day to restore it.
 func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 		f.NoError(err)
@@ -189,7 +189,7 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 // TestDestructionIsNotEarlier: a shorter hold of another node doesn't make the destruction
 // earlier.
 func TestDestructionIsNotEarlier(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		closed, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 		f.NoError(err)

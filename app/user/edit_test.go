@@ -41,7 +41,7 @@ func TestRemoveAsSeen(t *testing.T) {
 // TestEditIsDecidedBeforehand: an edit is authorised by the roles before it, so one request
 // may give up a role and still use it, and may raise its target out of the caller's reach.
 func TestEditIsDecidedBeforehand(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		role, status, name := doorward.RoleViewer, doorward.UserSuspended, "Gone"
 		self := f.Join(owner, doorward.RoleOwner)
@@ -63,7 +63,7 @@ func TestEditIsDecidedBeforehand(t *testing.T) {
 // TestRefusedRolesOfAnyLength: a refusal is recorded even if the name of the requested role is
 // too long for an index of PostgreSQL.
 func TestRefusedRolesOfAnyLength(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		random := make([]byte, 6000) // PostgreSQL compresses what repeats
@@ -110,7 +110,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 
 // A dry run returns what would end and changes no row.
 func TestDryRunWritesNothing(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleAdmin)
 		f.Invite(bob, f.NewEmail("guest"), doorward.RoleUser)

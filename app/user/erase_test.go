@@ -218,7 +218,7 @@ func wantIntact(f *apptest.Fixture) {
 // TestErase: after an erasure no table has anything about the person but ids, no node accepts
 // the session, and the trails verify.
 func TestErase(t *testing.T) {
-	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+	apptest.OnSQLiteClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		p, terms := populate(f)
 		wantTraces(f, terms)
 		wantExported(f, p)

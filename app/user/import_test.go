@@ -69,7 +69,7 @@ func wantUnchanged(f *apptest.Fixture, before []any) {
 }
 
 func TestImport(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		_, elsewhere := f.Tenant()
 		inv, token := f.Invite(owner, "bob@acme.example", doorward.RoleUser)
@@ -147,7 +147,7 @@ func wantRecorded(f *apptest.Fixture, tenantID, bob string, people int) {
 // TestImportAllOrNothing: one bad row stops the whole import, whether the fault shows in the
 // list or in the tenant.
 func TestImportAllOrNothing(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		frank := f.Join(owner, doorward.RoleUser)
 		before := snapshot(f)
@@ -177,7 +177,7 @@ func TestImportAllOrNothing(t *testing.T) {
 }
 
 func TestImportIntoAClosingTenant(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 		f.NoError(err)
@@ -193,7 +193,7 @@ func TestImportIntoAClosingTenant(t *testing.T) {
 // TestDryRunLeavesNothing: a dry run writes nothing, and returns the same result as the
 // import.
 func TestDryRunLeavesNothing(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		f.Invite(owner, "bob@acme.example", doorward.RoleUser)
 		before := snapshot(f)
@@ -280,7 +280,7 @@ func TestImportedHashes(t *testing.T) {
 		"sha512": "$pbkdf2-sha512$25000$.vn49/b19PPy8fDv7u3s6w$tGxph8r9A1uirdwD/0X5Mx6caGeSTU3RMziKcFTdjXL0eAC0Xm1yU8xVfm1xxiAoI8rRPyLkluOd6Z79cyp.VQ",
 		"argon2": "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$QKHrg5tayLGcN+Y0HVPNaBqykOVLUxlMkZycXE1uWRM",
 	}
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, _ := f.Tenant()
 		var rows []string
 		for name, hash := range hashes {
@@ -306,7 +306,7 @@ func TestImportedHashes(t *testing.T) {
 // TestImportedWithoutPassword: the account accepts no password, not even the empty
 // one, until its owner sets one by mail.
 func TestImportedWithoutPassword(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, _ := f.Tenant()
 		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), notDry)
 		f.NoError(err)

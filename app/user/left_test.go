@@ -43,90 +43,85 @@ const (
 // TestLastMembership: the end of the last membership deletes the password and the known
 // browsers at once, and the counters a day later. The end of one of several deletes none.
 func TestLastMembership(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			clock := apptest.NewStoppedClock()
-			f := apptest.New(t, e, apptest.HighLimits, clock.Now)
-			_, owner := f.Tenant()
-			_, otherOwner := f.Tenant()
-			for how, end := range map[string]func(apptest.Person) error{
-				"removed": func(p apptest.Person) error {
-					_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
-					return err
-				},
-				"left": func(p apptest.Person) error {
-					_, err := f.Node(0).Users.Leave(f.Context(), p.Caller, p.User.TenantID)
-					return err
-				},
-			} {
-				p := f.Join(owner, doorward.RoleUser)
-				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword)
-				both := f.Join(owner, doorward.RoleUser)
-				both = signInWithBrowser(f, both.User.Email, apptest.FirstPassword)
-				_, token := f.Invite(otherOwner, both.User.Email, doorward.RoleUser)
-				_, err := f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")
-				f.NoError(err)
-				if got := f.TryLogin(p.User.Email, apptest.Password(1)); got != doorward.CodeInvalidCredentials {
-					t.Fatal(got)
-				}
-				f.NoError(end(both))
-				if got := credentialsOf(f, both); got != withCredentials {
-					t.Errorf("%s, and in another tenant: %s", how, got)
-				}
-				_, err = f.Node(0).Users.Suspend(f.Context(), apptest.Operator, p.User)
-				f.NoError(err)
-				if got := credentialsOf(f, p); got != withCredentials {
-					t.Errorf("suspended: %s", got)
-				}
-				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
-				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword) // and makes a third browser known
-				f.NoError(end(p))
-				if got := credentialsOf(f, p); got != withoutCredentials {
-					t.Errorf("%s: %s", how, got)
-				}
-				if got := f.TryLogin(p.User.Email, apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
-					t.Errorf("%s: a login is %q", how, got)
-				}
-
-				bucket := "account:" + p.User.Email
-				clock.Move(24*time.Hour - time.Microsecond)
-				f.NoError(f.Node(0).Sweep(f.Context()))
-				if f.CountFailures(bucket) == 0 {
-					t.Errorf("%s: its counter was deleted within a day", how)
-				}
-				clock.Move(time.Microsecond)
-				f.NoError(f.Node(0).Sweep(f.Context()))
-				if n := len(apptest.RowsWith(f.AllRows(), bucket, "newcomers:"+p.User.ID, "devices:"+p.User.ID)); n != 0 {
-					t.Errorf("%s: after a day %d of its counters are left", how, n)
-				}
-				owner, otherOwner = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(otherOwner.User.Email, apptest.FirstPassword) // the sessions are a day old
-
-				// The person returns with the same account.
-				_, token = f.Invite(owner, p.User.Email, doorward.RoleViewer)
-				shown, err := f.Node(0).Invitations.Show(f.Context(), token)
-				f.NoError(err)
-				if shown.HasAccount {
-					t.Errorf("%s: a person without a password is asked for one", how)
-				}
-				again, err := f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
-				f.NoError(err)
-				if again.ID != p.User.ID {
-					t.Errorf("%s: returns as %s, was %s", how, again.ID, p.User.ID)
-				}
-				clock.Move(24 * time.Hour)
-				f.NoError(f.Node(0).Sweep(f.Context()))
-				owner, otherOwner = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(otherOwner.User.Email, apptest.FirstPassword)
-				f.NoError(end(f.SignIn(p.User.Email, apptest.Password(2))))
+	apptest.OnSQLiteClock(t, apptest.HighLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		_, otherOwner := f.Tenant()
+		for how, end := range map[string]func(apptest.Person) error{
+			"removed": func(p apptest.Person) error {
+				_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
+				return err
+			},
+			"left": func(p apptest.Person) error {
+				_, err := f.Node(0).Users.Leave(f.Context(), p.Caller, p.User.TenantID)
+				return err
+			},
+		} {
+			p := f.Join(owner, doorward.RoleUser)
+			p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword)
+			both := f.Join(owner, doorward.RoleUser)
+			both = signInWithBrowser(f, both.User.Email, apptest.FirstPassword)
+			_, token := f.Invite(otherOwner, both.User.Email, doorward.RoleUser)
+			_, err := f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")
+			f.NoError(err)
+			if got := f.TryLogin(p.User.Email, apptest.Password(1)); got != doorward.CodeInvalidCredentials {
+				t.Fatal(got)
 			}
-		})
-	}
+			f.NoError(end(both))
+			if got := credentialsOf(f, both); got != withCredentials {
+				t.Errorf("%s, and in another tenant: %s", how, got)
+			}
+			_, err = f.Node(0).Users.Suspend(f.Context(), apptest.Operator, p.User)
+			f.NoError(err)
+			if got := credentialsOf(f, p); got != withCredentials {
+				t.Errorf("suspended: %s", got)
+			}
+			f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
+			p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword) // and makes a third browser known
+			f.NoError(end(p))
+			if got := credentialsOf(f, p); got != withoutCredentials {
+				t.Errorf("%s: %s", how, got)
+			}
+			if got := f.TryLogin(p.User.Email, apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
+				t.Errorf("%s: a login is %q", how, got)
+			}
+
+			bucket := "account:" + p.User.Email
+			clock.Move(24*time.Hour - time.Microsecond)
+			f.NoError(f.Node(0).Sweep(f.Context()))
+			if f.CountFailures(bucket) == 0 {
+				t.Errorf("%s: its counter was deleted within a day", how)
+			}
+			clock.Move(time.Microsecond)
+			f.NoError(f.Node(0).Sweep(f.Context()))
+			if n := len(apptest.RowsWith(f.AllRows(), bucket, "newcomers:"+p.User.ID, "devices:"+p.User.ID)); n != 0 {
+				t.Errorf("%s: after a day %d of its counters are left", how, n)
+			}
+			owner, otherOwner = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(otherOwner.User.Email, apptest.FirstPassword) // the sessions are a day old
+
+			// The person returns with the same account.
+			_, token = f.Invite(owner, p.User.Email, doorward.RoleViewer)
+			shown, err := f.Node(0).Invitations.Show(f.Context(), token)
+			f.NoError(err)
+			if shown.HasAccount {
+				t.Errorf("%s: a person without a password is asked for one", how)
+			}
+			again, err := f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
+			f.NoError(err)
+			if again.ID != p.User.ID {
+				t.Errorf("%s: returns as %s, was %s", how, again.ID, p.User.ID)
+			}
+			clock.Move(24 * time.Hour)
+			f.NoError(f.Node(0).Sweep(f.Context()))
+			owner, otherOwner = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(otherOwner.User.Email, apptest.FirstPassword)
+			f.NoError(end(f.SignIn(p.User.Email, apptest.Password(2))))
+		}
+	})
 }
 
 // TestImportOfARemovedPerson: the import of a removed person sets the password, if the list
 // has one.
 func TestImportOfARemovedPerson(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		p, bare := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		hash := f.Account(p).PasswordHash

@@ -80,7 +80,7 @@ func deliveries(f *apptest.Fixture, w doorward.Webhook) []doorward.WebhookDelive
 // TestSchedule: the pauses between attempts are those of docs/webhooks.md, within a tenth;
 // after the last one the delivery is given up.
 func TestSchedule(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		to := newReceiver(t, always(500))
 		w := createHook(f, owner.Caller, to.URL, "user.*")
@@ -140,7 +140,7 @@ func TestRetryAfter(t *testing.T) {
 // TestFailingForDays: notices after an hour and a day, and the disabling after five days, once
 // each.
 func TestFailingForDays(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		w := createHook(f, owner.Caller, newReceiver(t, always(500)).URL, "user.*")
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
@@ -373,7 +373,7 @@ func TestRaceAtMostTwenty(t *testing.T) {
 // TestDeliveriesGoInBatches: a sweep deletes the deliveries of a deleted webhook, and finished
 // deliveries that are old, also when they don't fit into one batch. Other deliveries stay.
 func TestDeliveriesGoInBatches(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
 		deleted, other := createHook(f, owner.Caller, "http://localhost:1/", "user.*"), createHook(f, owner.Caller, "http://localhost:1/", "user.*")

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of Raw
@@ -34,7 +35,20 @@ func Open(t testing.TB, dsn string, now doorward.Clock) *store.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	engine := db.Engine()
+	db.Watch(func(query string) { ran.Store(statement{engine, query}, true) })
 	return db
+}
+
+type statement struct{ engine, query string }
+
+// ran has each statement that a database of Open has run.
+var ran sync.Map
+
+// HasRun reports whether a database of Open has run the statement without an error.
+func HasRun(engine, query string) bool {
+	_, has := ran.Load(statement{engine, query})
+	return has
 }
 
 // Migrated opens a database and brings its schema up to date.

@@ -67,7 +67,7 @@ func pagesOfLists(f *fixture) {
 	slices.SortStableFunc(offers, func(a, b doorward.Invitation) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
-	for limit := 1; limit <= 6; limit++ {
+	for _, limit := range []int{2, 6} { // ordersOfLists has more
 		equal(f, pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
 			return f.Read().TenantPage(ctx, nil, p)
 		}), []doorward.Tenant{acme, zeta})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
 
@@ -95,6 +96,17 @@ func sealedAgain(f *fixture) {
 		noError(f, tx.Reseal(ctx, all[0], append(other, 0)))
 		noError(f, tx.Reseal(ctx, all[0], []byte("changed since"))) // no longer the value that was read
 		wantFault(f, "Reseal", tx.Reseal(ctx, store.SealedValue{Table: "users", Column: "email"}, nil))
+	})
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.SealedValue{}, 10)), all[1:])
+
+	// Values of the other tables, of which the webhook has three.
+	f.factor(f.account("ann@acme.example"), doorward.TOTP)
+	hook := f.webhook("", "*")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.RotateWebhook(ctx, hook.ID, []byte("was"), f.clock.read(), []byte("is")))
+		for _, v := range f.value(tx.SealedWithOtherKeys(ctx, other, store.SealedValue{}, 10)).([]store.SealedValue)[4:] {
+			noError(f, tx.Reseal(ctx, v, append(other, v.Column...)))
+		}
 	})
 	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.SealedValue{}, 10)), all[1:])
 	keys, err := f.Read().SigningKeys(ctx)

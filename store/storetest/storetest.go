@@ -166,6 +166,7 @@ var cases = []struct {
 
 	{"one instant in a transaction", oneInstant},
 	{"all or nothing", allOrNothing},
+	{"tried writes", triedWrites},
 	{"one state in a snapshot", snapshots},
 	{"many statements", manyStatements},
 	{"a conflict spoils nothing", conflictSpoilsNothing},

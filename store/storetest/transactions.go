@@ -80,6 +80,13 @@ func allOrNothing(f *fixture) {
 	equal(f, f.state(), before)
 }
 
+// triedWrites leave nothing behind.
+func triedWrites(f *fixture) {
+	before := f.value(f.Read().Vitals(f.Context()))
+	noError(f, f.TryWrite(f.Context()))
+	equal(f, f.value(f.Read().Vitals(f.Context())), before)
+}
+
 // state returns everything that a failed transaction could have changed.
 func (f *fixture) state() []any {
 	f.Helper()

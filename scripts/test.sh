@@ -117,7 +117,10 @@ in_memory() {
 	memory=$(same_folder || mktemp -d /dev/shm/doorward.XXXXXX) || return 0
 	chmod 1777 "$memory"
 	cp "$(type -P true)" "$memory" && "$memory/true" || return 0
-	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata
+	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata DOORWARD_TEST_PGRUN=$memory/pgrun
+	# One PostgreSQL for all test binaries: it ends when nothing holds this pipe open any more.
+	mkfifo "$DOORWARD_TEST_PGRUN"
+	exec {pgrun}<>"$DOORWARD_TEST_PGRUN"
 }
 
 # same_folder makes a folder that has the same name in each run, since go test repeats its tests

@@ -53,8 +53,14 @@ func startDuringInitdb(t *testing.T) *Cluster {
 		t.Fatal(err)
 	}
 	t.Setenv(templateFolder, "") // so that initdb runs, which takes a while
-	c, err := startKeeper(bin, settings(nil))
+	c, err := newKeeper(bin, settings(nil))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if c.stdin, err = c.keeper.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.keeper.Start(); err != nil {
 		t.Fatal(err)
 	}
 	home, err := c.stdout.ReadString('\n')
@@ -88,7 +94,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			child := exec.Command(os.Args[0], "-test.run=^TestEndingChild$")
-			child.Env = append(os.Environ(), ending+"="+name)
+			child.Env = append(os.Environ(), ending+"="+name, runPipe+"=")
 			home := awaitEnd(t, child)
 			if _, err := os.Stat(home); !os.IsNotExist(err) {
 				t.Errorf("%s is still there (%v)", home, err)

@@ -4,7 +4,9 @@
 //
 // [DSN] returns the address of a new, empty database that is dropped when
 // the test ends. All such databases of a test binary live in one cluster, made when
-// the first is asked for (about a second) and removed when the binary ends.
+// the first is asked for (about a second) and removed when the binary ends. If
+// DOORWARD_TEST_PGRUN names a named pipe, they live in the one cluster of the run, which is
+// removed when no process holds the pipe open for writing any more: scripts/test.sh does so.
 //
 // [Template] makes databases that are copies of one prepared before.
 //
@@ -163,8 +165,8 @@ func createDatabase(name, template string) string {
 	return "CREATE DATABASE " + name + " TEMPLATE " + template
 }
 
-// newName returns the name of a new database.
-func (c *Cluster) newName() string { return "t" + strconv.FormatInt(c.last.Add(1), 10) }
+// newName returns the name of a new database. The cluster may be shared with other processes.
+func (c *Cluster) newName() string { return fmt.Sprintf("t%d_%d", os.Getpid(), c.last.Add(1)) }
 
 func (c *Cluster) url(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
@@ -209,15 +211,26 @@ func launch(options ...Option) (*Cluster, error) {
 // newCluster makes a cluster and starts it; args are empty, or for a standby the folder of its
 // stopped primary.
 func newCluster(bin, settings string, args ...string) (*Cluster, error) {
-	c, err := startKeeper(bin, settings, args...)
+	c, err := newKeeper(bin, settings, args...)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.initialize(); err != nil {
-		c.stopKeeper()
+	if c.stdin, err = c.keeper.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, c.begin()
+}
+
+// begin starts the keeper and then the server.
+func (c *Cluster) begin() error {
+	if err := c.keeper.Start(); err != nil {
+		return fmt.Errorf("pgtest: keeper: %w", err)
+	}
+	err := c.initialize()
+	if err != nil {
+		c.stopKeeper()
+	}
+	return err
 }
 
 func settings(options []Option) string {
@@ -241,9 +254,10 @@ func settings(options []Option) string {
 // copy. A [Template] is another thing, a database.
 const templateFolder = "DOORWARD_TEST_PGDATA"
 
-// startKeeper starts the keeper in its own session, so that Ctrl-C, which the terminal sends
-// to all of go test, doesn't reach it: it must outlive this process to clean up.
-func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
+// newKeeper returns a cluster whose keeper is not started. The keeper has its own session, so that
+// Ctrl-C, which the terminal sends to all of go test, doesn't reach it: it must outlive this process
+// to clean up.
+func newKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	attr, err := unprivileged()
 	if err != nil {
 		return nil, err
@@ -253,18 +267,11 @@ func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	// Not this environment: PGDATA, PGPORT and the like would change the server.
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", templateFolder + "=" + os.Getenv(templateFolder)}
 	cmd.SysProcAttr = attr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("pgtest: keeper: %w", err)
-	}
-	return &Cluster{keeper: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, nil
+	return &Cluster{keeper: cmd, stdout: bufio.NewReader(stdout)}, nil
 }
 
 // initialize waits until the cluster is made and starts it. Another process may take the

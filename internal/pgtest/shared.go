@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sharedCluster is the cluster that all tests of a binary share. No test can stop it, so it
+// sharedCluster is the cluster that all tests of a binary, or of a run, share. No test can stop it, so it
 // keeps a connection to make and drop databases: a new one costs more CPU than either.
 type sharedCluster struct {
 	*Cluster
@@ -20,13 +21,20 @@ type sharedCluster struct {
 }
 
 var launchShared = sync.OnceValues(func() (*sharedCluster, error) {
-	c, err := launch()
+	c, err := launchForAll()
 	if err != nil {
 		return nil, err
 	}
 	conn, err := pgx.Connect(context.Background(), c.url("postgres"))
 	return &sharedCluster{Cluster: c, conn: conn}, err
 })
+
+func launchForAll() (*Cluster, error) {
+	if pipe := os.Getenv(runPipe); pipe != "" {
+		return joinRun(pipe)
+	}
+	return launch()
+}
 
 // shared returns the shared cluster, which the first call makes.
 func shared(tb testing.TB) *sharedCluster {
@@ -75,4 +83,15 @@ func (s *sharedCluster) exec(tb testing.TB, query string) {
 	if _, err := s.conn.Exec(ctx, query); err != nil {
 		tb.Fatalf("pgtest: %s: %v", query, err)
 	}
+}
+
+// has reports whether the database exists.
+func (s *sharedCluster) has(tb testing.TB, name string) (found bool) {
+	tb.Helper()
+	s.connMu.Lock()
+	defer s.connMu.Unlock()
+	if err := s.conn.QueryRow(context.Background(), "SELECT count(*) > 0 FROM pg_database WHERE datname = $1", name).Scan(&found); err != nil {
+		tb.Fatalf("pgtest: look for the database %s: %v", name, err)
+	}
+	return found
 }

@@ -48,13 +48,13 @@ var sqliteFile = sync.OnceValues(func() ([]byte, error) {
 })
 
 // Postgres returns the DSN of a new database in the cluster that all tests of the
-// binary share. As with [pgtest.DSN], its user is a superuser, and it is dropped when tb ends.
+// binary or run share. As with [pgtest.DSN], its user is a superuser, and it is dropped when tb ends.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return template.DSN(tb)
 }
 
-var template = pgtest.Template{Prepare: Migrate}
+var template = pgtest.Template{Name: "migrated", Prepare: Migrate}
 
 // Migrate brings a database up to the schema of this version and closes it.
 func Migrate(dsn string) error {

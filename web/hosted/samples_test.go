@@ -78,10 +78,10 @@ func samples() []uitest.Sample {
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
-		Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
+		Posted: true, Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
 		Fault: "Address and password don’t match an account here. Check both and try again.",
 	}
-	faults := ui.Frame{Alert: true, Faults: map[string]string{
+	faults := ui.Frame{Posted: true, Alert: true, Faults: map[string]string{
 		"password": "The password needs at least 12 characters.", "confirmPassword": "This is not the same as above.",
 	}}
 	const returnAddress = "https://app.example.com/inbox/"
@@ -105,6 +105,7 @@ func samples() []uitest.Sample {
 		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
+		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer}},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
@@ -120,10 +121,10 @@ func samples() []uitest.Sample {
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
 		{Name: "passkey", View: passkeyView(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
-		{Name: "login-passkey", View: ui.View{Page: "login", Body: signingIn{true, true}}},
-		{Name: "second-passkey", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
-		{Name: "second-both", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},
-		{Name: "step-up-passkey", View: ui.View{Page: "step-up", Body: stepUp{ByPasskey: true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "login-passkey", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{true, true}}},
+		{Name: "second-passkey", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
+		{Name: "second-both", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},
+		{Name: "step-up-passkey", View: ui.View{Page: "step-up", Scripts: passkeyScripts, Body: stepUp{ByPasskey: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "step-up-recovery", View: ui.View{Page: "step-up", Body: stepUp{ByRecovery: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "totp", View: sampleTOTP()},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
@@ -241,6 +242,7 @@ func TestPagesRender(t *testing.T) {
 	for _, accent := range []string{withWordmark.Brand.Accent, withSymbol.Brand.Accent} {
 		files["assets/accents/"+accent[1:]+".css"] = []byte(ui.AccentSheet(accent))
 	}
+	uitest.RequireEachTemplate(t, "../ui/html", samples())
 	uitest.Pages(t, set, "hosted", samples(), files)
 }
 

@@ -34,6 +34,7 @@ var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // with the assets and the files, which are given by their names.
 func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
 	t.Helper()
+	RequireEachTemplate(t, "html", samples)
 	index := "<!doctype html><title>Pages</title><ul>"
 	for _, l := range ui.Languages {
 		for _, s := range samples {
@@ -43,16 +44,34 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 				continue
 			}
 			file := l.Tag + "-" + s.Name + ".html"
-			writeFile(t, filepath.Join(name, file), withRelativeLinks(file, page.String()))
+			Write(t, filepath.Join(name, file), withRelativeLinks(file, page.String()))
 			index += `<li><a href="` + file + `">` + file + "</a>"
 		}
 	}
-	writeFile(t, filepath.Join(name, "index.html"), []byte(index))
+	Write(t, filepath.Join(name, "index.html"), []byte(index))
 	for file, body := range files {
-		writeFile(t, filepath.Join(name, file), body)
+		Write(t, filepath.Join(name, file), body)
 	}
 	for _, folder := range []string{"assets", "../ui/assets"} { // the first is of the tested package, and may be missing
 		copyAll(t, folder, filepath.Join(name, "assets"))
+	}
+}
+
+// RequireEachTemplate fails the test for each template in the folder that no sample shows.
+func RequireEachTemplate(t *testing.T, folder string, samples []Sample) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no templates in %s: %v", folder, err)
+	}
+	shown := map[string]bool{"layout": true, "parts": true}
+	for _, s := range samples {
+		shown[s.View.Page] = true
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".html"); !shown[name] {
+			t.Errorf("%s is in no sample, so Chromium checks neither its colours nor its width: add one to samples_test.go", file)
+		}
 	}
 }
 
@@ -67,6 +86,9 @@ func FrameOf(s Sample, l ui.Language) ui.Frame {
 			c.Link = ""
 		}
 		f.Languages = append(f.Languages, c)
+	}
+	if !f.Posted {
+		f.Themes = []ui.ThemeChoice{{Name: "system"}, {Name: "light", Link: "?theme=light"}, {Name: "dark", Link: "?theme=dark"}}
 	}
 	return f
 }
@@ -88,11 +110,12 @@ func copyAll(t *testing.T, from, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(to, name), body)
+		Write(t, filepath.Join(to, name), body)
 	}
 }
 
-func writeFile(t *testing.T, name string, body []byte) {
+// Write writes a file below the folder of -render. Without the flag it does nothing.
+func Write(t *testing.T, name string, body []byte) {
 	t.Helper()
 	if *renderDir == "" {
 		return

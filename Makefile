@@ -52,9 +52,9 @@ microbench: ## the benchmarks of packages, with allocations
 	go -C bench test -run '^$$' -bench . -benchmem ./...
 
 pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
-	go test -count=1 ./web/hosted ./web/console ./web/dev -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
+	scripts/renderpages.sh
 
-e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
+e2e: ## the pages in a real Chromium (needs node, npm, chromium); with DOORWARD_TEST_FULL=1 on all screens, with pictures in artifacts/screenshots
 	scripts/e2e.sh
 
 clients: ## clients that three generators make from the OpenAPI document, on a real server (needs node, npm; the first run takes minutes)

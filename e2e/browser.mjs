@@ -197,10 +197,3 @@ export class Viewer {
 		return true;
 	}
 }
-
-export function kinds() {
-	const all = new Set();
-	const of = (e) => e.tagName.toLowerCase() + [...e.classList].filter(c => !/^hue-/.test(c)).sort().map((c) => "." + c).join("") + ["type", "role", "aria-invalid", "aria-current", "open"].filter((a) => e.hasAttribute(a)).map((a) => `[${a}=${e.getAttribute(a)}]`).join("");
-	for (const e of document.querySelectorAll("body *:not(svg *)")) if (e.checkVisibility()) all.add(of(e.parentElement) + " > " + of(e));
-	return [...all].sort();
-}

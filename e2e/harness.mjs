@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { promisify } from "node:util";
-import { Viewer, everyScreen, full, kinds, timeout } from "./browser.mjs";
+import { Viewer, everyScreen, full, rendered } from "./browser.mjs";
+import { covered } from "./covered.mjs";
 
 export { everyScreen };
 
@@ -124,12 +125,12 @@ export class Server {
 
 /** Person is one person's browser. */
 export class Person extends Viewer {
-	/** look checks a page that a journey sees. In the short form everything but the console is
-	 * checked on the page that the Go tests render: that of the name, or of another one if nothing else
-	 * is on it. */
-	async look(name, rendered = name) {
+	/** look checks a page that a journey sees. In the short form this is the console alone; the rest
+	 * is checked on the rendered page with the same elements, which must exist. */
+	async look(name) {
 		if (full) await this.passesFully(name);
-		else if (process.env.REC) { const k = await this.page.evaluate(kinds); await writeFile("/tmp/h/rec/real-" + name.replaceAll("/", "-"), k.join("\n")); }
+		const page = covered[name] ?? (name.startsWith("console-") ? name.replace("-", "/") : `hosted/${name}`);
+		assert.ok(rendered.has(page), `no rendered page has what is on ${name}: add a sample ${page}, or name another one in covered.mjs`);
 		this.quiet(name);
 	}
 

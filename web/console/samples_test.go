@@ -31,8 +31,11 @@ var (
 		userOf("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
 		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
 	}
-	basePage = pageData{Tenant: acme}
-	owner    = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
+	basePage      = pageData{Tenant: acme}
+	logo, logoPNG = uitest.DrawLogo(512, 128)
+	// branded has a logo that includes the name, and a colour of its own.
+	branded = pageData{Tenant: doorward.Tenant{ID: acme.ID, Name: acme.Name, Brand: doorward.Brand{Accent: "#d63a2f", Logo: logo}}}
+	owner   = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
 
 func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
@@ -59,6 +62,8 @@ func samples() []uitest.Sample {
 	inviting := owner
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
 	refused := refusedWith(map[string]string{"name": "The name is missing.", "allowedEmailDomains": "This is not a domain.", "accent": "This is not a colour.", "logo": "This is not a PNG."})
+	tooSoon := refusedWith(nil)
+	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	return []uitest.Sample{
@@ -67,23 +72,28 @@ func samples() []uitest.Sample {
 		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
 		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
+		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
+		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
+		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
 		{Name: "chosen", View: ui.View{Page: "chosen", Title: "chosen.suspend.title", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}, Export: "?format=csv"}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), ExpiresAt: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
 		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: "This link is not valid, or not any more."}},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
+		{Name: "settings-brand", View: wide("settings", sampledBrandSettings()), Frame: owner},
 		{Name: "settings-viewer", View: wide("settings", sampledSettings()), Frame: viewer},
 		{Name: "settings-conflict", View: wide("settings", sampledConflict()), Frame: owner},
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
@@ -130,6 +140,7 @@ func samples() []uitest.Sample {
 		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{pageData: basePage, Hook: sampledHooks()[0], Act: "delete", Danger: true, Waiting: 12}}, Frame: owner},
 		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
+		{Name: "close-refused", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: refusedWith(map[string]string{"confirm": "This is not the name."})},
 		{Name: "closed", View: ui.View{Page: "closed", Body: closing{pageData: basePage, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14)}}},
 	}
 }
@@ -440,6 +451,12 @@ func sampledSettings() settings {
 	}
 }
 
+func sampledBrandSettings() settings {
+	page := sampledSettings()
+	page.pageData, page.Picked = branded, branded.Tenant.Brand.Accent
+	return page
+}
+
 func sampledConflict() settings {
 	page := sampledSettings()
 	page.Conflicts = []conflict{
@@ -463,6 +480,10 @@ func TestPagesRender(t *testing.T) {
 	for i := range all {
 		v := &all[i].View
 		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, scripts[v.Page]...)
+		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
+			v.Tenant = shown.tenantShown()
+		}
 	}
-	uitest.Pages(t, set, "console", all, nil)
+	accent := branded.Tenant.Brand.Accent
+	uitest.Pages(t, set, "console", all, map[string][]byte{logo.Path(): logoPNG, uitest.AccentFile(accent): []byte(ui.AccentSheet(accent))})
 }

@@ -5,6 +5,9 @@ package uitest
 import (
 	"bytes"
 	"flag"
+	"image"
+	"image/color"
+	"image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -74,6 +79,27 @@ func RequireEachTemplate(t *testing.T, folder string, samples []Sample) {
 		}
 	}
 }
+
+// DrawLogo returns a logo: a disc, and bars in place of letters.
+func DrawLogo(width, height int) (l doorward.Logo, stored []byte) {
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		x, y := i%width, i/width
+		switch dx, dy := x-height/2, y-height/2; {
+		case dx*dx+dy*dy < height*height/5:
+			img.Set(x, y, color.NRGBA{214, 58, 47, 255})
+		case x > height*6/5 && x < width-4 && y > height/4 && y < height*3/4 && (x/(height/4))%2 == 0:
+			img.Set(x, y, color.NRGBA{24, 26, 34, 255})
+		}
+	}
+	var out bytes.Buffer
+	_ = png.Encode(&out, img) // into memory
+	l, stored, _ = tenant.MakeLogo(out.Bytes())
+	return l, stored
+}
+
+// AccentFile is where Pages must find the style sheet of an accent colour.
+func AccentFile(accent string) string { return "assets/accents/" + accent[1:] + ".css" }
 
 // FrameOf returns the complete frame of a sample.
 func FrameOf(s Sample, l ui.Language) ui.Frame {

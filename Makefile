@@ -51,7 +51,7 @@ microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 	go -C bench test -run '^$$' -bench . -benchmem ./...
 
-pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
+pages: ## every page with canned data in artifacts/pages, for design work and for e2e: hosted/index.html, console/index.html
 	scripts/renderpages.sh
 
 e2e: ## the pages in a real Chromium (needs node, npm, chromium); with DOORWARD_TEST_FULL=1 on all screens, with pictures in artifacts/screenshots

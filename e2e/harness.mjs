@@ -3,15 +3,16 @@
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { promisify } from "node:util";
-import { Viewer, everyScreen, full, rendered } from "./browser.mjs";
+import { Viewer, everyScreen, full, rendered, timeout } from "./browser.mjs";
 import { covered } from "./covered.mjs";
 
-export { everyScreen };
+export { everyScreen, timeout };
 
 const run = promisify(execFile);
 const program = process.env.DOORWARD ?? path.resolve(import.meta.dirname, "../bin/doorward");
@@ -19,8 +20,8 @@ const program = process.env.DOORWARD ?? path.resolve(import.meta.dirname, "../bi
 export const password = "open sesame 9042"; // of the four people of dev
 export const chosen = "four quiet green llamas";
 
-/** once returns the screens, but in the short form only the first one. */
-export const once = (screens) => (full ? screens : screens.slice(0, 1));
+/** first returns the screens, but in the short form only the first one. */
+export const first = (screens) => (full ? screens : screens.slice(0, 1));
 
 /** onScreens declares the same journeys for each screen, with a server for each screen. Two
  * screens run at a time, for machines with two cores. In the short form each journey runs once:
@@ -49,6 +50,11 @@ function onServer(screens, declare) {
 	});
 	after(() => server.stop());
 	declare({ server, create, journey: test });
+}
+
+/** until repeats what returns whether it has happened, up to the deadline. */
+export async function until(what, happened) {
+	for (const end = Date.now() + timeout; !await happened();) assert.ok(Date.now() < end, `${what} doesn't happen`);
 }
 
 /** Server is one "doorward dev" in its own folder. */
@@ -80,15 +86,20 @@ export class Server {
 		return stdout;
 	}
 
-	/** code returns the code in the newest mail to the address. It waits up to 5 s for a mail. */
-	async code(to) {
-		for (let tries = 0; tries < 50; tries++) {
-			const page = await (await fetch(`${this.url}/dev/mail?to=${encodeURIComponent(to)}`)).text();
-			const found = page.match(/^[A-Za-z0-9_-]{43}$/m);
-			if (found) return found[0];
-			await new Promise((done) => setTimeout(done, 100));
+	/** code returns the code in the newest mail to the address, other than an earlier one. It waits
+	 * for the mail, which the server logs. */
+	async code(to, earlier) {
+		const signal = AbortSignal.timeout(timeout);
+		for (;;) {
+			const code = this.mails().filter((mail) => mail.to === to).map((mail) => mail.text.match(/^[A-Za-z0-9_-]{43}$/m)?.[0]).findLast(Boolean);
+			if (code && code !== earlier) return code;
+			await once(this.process.stderr, "data", { signal }).catch(() => { throw new Error(`no mail to ${to}`); });
 		}
-		throw new Error(`no mail to ${to}`);
+	}
+
+	/** mails returns the mails in the log. */
+	mails() {
+		return this.log.split("\n").slice(0, -1).filter((line) => line.includes('"msg":"mail"')).map((line) => JSON.parse(line));
 	}
 
 	/** api sends JSON like a program. */

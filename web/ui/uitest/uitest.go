@@ -1,5 +1,5 @@
-// Package uitest renders pages with canned data, for design work: "make pages". It
-// needs no server and no database.
+// Package uitest renders pages with canned data, for Chromium to check (e2e) and for design work:
+// "make pages". It needs no server and no database.
 package uitest
 
 import (

@@ -70,7 +70,7 @@ before(async () => {
 	browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
 		// axe is loaded again on each page and runs briefly, so optimizing it costs more than it saves.
-		args: ["--js-flags=--no-opt,--no-maglev", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
+		args: ["--disable-gpu", "--disable-software-rasterizer", "--js-flags=--no-opt,--no-maglev", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
 	});
 });
 after(() => browser.close());
@@ -169,9 +169,12 @@ export class Viewer {
 	async passes(name, rules, directions = ["rtl", "ltr"]) {
 		const { over, faults } = await this.page.evaluate(async ([rules, directions]) => {
 			const over = directions.flatMap((direction) => window.tooWide(direction));
-			const { violations } = rules.length === 0 ? { violations: [] } : await window.axe.run(document, { resultTypes: ["violations"], iframes: false, selectors: false, preload: false, runOnly: rules });
+			const { violations } = rules.length === 0 ? { violations: [] } : await window.axe.run(document, { resultTypes: ["violations"], elementRef: true, iframes: false, selectors: false, preload: false, runOnly: rules });
 			document.documentElement.dir = "ltr";
-			return { over, faults: violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`) };
+			// WCAG 2.2, 2.5.8, "Equivalent": the list below the bars has the same links.
+			const isFault = (rule, node) => !(rule === "target-size" && node.element.closest(".bars"));
+			const faults = violations.map((v) => [v.id, v.nodes.filter((n) => isFault(v.id, n))]).filter(([, nodes]) => nodes.length > 0);
+			return { over, faults: faults.map(([rule, nodes]) => `${rule}: ${nodes.map((n) => n.html).join(" ")}`) };
 		}, [rules, directions]);
 		assert.deepEqual(over, [], `${name} is wider than the screen`);
 		assert.deepEqual(faults, [], `axe on ${name}, ${directions.at(-1)}`);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -467,11 +468,11 @@ func sampledConflict() settings {
 	return page
 }
 
-// scripts are those of a page, besides console.js.
-var scripts = map[string][]string{
-	"overview": {"live.js"}, "people": {"live.js"}, "person": {"live.js"}, "invitations": {"live.js"}, "audit": {"live.js"}, "webhookdelivery": {"live.js"},
-	"invite": {"draft.js"}, "preview": {"draft.js"}, "keysecret": {"secret.js"}, "webhooksecret": {"secret.js"}, "settings": {"settings.js"}, "operatorlink": {"code.js"},
-}
+// scripts are those of pages, besides console.js.
+var scripts = map[string]string{"invite": "draft.js", "preview": "draft.js", "settings": "settings.js", "operatorlink": "code.js"}
+
+// refreshed are the pages that keep themselves up to date, unless they answer a form.
+var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery"}
 
 // TestPagesRender renders every page with canned data, in every language, without a
 // server. With -render it writes them to files.
@@ -479,7 +480,13 @@ func TestPagesRender(t *testing.T) {
 	all := samples()
 	for i := range all {
 		v := &all[i].View
-		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, scripts[v.Page]...)
+		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)
+		if script := scripts[v.Page]; script != "" {
+			v.Scripts = append(v.Scripts, script)
+		}
+		if p, ok := v.Body.(person); slices.Contains(refreshed, v.Page) && !all[i].Frame.Posted && (!ok || p.CanManage) {
+			v.Scripts = append(v.Scripts, "live.js")
+		}
 		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
 			v.Tenant = shown.tenantShown()
 		}

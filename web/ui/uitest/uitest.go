@@ -57,7 +57,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	for file, body := range files {
 		Write(t, filepath.Join(name, file), body)
 	}
-	for _, folder := range []string{"assets", "../ui/assets"} { // the first is of the tested package, and may be missing
+	for _, folder := range []string{"assets", "../hosted/assets", "../ui/assets"} { // the first is of the tested package, and may be missing
 		copyAll(t, folder, filepath.Join(name, "assets"))
 	}
 }

@@ -105,10 +105,12 @@ export class Viewer {
 	 * compiles it only once. */
 	async loadChecks() {
 		if (this.hasAuthenticator) return this.page.evaluate(checks);
-		this.devTools ??= await this.context.newCDPSession(this.page);
+		await this.openDevTools();
 		const { exceptionDetails } = await this.devTools.send("Runtime.evaluate", { expression: checks });
 		assert.equal(exceptionDetails, undefined, "axe can't be loaded");
 	}
+
+	async openDevTools() { this.devTools ??= await this.context.newCDPSession(this.page); }
 
 	/** passesFully checks the page on the viewer's screen, and keeps a picture. */
 	async passesFully(name) {
@@ -122,17 +124,25 @@ export class Viewer {
 	}
 
 	/** passesOnBoth checks the page on the viewer's screen with all rules, and then on the opposite
-	 * one with those of screens; or on both the width alone. It turns as rarely as possible: each time
-	 * all is laid out and painted again. */
-	async passesOnBoth(name, withAxe) {
+	 * one with those of screens. It turns as rarely as possible: each time all is laid out and painted
+	 * again. */
+	async passesOnBoth(name) {
 		const { screen } = this;
 		const other = opposite[screen];
 		await this.loadChecks();
-		await this.passes(name, withAxe ? everyRule : []);
+		await this.passes(name, everyRule);
 		await this.fitsWithTwiceTheText(isPhone(screen) ? screen : other, name);
 		await this.turnTo(other);
-		await this.passes(`${name} as on ${other}`, withAxe ? rulesOfScreens : [], ["ltr", "rtl"]);
+		await this.passes(`${name} as on ${other}`, rulesOfScreens, ["ltr", "rtl"]);
 		await this.turnTo(screen);
+	}
+
+	/** fitsOnBoth checks the width on the viewer's screen and on the opposite one, and with twice the
+	 * text. */
+	async fitsOnBoth(name) {
+		await this.onBoth(() => this.fits(name));
+		await this.fitsWithTwiceTheText(isPhone(this.screen) ? this.screen : opposite[this.screen], name);
+		await this.turnTo(this.screen);
 	}
 
 	/** fitsOnPhone checks the width on the viewer's screen or the opposite one. */
@@ -169,7 +179,7 @@ export class Viewer {
 	async passes(name, rules, directions = ["rtl", "ltr"]) {
 		const { over, faults } = await this.page.evaluate(async ([rules, directions]) => {
 			const over = directions.flatMap((direction) => window.tooWide(direction));
-			const { violations } = rules.length === 0 ? { violations: [] } : await window.axe.run(document, { resultTypes: ["violations"], elementRef: true, iframes: false, selectors: false, preload: false, runOnly: rules });
+			const { violations } = await window.axe.run(document, { resultTypes: ["violations"], elementRef: true, iframes: false, selectors: false, preload: false, runOnly: rules });
 			document.documentElement.dir = "ltr";
 			// WCAG 2.2, 2.5.8, "Equivalent": the list below the bars has the same links.
 			const isFault = (rule, node) => !(rule === "target-size" && node.element.closest(".bars"));
@@ -194,6 +204,7 @@ export class Viewer {
 	async fitsWithTwiceTheText(screen, name) {
 		if (this.hasAuthenticator) return false;
 		const { viewport } = screens[screen];
+		await this.openDevTools();
 		this.enlarged = true;
 		await Promise.all([this.page.setViewportSize({ ...viewport, width: Math.max(viewport.width, 375) }), this.setTextSize(32)]);
 		await this.fits(`${name} with twice the text`);

@@ -31,8 +31,8 @@ microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 	go -C bench test -run '^$$' -bench . -benchmem ./...
 
-pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
-	go test -count=1 ./web/hosted ./web/console ./web/dev -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
+pages: ## every page with canned data in artifacts/pages, for design work and for e2e: hosted/index.html, console/index.html
+	scripts/renderpages.sh
 
 e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
 	DOORWARD_TEST_FULL=1 scripts/e2e.sh

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import { Person, Server, everyScreen, once, onScreens, password } from "./harness.mjs";
+import { Person, Server, everyScreen, first, onScreens, password } from "./harness.mjs";
 
 /** drawing returns a PNG. For each pixel paint returns red, green, blue and alpha, 0 to 255, or null if it is transparent. */
 function drawing(width, height, paint) {
@@ -161,7 +161,7 @@ describe("the installation's logo", () => {
 	});
 
 	test("is on the login and in the console", async () => {
-		for (const screen of once(["phone-light-en", "desktop-dark-en"])) {
+		for (const screen of first(["phone-light-en", "desktop-dark-en"])) {
 			const p = await Person.create(server.url, screen);
 			people.push(p);
 			await p.go("/login");

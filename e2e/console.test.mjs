@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { Person, Server, chosen, everyScreen, onScreens, password } from "./harness.mjs";
+import { Person, Server, chosen, everyScreen, onScreens, password, until } from "./harness.mjs";
 
 onScreens("the console", everyScreen, ({ server, create, journey }) => {
 	const as = async (role) => {
@@ -314,7 +314,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.page.locator(".notice.bad pre").waitFor();
 		await as("viewer"); // signs in: an event
 		await admin.go(page);
-		for (let tries = 0; tries < 50 && !await admin.page.locator(".bars .refused").count(); tries++) await admin.page.reload();
+		await until("a refused delivery", async () => (await admin.page.reload()) && await admin.page.locator(".bars .refused").count() > 0);
 		await admin.look("console-webhook-failing");
 		await admin.page.locator(".skip-bars").focus();
 		await admin.page.keyboard.press("Tab");
@@ -506,13 +506,12 @@ test("a page keeps itself up to date, and no row moves under the focus", async (
 		// A fault doesn't stop the updates; the end of the session does.
 		await p.context.setOffline(true);
 		await p.page.clock.fastForward(31_000);
+		await p.page.waitForFunction(() => /\d\d:\d\d/.test(document.querySelector(".keep + [role=status]").textContent));
 		await p.context.setOffline(false);
 		await server.api("DELETE", `/api/v2/users/${id}`, undefined, session);
-		for (let tries = 0; tries < 20 && await row.count() > 0; tries++) {
-			await p.page.locator("h1").click(); // the focus leaves the row, so it may go
-			await p.page.clock.fastForward(61_000);
-			await p.page.waitForTimeout(100);
-		}
+		await p.page.locator("h1").click(); // the focus leaves the row, so it may go
+		await p.page.clock.fastForward(61_000);
+		await row.waitFor({ state: "detached" });
 		assert.equal(await row.count(), 0);
 		await server.api("POST", "/api/v2/auth/logout", undefined, session);
 		await p.page.locator("h1").click();
@@ -534,17 +533,17 @@ test("an invitation is sent again once the wait is over", async () => {
 		const first = await server.code("bea@acme.example");
 		await p.page.locator(".invitations tbody th a").first().click();
 		await p.page.waitForSelector("form[action$='/resend']");
-		for (let tries = 0; tries < 20 && await p.page.locator(".notice.good").count() === 0; tries++) {
+		await until("a second mail", async () => {
 			await p.send("/resend");
 			await p.page.locator(".notice").first().waitFor();
-			if (await p.page.locator(".notice.bad").count() > 0) await p.page.waitForTimeout(200);
-		}
+			return await p.page.locator(".notice.good").count() > 0;
+		});
 		await p.look("console-invitation-resent");
-		for (let tries = 0; tries < 50 && await server.code("bea@acme.example") === first; tries++) await p.page.waitForTimeout(100);
+		const second = await server.code("bea@acme.example", first);
 		const invited = await Person.create(server.url, "phone-light-en");
 		await invited.go(`/accept#token=${first}`);
 		await invited.page.waitForSelector(".ending");
-		await invited.go(`/accept#token=${await server.code("bea@acme.example")}`);
+		await invited.go(`/accept#token=${second}`);
 		await invited.page.waitForSelector("form[action$='/accept/register']");
 	} finally {
 		await server.stop();

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, chosen, everyScreen, once, onScreens, password } from "./harness.mjs";
+import { Person, Server, chosen, everyScreen, first, onScreens, password } from "./harness.mjs";
 
 onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 	journey("from the first page to the first login of an invited person", async () => {
@@ -255,7 +255,7 @@ describe("without JavaScript, without a mouse, with an illegible colour", () => 
 	});
 
 	test("a brand with a colour that nobody could read", async () => {
-		for (const screen of once(["phone-light-en", "desktop-dark-en"])) {
+		for (const screen of first(["phone-light-en", "desktop-dark-en"])) {
 			const p = await Person.create(server.url, screen);
 			await p.go("/login");
 			assert.match(await p.page.title(), /Initech/);

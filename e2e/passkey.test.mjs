@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, once, password } from "./harness.mjs";
+import { Person, Server, first, password } from "./harness.mjs";
 
 let server;
 before(async () => { server = await Server.start(); });
@@ -83,7 +83,7 @@ async function setUp(p, name) {
 const people = { "phone-dark-de": "admin@acme.example", "desktop-light-de": "user@acme.example" };
 
 describe("passkeys", { concurrency: 2 }, () => {
-	for (const [screen, email] of once(Object.entries(people))) {
+	for (const [screen, email] of first(Object.entries(people))) {
 		test(`on ${screen}`, async () => {
 			const p = await Person.create(server.url, screen);
 			const key = await Key.of(p);

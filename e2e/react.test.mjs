@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
-import { Person, Server, password } from "./harness.mjs";
+import { Person, Server, password, until } from "./harness.mjs";
 
 const root = path.resolve(import.meta.dirname, "..");
 const example = (name) => path.join(root, "examples", name);
@@ -22,15 +22,6 @@ async function freePorts(count) {
 	const ports = held.map((server) => server.address().port);
 	await Promise.all(held.map((server) => new Promise((done) => { server.close(done); })));
 	return ports;
-}
-
-/** until polls until answers resolves to true. The limit is for a test that fails. */
-async function until(what, answers) {
-	for (let tries = 0; tries < 2_000; tries++) {
-		if (await answers().catch(() => false)) return;
-		await new Promise((done) => setTimeout(done, 50));
-	}
-	throw new Error(`${what} doesn't answer`);
 }
 
 let server, site, folder;
@@ -84,7 +75,7 @@ before(async () => {
 		startService(servicePort, `http://127.0.0.1:${doorwardPort}`), buildPage(),
 	]);
 	await startNginx(port, servicePort, doorwardPort);
-	await until("nginx", async () => (await fetch(`${site}/board`, { redirect: "manual" })).status === 303);
+	await until("an answer of nginx", () => fetch(`${site}/board`, { redirect: "manual" }).then(({ status }) => status === 303, () => false));
 });
 after(async () => {
 	for (const program of programs) program.kill();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, once, password } from "./harness.mjs";
+import { Person, Server, first, password } from "./harness.mjs";
 
 /** OtherSite is a site for every name below localhost that records its requests. Each page links to the login and back to itself. */
 class OtherSite {
@@ -41,7 +41,7 @@ const newPassword = "three old paper boats";
 const loginFor = (to) => `/login?return=${encodeURIComponent(to)}`;
 
 describe("returning to an application on another origin", { concurrency: 2 }, () => {
-	for (const screen of once(["phone-light-en", "desktop-dark-en"])) {
+	for (const screen of first(["phone-light-en", "desktop-dark-en"])) {
 		test(`on ${screen}`, async () => {
 			const p = await Person.create(server.url, screen);
 			const target = otherSite.at("app.localhost", `/inbox/${screen}?a=b&c#d`);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,8 +32,11 @@ var (
 		userOf("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
 		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
 	}
-	basePage = pageData{Tenant: acme}
-	owner    = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
+	basePage      = pageData{Tenant: acme}
+	logo, logoPNG = uitest.DrawLogo(512, 128)
+	// branded has a logo that includes the name, and a colour of its own.
+	branded = pageData{Tenant: doorward.Tenant{ID: acme.ID, Name: acme.Name, Brand: doorward.Brand{Accent: "#d63a2f", Logo: logo}}}
+	owner   = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
 
 func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
@@ -58,26 +62,41 @@ func samples() []uitest.Sample {
 	saved.Done = "done.saved"
 	inviting := owner
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
-	refused := owner
-	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
+	refused := refusedWith(map[string]string{"name": "The name is missing.", "allowedEmailDomains": "This is not a domain.", "accent": "This is not a colour.", "logo": "This is not a PNG."})
+	tooSoon := refusedWith(nil)
+	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
+	revoked := sampledInvitations()[0]
+	revoked.State = doorward.InvitationRevoked
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
+		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
+		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
+		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
+		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
+		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
+		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
+		{Name: "chosen", View: ui.View{Page: "chosen", Title: "chosen.suspend.title", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
+		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}, Export: "?format=csv"}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), ExpiresAt: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
 		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: "This link is not valid, or not any more."}},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
+		{Name: "settings-brand", View: wide("settings", sampledBrandSettings()), Frame: owner},
+		{Name: "settings-viewer", View: wide("settings", sampledSettings()), Frame: viewer},
+		{Name: "settings-conflict", View: wide("settings", sampledConflict()), Frame: owner},
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
@@ -87,22 +106,22 @@ func samples() []uitest.Sample {
 		{Name: "key", View: sampledKeyPage(0), Frame: owner},
 		{Name: "key-disabled", View: sampledKeyPage(1), Frame: owner},
 		{Name: "key-revoked", View: sampledKeyPage(3), Frame: owner},
-		{Name: "keynew", View: wide("keynew", newKey{
-			pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
-			Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
-		}), Frame: owner},
+		{Name: "keynew", View: sampledKeyForm(), Frame: owner},
+		{Name: "keynew-refused", View: sampledKeyForm(), Frame: refusedWith(map[string]string{"name": "The name is missing.", "permissions": "Choose a permission.", "allowedIps": "This is not an address."})},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{pageData: basePage, Key: sampledKeys()[0], Secret: sampledSecret, Rotated: true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{pageData: basePage, Key: sampledKeys()[0], Act: "revoke", Danger: true}}, Frame: owner},
 		{Name: "roles", View: wide("roles", roleList{pageData: basePage, Items: sampledRoles()}), Frame: owner},
 		{Name: "role-builtin", View: wide("role", sampledRolePage(1)), Frame: owner},
 		{Name: "role-own", View: wide("role", sampledRolePage(4)), Frame: owner},
 		{Name: "rolenew", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: owner},
+		{Name: "rolenew-refused", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: refusedWith(map[string]string{"roleName": "Use capital letters.", "permissions": "Choose a permission."})},
 		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
 		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
 		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, CallerHasRole: true, Replacements: []replacement{
 			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []permission{describe(nil, doorward.MessageSend)}},
 		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
+		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
 		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
 		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
@@ -117,11 +136,37 @@ func samples() []uitest.Sample {
 		{Name: "webhook-failing", View: sampledHookPage(1), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
+		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith(map[string]string{"url": "Use an address of the internet.", "events": "Choose an event."})},
 		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
 		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{pageData: basePage, Hook: sampledHooks()[0], Act: "delete", Danger: true, Waiting: 12}}, Frame: owner},
 		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
+		{Name: "close-refused", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: refusedWith(map[string]string{"confirm": "This is not the name."})},
+		{Name: "closed", View: ui.View{Page: "closed", Body: closing{pageData: basePage, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14)}}},
 	}
+}
+
+// refusedWith is the frame of a form that was refused, with the faults by field.
+func refusedWith(faults map[string]string) ui.Frame {
+	f := owner
+	f.Posted, f.Alert, f.Faults = true, true, faults
+	return f
+}
+
+// sampledRows has a row for each kind of outcome.
+func sampledRows() []chosenRow {
+	return []chosenRow{
+		{ID: members[1].ID, Email: members[1].Email, Affected: ended{Sessions: 2, Invitations: 1, Keys: 1}},
+		{ID: members[2].ID, Name: members[2].Name, Email: members[2].Email, Unchanged: true},
+		{ID: members[0].ID, Name: members[0].Name, Email: members[0].Email, Protected: true, Fault: "The tenant needs an owner."},
+	}
+}
+
+func sampledKeyForm() ui.View {
+	return ui.View{Page: "keynew", Wide: true, Body: newKey{
+		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
+		Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
+	}}
 }
 
 func sampledOverview() overviewPage {
@@ -144,6 +189,7 @@ func sampledPerson() person {
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
+	p.Recent = sampledEntries()
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
@@ -169,9 +215,12 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
-		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Fields: describeChanges(e.Changes, nil)})
+		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Page: "/console/people/usr_guest", Fields: describeChanges(e.Changes, nil)})
 	}
-	return all
+	all[3].ExplainPath = "/console/explain?action=user.invite"
+	grouped := all[1]
+	grouped.ID, grouped.Others = "evt_group", []entry{all[1], all[3]}
+	return append(all, grouped)
 }
 
 // sampledSecret has the length of a secret, and a checksum that is wrong.
@@ -204,8 +253,8 @@ func sampledKeyPage(n int) ui.View {
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
 		Actions: []permission{describe(nil, doorward.MessageSend), describe(nil, doorward.UserRead)},
 	}
-	if n == 0 {
-		body.Try = &trial{"user.read", "192.0.2.7", "keys.try.permission"}
+	if n < 2 {
+		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.yes"}[n]}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
 }
@@ -267,6 +316,15 @@ func sampledPolicy() ui.View {
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
 		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
+}
+
+func sampledObservingPolicy() ui.View {
+	v := sampledPolicy()
+	body, _ := v.Body.(policyPage)
+	body.Now.Mode, body.Now.ConfirmUntil = policy.Observes, nil
+	body.Observed = []policy.Observed{{ID: "office-hours", Refused: 41}}
+	v.Body = body
+	return v
 }
 
 func sampledPolicyFaults() ui.View {
@@ -394,12 +452,45 @@ func sampledSettings() settings {
 	}
 }
 
+func sampledBrandSettings() settings {
+	page := sampledSettings()
+	page.pageData, page.Picked = branded, branded.Tenant.Brand.Accent
+	return page
+}
+
+func sampledConflict() settings {
+	page := sampledSettings()
+	page.Conflicts = []conflict{
+		{Label: "field.tenant", Typed: []string{"Acme of mine"}, Stored: []string{"Acme of the other"}},
+		{Label: "field.sessionIdleMinutes", Kind: "minutes", Typed: []string{"30"}, Stored: []string{"90"}},
+		{Label: "settings.mfa", Kind: "check", Typed: []string{"1"}},
+	}
+	return page
+}
+
+// scripts are those of pages, besides console.js.
+var scripts = map[string]string{"invite": "draft.js", "preview": "draft.js", "settings": "settings.js", "operatorlink": "code.js"}
+
+// refreshed are the pages that keep themselves up to date, unless they answer a form.
+var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery"}
+
 // TestPagesRender renders every page with canned data, in every language, without a
 // server. With -render it writes them to files.
 func TestPagesRender(t *testing.T) {
 	all := samples()
 	for i := range all {
-		all[i].View.Styles = []string{"console.css"}
+		v := &all[i].View
+		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)
+		if script := scripts[v.Page]; script != "" {
+			v.Scripts = append(v.Scripts, script)
+		}
+		if p, ok := v.Body.(person); slices.Contains(refreshed, v.Page) && !all[i].Frame.Posted && (!ok || p.CanManage) {
+			v.Scripts = append(v.Scripts, "live.js")
+		}
+		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
+			v.Tenant = shown.tenantShown()
+		}
 	}
-	uitest.Pages(t, set, "console", all, nil)
+	accent := branded.Tenant.Brand.Accent
+	uitest.Pages(t, set, "console", all, map[string][]byte{logo.Path(): logoPNG, uitest.AccentFile(accent): []byte(ui.AccentSheet(accent))})
 }

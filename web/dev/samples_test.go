@@ -15,7 +15,7 @@ func TestPagesRender(t *testing.T) {
 	for _, role := range doorward.Roles {
 		s.People = append(s.People, Person{role, string(role) + "@acme.example"})
 	}
-	letters := []mailView{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", PagePath: "/dev/mail/0", HTMLPath: "/dev/mail/0/html", LinkPath: "/accept#token=canned"}}
+	letters := []mailView{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", PagePath: "/dev/mail/0", HTMLPath: "letter.html", LinkPath: "/accept#token=canned"}}
 	owner := ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(
 		doorward.User{Email: "OWNER@acme.example", Role: doorward.RoleOwner, Status: doorward.UserActive}, doorward.Session{ID: "ses_1"})}}
 	uitest.Pages(t, set, "dev", []uitest.Sample{
@@ -25,5 +25,5 @@ func TestPagesRender(t *testing.T) {
 		{Name: "mail-none", View: ui.View{Page: "mail", Wide: true, Body: mailPage{Query: "nothing"}}},
 		{Name: "mail-more", View: ui.View{Page: "mail", Wide: true, Body: mailPage{To: "ann@acme.example", Found: 51, Mails: letters, Older: "?from=50"}}},
 		{Name: "letter", View: ui.View{Page: "letter", Wide: true, Body: letters[0]}},
-	}, nil)
+	}, map[string][]byte{"letter.html": []byte("<!doctype html><title>Mail</title><p>Hello")})
 }

@@ -2,9 +2,6 @@ package hosted
 
 import (
 	"bytes"
-	"image"
-	"image/color"
-	"image/png"
 	"net/url"
 	"regexp"
 	"slices"
@@ -16,7 +13,6 @@ import (
 	accounts "github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
-	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
@@ -41,27 +37,9 @@ var (
 	token = "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"
 )
 
-// drawLogo returns a logo: a disc, and bars in place of letters.
-func drawLogo(width, height int) (l doorward.Logo, stored []byte) {
-	img := image.NewNRGBA(image.Rect(0, 0, width, height))
-	for i := range width * height {
-		x, y := i%width, i/width
-		switch dx, dy := x-height/2, y-height/2; {
-		case dx*dx+dy*dy < height*height/5:
-			img.Set(x, y, color.NRGBA{214, 58, 47, 255})
-		case x > height*6/5 && x < width-4 && y > height/4 && y < height*3/4 && (x/(height/4))%2 == 0:
-			img.Set(x, y, color.NRGBA{24, 26, 34, 255})
-		}
-	}
-	var out bytes.Buffer
-	_ = png.Encode(&out, img) // into memory
-	l, stored, _ = tenant.MakeLogo(out.Bytes())
-	return l, stored
-}
-
 var (
-	wordmark, wordmarkPNG = drawLogo(512, 128)
-	symbol, symbolPNG     = drawLogo(128, 128)
+	wordmark, wordmarkPNG = uitest.DrawLogo(512, 128)
+	symbol, symbolPNG     = uitest.DrawLogo(128, 128)
 	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a
 	// colour that is unreadable as text without adjustment.
 	withWordmark = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
@@ -78,12 +56,14 @@ func samples() []uitest.Sample {
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
-		Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
+		Posted: true, Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
 		Fault: "Address and password don’t match an account here. Check both and try again.",
 	}
-	faults := ui.Frame{Alert: true, Faults: map[string]string{
+	faults := ui.Frame{Posted: true, Alert: true, Faults: map[string]string{
 		"password": "The password needs at least 12 characters.", "confirmPassword": "This is not the same as above.",
 	}}
+	wrongCode := ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"code": "This code is not right."}}
+	unprovedForm := ui.Frame{Caller: ann, Posted: true, Alert: true, StepUp: true, Fault: "Prove your identity first."}
 	const returnAddress = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
@@ -95,16 +75,20 @@ func samples() []uitest.Sample {
 		{Name: "step-up-code", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
 		{Name: "step-up-done", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}, Done: "done.proved"}, Frame: ui.Frame{Caller: ann}},
 		{Name: "forgot", View: ui.View{Page: "forgot"}},
+		{Name: "forgot-refused", View: ui.View{Page: "forgot"}, Frame: ui.Frame{Posted: true, Alert: true, Fault: "Too many mails. Try again in 60 minutes."}},
 		{Name: "sent", View: ui.View{Page: "sent"}},
 		{Name: "code-reset", View: askCode("reset")},
+		{Name: "code-refused", View: askCode("reset"), Frame: ui.Frame{Posted: true, Alert: true, Faults: map[string]string{"token": "This code is not valid."}}},
 		{Name: "code-accept", View: askCode("accept")},
 		{Name: "reset", View: ui.View{Page: "reset", Body: resetForm{token, acme.Email, 12, bannedWords(acme.Email, "Acme")}}},
+		{Name: "reset-refused", View: ui.View{Page: "reset", Body: resetForm{token, acme.Email, 12, bannedWords(acme.Email, "Acme")}}, Frame: faults},
 		{Name: "code-confirm-email", View: askCode(confirmEmail)},
 		{Name: "code-undo-email", View: askCode(undoEmail)},
 		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
 		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
+		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer}},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
@@ -112,6 +96,7 @@ func samples() []uitest.Sample {
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: returnAddress}},
+		{Name: "account-refused", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: withWordmark}, Frame: ui.Frame{Caller: ann}},
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
@@ -120,18 +105,22 @@ func samples() []uitest.Sample {
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
 		{Name: "passkey", View: passkeyView(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
-		{Name: "login-passkey", View: ui.View{Page: "login", Body: signingIn{true, true}}},
-		{Name: "second-passkey", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
-		{Name: "second-both", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},
-		{Name: "step-up-passkey", View: ui.View{Page: "step-up", Body: stepUp{ByPasskey: true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "login-passkey", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{true, true}}},
+		{Name: "second-passkey", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
+		{Name: "second-both", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},
+		{Name: "step-up-passkey", View: ui.View{Page: "step-up", Scripts: passkeyScripts, Body: stepUp{ByPasskey: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "step-up-recovery", View: ui.View{Page: "step-up", Body: stepUp{ByRecovery: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "totp", View: sampleTOTP()},
+		{Name: "totp-refused", View: sampleTOTP(), Frame: wrongCode},
+		{Name: "step-up-refused", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: wrongCode},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
 		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
+		{Name: "security-unproved", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: unprovedForm},
 		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: security{ownSessions: sampleSessions([]doorward.User{acme}, securityPage)}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
 		{Name: "code-factorreset", View: factorCodePage()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
+		{Name: "leave-refused", View: ui.View{Page: "leave", Body: acme}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The tenant needs an owner."}},
 		{Name: "erase", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, nil, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "erase-refused", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, true}}, Frame: ui.Frame{Caller: ann, Alert: true, Faults: map[string]string{"confirm": "This is not the address of the account."}}},
 		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false}}, Frame: ui.Frame{Caller: ann}},
@@ -239,8 +228,9 @@ func sampleSessions(memberships []doorward.User, at string) ownSessions {
 func TestPagesRender(t *testing.T) {
 	files := map[string][]byte{wordmark.Path(): wordmarkPNG, symbol.Path(): symbolPNG}
 	for _, accent := range []string{withWordmark.Brand.Accent, withSymbol.Brand.Accent} {
-		files["assets/accents/"+accent[1:]+".css"] = []byte(ui.AccentSheet(accent))
+		files[uitest.AccentFile(accent)] = []byte(ui.AccentSheet(accent))
 	}
+	uitest.RequireEachTemplate(t, "../ui/html", samples())
 	uitest.Pages(t, set, "hosted", samples(), files)
 }
 

@@ -1,10 +1,13 @@
-// Package uitest renders pages with canned data, for design work: "make pages". It
-// needs no server and no database.
+// Package uitest renders pages with canned data, for Chromium to check (e2e) and for design work:
+// "make pages". It needs no server and no database.
 package uitest
 
 import (
 	"bytes"
 	"flag"
+	"image"
+	"image/color"
+	"image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -34,6 +39,7 @@ var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // with the assets and the files, which are given by their names.
 func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
 	t.Helper()
+	RequireEachTemplate(t, "html", samples)
 	index := "<!doctype html><title>Pages</title><ul>"
 	for _, l := range ui.Languages {
 		for _, s := range samples {
@@ -43,18 +49,57 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 				continue
 			}
 			file := l.Tag + "-" + s.Name + ".html"
-			writeFile(t, filepath.Join(name, file), withRelativeLinks(file, page.String()))
+			Write(t, filepath.Join(name, file), withRelativeLinks(file, page.String()))
 			index += `<li><a href="` + file + `">` + file + "</a>"
 		}
 	}
-	writeFile(t, filepath.Join(name, "index.html"), []byte(index))
+	Write(t, filepath.Join(name, "index.html"), []byte(index))
 	for file, body := range files {
-		writeFile(t, filepath.Join(name, file), body)
+		Write(t, filepath.Join(name, file), body)
 	}
-	for _, folder := range []string{"assets", "../ui/assets"} { // the first is of the tested package, and may be missing
+	for _, folder := range []string{"assets", "../hosted/assets", "../ui/assets"} { // the first is of the tested package, and may be missing
 		copyAll(t, folder, filepath.Join(name, "assets"))
 	}
 }
+
+// RequireEachTemplate fails the test for each template in the folder that no sample shows.
+func RequireEachTemplate(t *testing.T, folder string, samples []Sample) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no templates in %s: %v", folder, err)
+	}
+	shown := map[string]bool{"layout": true, "parts": true}
+	for _, s := range samples {
+		shown[s.View.Page] = true
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".html"); !shown[name] {
+			t.Errorf("%s is in no sample, so Chromium checks neither its colours nor its width: add one to samples_test.go", file)
+		}
+	}
+}
+
+// DrawLogo returns a logo: a disc, and bars in place of letters.
+func DrawLogo(width, height int) (l doorward.Logo, stored []byte) {
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		x, y := i%width, i/width
+		switch dx, dy := x-height/2, y-height/2; {
+		case dx*dx+dy*dy < height*height/5:
+			img.Set(x, y, color.NRGBA{214, 58, 47, 255})
+		case x > height*6/5 && x < width-4 && y > height/4 && y < height*3/4 && (x/(height/4))%2 == 0:
+			img.Set(x, y, color.NRGBA{24, 26, 34, 255})
+		}
+	}
+	var out bytes.Buffer
+	_ = png.Encode(&out, img) // into memory
+	l, stored, _ = tenant.MakeLogo(out.Bytes())
+	return l, stored
+}
+
+// AccentFile is where Pages must find the style sheet of an accent colour.
+func AccentFile(accent string) string { return "assets/accents/" + accent[1:] + ".css" }
 
 // FrameOf returns the complete frame of a sample.
 func FrameOf(s Sample, l ui.Language) ui.Frame {
@@ -67,6 +112,9 @@ func FrameOf(s Sample, l ui.Language) ui.Frame {
 			c.Link = ""
 		}
 		f.Languages = append(f.Languages, c)
+	}
+	if !f.Posted {
+		f.Themes = []ui.ThemeChoice{{Name: "system"}, {Name: "light", Link: "?theme=light"}, {Name: "dark", Link: "?theme=dark"}}
 	}
 	return f
 }
@@ -88,11 +136,12 @@ func copyAll(t *testing.T, from, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(to, name), body)
+		Write(t, filepath.Join(to, name), body)
 	}
 }
 
-func writeFile(t *testing.T, name string, body []byte) {
+// Write writes a file below the folder of -render. Without the flag it does nothing.
+func Write(t *testing.T, name string, body []byte) {
 	t.Helper()
 	if *renderDir == "" {
 		return

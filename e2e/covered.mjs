@@ -1,0 +1,30 @@
+// What journeys look at, and the rendered page that has the same elements, where its name is
+// another one.
+
+export const covered = {
+	"accept-member-refused": "hosted/accept-member", "accept-new-hints": "hosted/accept-new-typed", "accept-new-too-long": "hosted/accept-new-typed", "accept-used": "hosted/ended-invitation_used",
+	"account-home": "hosted/account-saved", "account-joined": "hosted/account", "account-new": "hosted/account", "account-password-changed": "hosted/account-saved",
+	"account-password-refused": "hosted/account-refused", "account-restored": "hosted/account-saved",
+	brand: "hosted/login", "brand-accent-refused": "console/settings-refused", "brand-accept": "hosted/accept-brand", "brand-account": "hosted/account-brand", "brand-console": "console/overview-brand",
+	"brand-installation-console": "console/overview", "brand-installation-login": "hosted/accept-brand-symbol", "brand-logo-refused": "console/settings-refused", "brand-settings": "console/settings-brand",
+	"enrol-codes": "hosted/codes", "enrol-totp": "hosted/totp", "enrol-totp-refused": "hosted/totp-refused", "erase-unproved": "hosted/erase-prove", erased: "hosted/login-registered",
+	"factors-reset": "hosted/factorreset", "forgot-later": "hosted/forgot-refused", "forgot-sent": "hosted/sent", "leave-last-owner": "hosted/leave-refused",
+	"login-frozen": "hosted/login-refused", "login-reset": "hosted/login-registered", "login-several": "hosted/login", "login-signed-out": "hosted/login-registered", "not-found": "hosted/error", unavailable: "hosted/error",
+	"reset-code": "hosted/code-reset", "reset-code-unknown": "hosted/code-refused", "reset-common": "hosted/reset-refused", "reset-used": "hosted/ended-reset_used",
+	"security-codes": "hosted/codes", "security-copied": "hosted/security", "security-forgotten": "hosted/security", "security-passkey": "hosted/security", "security-remembered": "hosted/security",
+	"security-totp": "hosted/totp", "security-totp-refused": "hosted/totp-refused", "security-unproved": "hosted/security-unproved", "step-up-refused": "hosted/step-up-refused",
+	start: "dev/start", "start-invited": "dev/start-invited",
+	docs: "pages/docs", "docs-api-group": "pages/group", "docs-rotate": "pages/rotate", "docs-search": "pages/search",
+	operator: "console/operator", "operator-filtered": "console/operator", "operator-left": "console/operatorlink", "operator-link": "console/operatorlink", "operator-link-unknown": "console/operatorlink-refused", "operator-none": "console/operator-none",
+	"console-audit-filtered": "console/audit", "console-audit-none": "console/audit-none", "console-audit-request": "console/audit", "console-close-refused": "console/close-refused", "console-colour": "console/settings-brand", "console-conflict": "console/settings-conflict",
+	"console-delivery": "console/webhookdelivery", "console-explain": "console/explain-allowed", "console-explain-refused": "console/explain", "console-forbidden": "hosted/error",
+	"console-invitation-resent": "console/invitation", "console-invitation-too-soon": "console/invitation-refused", "console-invite-left": "console/preview", "console-invite-wrong": "console/preview",
+	"console-key-disable": "console/keyact", "console-key-grace": "console/key", "console-key-new": "console/keynew", "console-key-refused": "console/keynew-refused", "console-key-revoke": "console/keyact", "console-key-rotated": "console/keysecret", "console-key-secret": "console/keysecret",
+	"console-menu": "console/overview", "console-people-factor": "console/people", "console-people-found": "console/people", "console-people-live": "console/people",
+	"console-person-gone": "hosted/error", "console-person-suspended": "console/person-saved", "console-person-viewer": "console/person-viewer",
+	"console-policy-faults": "console/policy-refused", "console-policy-plan": "console/policy-planned", "console-policy-restore": "console/policyrestore", "console-policy-unconfirmed": "console/policy", "console-policy-version": "console/policyversion", "console-policy-versions": "console/policyversions",
+	"console-remove": "console/suspend", "console-remove-asked": "console/suspend", "console-removed": "console/people", "console-resume": "console/suspend", "console-revoked": "console/outcomes",
+	"console-role-change": "console/rolechange", "console-role-delete": "console/roleend", "console-role-made": "console/role-own", "console-role-new": "console/rolenew", "console-role-refused": "console/rolenew-refused", "console-role-unchanged": "console/person-saved",
+	"console-row-menu": "console/people", "console-settings-saved": "console/settings", "console-sign-out": "console/suspend", "console-switcher": "console/overview-switcher", "console-trail-group": "console/audit", "console-trail-local": "console/audit",
+	"console-webhook-delete": "console/webhookact", "console-webhook-new": "console/webhook", "console-webhook-refused": "console/webhooknew-refused", "console-webhook-secret": "console/webhooksecret",
+};

@@ -1,0 +1,83 @@
+// Every page and state of a page that the Go tests render (TestPagesRender, with -render), in a
+// real Chromium: axe, contrast, widths, and the console. With DOORWARD_TEST_FULL on every screen.
+
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { Viewer, everyScreen, full, rendered, renderedFolder, screens, timeout } from "./browser.mjs";
+
+const types = { html: "text/html; charset=utf-8", css: "text/css", js: "text/javascript", svg: "image/svg+xml", png: "image/png" };
+
+/** site serves the files: from disk browsers load no scripts. */
+const site = createServer(async ({ method, url }, response) => {
+	if (method === "POST") return response.end("{}"); // no challenge for a passkey
+	const file = path.join(renderedFolder, new URL(url, "http://site").pathname);
+	const body = await readFile(file).catch(() => null);
+	response.writeHead(body ? 200 : 404, { "Content-Type": types[file.split(".").pop()] ?? "", "Content-Security-Policy": "default-src 'self'; base-uri 'none'" });
+	return response.end(body);
+});
+before(() => new Promise((done) => { site.listen(0, "localhost", done); }));
+after(() => { site.close(); site.closeAllConnections(); });
+
+/** What is done on pages before they are checked: typing, and opening of menus. */
+const actions = {
+	"hosted/accept-new-typed": (page) => page.locator("[name=password]").fill("four quiet green llamas"),
+	"hosted/login-passkey": showPasskeys, "hosted/passkey": showPasskeys, "hosted/second-passkey": showPasskeys, "hosted/second-both": showPasskeys, "hosted/step-up-passkey": showPasskeys,
+	"console/people": async (page) => {
+		await page.locator("#all").check();
+		await page.locator(".row-menu summary").last().click();
+	},
+	"console/overview": async (page) => { if (await page.locator(".opener").isVisible()) await page.locator(".opener").click(); },
+	"console/overview-switcher": (page) => page.locator(".switcher summary").click(),
+};
+
+/** showPasskeys waits until the page offers a passkey. */
+function showPasskeys(page) { return page.locator("form.passkey").waitFor(); }
+
+/** unfold opens what can be unfolded on a page, except menus, which would cover the rest. */
+function unfold() {
+	for (const fold of document.querySelectorAll("details:not(.row-menu details, .switcher)")) fold.open = true;
+}
+
+/** markup is a page without its text, on which no rule of axe depends. */
+async function markup(name) {
+	const html = await readFile(path.join(renderedFolder, `${name.replace("/", "/en-")}.html`), "utf8");
+	return html.replace(/>[^<]*[^\s<][^<]*</g, ">text<");
+}
+
+/** The pages whose markup is that of no earlier page. */
+const distinct = new Set([...new Map((await Promise.all([...rendered.keys()].reverse().map(async (name) => [await markup(name), name])))).values()]);
+
+describe("rendered pages", { concurrency: 2, timeout: 30 * timeout }, () => {
+	for (const [turn, screen] of everyScreen.entries()) {
+		describe(screen, { concurrency: 1 }, () => {
+			let viewer;
+			before(async () => {
+				viewer = await Viewer.create(`http://localhost:${site.address().port}`, screen, { timezoneId: "Asia/Tokyo" });
+			});
+			after(() => viewer.context.close());
+			const show = async (name, language) => {
+				await viewer.go(`/${name.replace("/", `/${language}-`)}.html`);
+				await viewer.page.evaluate(unfold);
+				await actions[name]?.(viewer.page);
+			};
+			const own = screens[screen].locale.slice(0, 2);
+			for (const [name, languages] of [...rendered].filter((_, i) => full || i % everyScreen.length === turn)) {
+				test(name, async () => {
+					viewer.complaints = [];
+					const language = languages.includes(own) ? own : "en";
+					await show(name, language);
+					if (full) await viewer.passesFully(`rendered/${name}`);
+					else if (distinct.has(name)) await viewer.passesOnBoth(name);
+					else await viewer.fitsOnBoth(name);
+					for (const other of languages.filter((one) => !full && one !== language)) {
+						await show(name, other);
+						await viewer.fitsOnPhone(`${name} in ${other}`);
+					}
+					viewer.quiet(name);
+				});
+			}
+		});
+	}
+});

@@ -13,8 +13,8 @@ mkdir -p "$root/bin/tools"
 tool=$1
 shift
 if package=$(grep -oE "[^[:space:]]+/$tool\$" "$root/tools/release/go.mod"); then
-	go -C "$root/tools/release" build -o "$root/bin/tools/" "$package"
+	GOWORK=off go -C "$root/tools/release" build -o "$root/bin/tools/" "$package"
 else
-	go -C "$root/tools" build -o "$root/bin/tools/" tool
+	GOWORK=off go -C "$root/tools" build -o "$root/bin/tools/" tool
 fi
 exec "$root/bin/tools/$tool" "$@"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -56,12 +57,27 @@ func startForRun(pipe string) (*Cluster, error) {
 		return nil, errors.Join(err, in.Close())
 	}
 	defer out.Close()
+	keepFromChildren(pipe)
 	c, err := newKeeper(bin, settings([]Option{forRun}))
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	c.stdin, c.keeper.Stdin = in, out
 	return c, c.begin()
+}
+
+// keepFromChildren closes the pipe in processes that this one starts. It is inherited from
+// scripts/test.sh through go test, and the keeper must not hold open what it waits for.
+func keepFromChildren(pipe string) {
+	open, _ := filepath.Glob("/proc/self/fd/*")
+	for _, link := range open {
+		if name, err := os.Readlink(link); err != nil || name != pipe {
+			continue
+		}
+		if fd, err := strconv.Atoi(filepath.Base(link)); err == nil {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 // forRun allows for the connections of several test binaries at once.

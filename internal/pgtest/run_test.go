@@ -51,7 +51,7 @@ func TestOneClusterInARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	one, two := startOfRun(t, pipe, held), startOfRun(t, pipe, held)
+	one, two := startOfRun(t, run, held), startOfRun(t, run, held)
 	held.Close()
 	first, second := one(), two()
 	if first[0] != second[0] || !strings.HasPrefix(first[0], "data /") {
@@ -75,12 +75,12 @@ func TestOneClusterInARun(t *testing.T) {
 }
 
 // startOfRun starts TestRunChild and returns a function that waits for it and returns the lines
-// "data …" and "prepared it" in that order. The child's processes inherit held.
-func startOfRun(t *testing.T, pipe string, held *os.File) func() []string {
+// "data …" and "prepared it" in that order. The child inherits both files, as from scripts/test.sh.
+func startOfRun(t *testing.T, run, held *os.File) func() []string {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestRunChild$")
-	child.Env = append(os.Environ(), ending+"=run", runPipe+"="+pipe)
-	child.ExtraFiles = []*os.File{held}
+	child.Env = append(os.Environ(), ending+"=run", runPipe+"="+run.Name())
+	child.ExtraFiles = []*os.File{held, run}
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestDiskFullOnPostgres(t *testing.T) {
 		t.Skip("PostgreSQL runs as a user of its own, which takes root")
 	}
 	if folder := onSmallDisk(t, 8); folder != "" {
-		dsn := pgtest.DSN(t)
+		dsn := pgtest.Start(t).DSN(t) // this one sees the disk, which only this process and its children do
 		keepTablesIn(t, dsn, filepath.Join(folder, "tables"))
 		// A single row still fits into a page that PostgreSQL has allocated.
 		fillAndRecover(t, dsn, folder, 50)

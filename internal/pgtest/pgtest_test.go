@@ -119,7 +119,7 @@ func TestSettings(t *testing.T) {
 	t.Run("shared", func(t *testing.T) {
 		conn := connect(t, DSN(t))
 		want := map[string]string{
-			"fsync": "off", "server_encoding": "UTF8", "lc_collate": "C.UTF-8", "max_connections": "200",
+			"fsync": "off", "server_encoding": "UTF8", "lc_collate": "C.UTF-8",
 		}
 		if diff := cmp.Diff(want, show(t, conn, want)); diff != "" {
 			t.Error(diff)

@@ -64,6 +64,7 @@ type Settings struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	HashWait          time.Duration    // how long a caller waits for its hash to begin; 0: two seconds
 	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Webhooks          webhook.Settings
@@ -137,6 +138,7 @@ func New(db *store.DB, s Settings) *App {
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	lifetime := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{
+		Wait:  s.HashWait,
 		Yield: sessions.Busy, Phase: tracePhase,
 		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
 	})

@@ -151,6 +151,7 @@ func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MaxLease,
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		HashWait:  waittest.Limit, // many log in at once, however slow the machine is
 		Webhooks:  webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})

@@ -113,7 +113,7 @@ func TestTrailInWords(t *testing.T) {
 	}
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
 	version := owner.version(owner.get("/console/settings", http.StatusOK))
-	owner.submit("/console/settings", url.Values{"version": {version}, "name": {"Acme"}, "sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
+	owner.submit("/console/settings", url.Values{"version": {version}, "name": {"Acme"}, "sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}, "mfaGraceDays": {"0"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"}})
 	english := owner.get("/console/audit", http.StatusOK, "Wrong password", "Not allowed to this role or key", "<dt>Times</dt>", "The last active owner has to stay",
 		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")

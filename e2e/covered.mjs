@@ -20,7 +20,7 @@ export const covered = {
 	"console-delivery": "console/webhookdelivery", "console-explain": "console/explain-allowed", "console-explain-refused": "console/explain", "console-forbidden": "hosted/error",
 	"console-invitation-resent": "console/invitation", "console-invitation-too-soon": "console/invitation-refused", "console-invite-left": "console/preview", "console-invite-wrong": "console/preview",
 	"console-key-disable": "console/keyact", "console-key-grace": "console/key", "console-key-new": "console/keynew", "console-key-refused": "console/keynew-refused", "console-key-revoke": "console/keyact", "console-key-rotated": "console/keysecret", "console-key-secret": "console/keysecret",
-	"console-menu": "console/overview", "console-people-factor": "console/people", "console-people-found": "console/people", "console-people-live": "console/people",
+	"console-menu": "console/overview-brand", "console-people-factor": "console/people", "console-people-found": "console/people", "console-people-live": "console/people",
 	"console-person-gone": "hosted/error", "console-person-suspended": "console/person-saved", "console-person-viewer": "console/person-viewer",
 	"console-policy-faults": "console/policy-refused", "console-policy-plan": "console/policy-planned", "console-policy-restore": "console/policyrestore", "console-policy-unconfirmed": "console/policy", "console-policy-version": "console/policyversion", "console-policy-versions": "console/policyversions",
 	"console-remove": "console/suspend", "console-remove-asked": "console/suspend", "console-removed": "console/people", "console-resume": "console/suspend", "console-revoked": "console/outcomes",

@@ -72,7 +72,7 @@ func (c *compiler) condition(n ast.IsNode) condition {
 		value := c.attribute(n.Arg, n.Value)
 		return func(e *evaluation) result { return resultOf(value(e) != nil) }
 	case ast.NodeTypeLike:
-		return test(c.term(n.Arg), func(s types.String) bool { return n.Value.Match(s) })
+		return test(c.term(n.Arg), c.like(n.Value))
 	case ast.NodeTypeIsEmpty:
 		return test(c.term(n.Arg), func(s types.Set) bool { return s.Len() == 0 })
 	case ast.NodeTypeExtensionCall:
@@ -81,6 +81,12 @@ func (c *compiler) condition(n ast.IsNode) condition {
 		return test(c.term(n), func(b types.Boolean) bool { return bool(b) })
 	}
 	return c.comparison(n)
+}
+
+func (c *compiler) like(p types.Pattern) func(types.String) bool {
+	matches := like(p)
+	c.unsupported = c.unsupported || matches == nil
+	return matches
 }
 
 func (c *compiler) comparison(n ast.IsNode) condition {

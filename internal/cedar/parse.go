@@ -104,6 +104,9 @@ func (r *reader) readPolicy(st statement) {
 		r.faults = append(r.faults, *fault)
 		return
 	}
+	if isNew := !r.platform && r.leftOut == nil; isNew && !r.checkTexts(st.place, parsed) {
+		return
+	}
 	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
 	p.simple = p.simplified()
 	if r.platform {
@@ -124,6 +127,22 @@ func (r *reader) readPolicy(st statement) {
 		return
 	}
 	r.policies = append(r.policies, p)
+}
+
+// checkTexts reports whether the texts and patterns of a policy are short, and stand where they may. It
+// adds faults if not.
+func (r *reader) checkTexts(at place, p *ast.Policy) bool {
+	before := len(r.faults)
+	inspect(p, func(n ast.IsNode) bool {
+		if message := literalFault(n); message != "" {
+			r.fault(at, TooLarge, message)
+		}
+		return true
+	})
+	if message := likeFault(p); message != "" {
+		r.fault(at, WrongType, message)
+	}
+	return len(r.faults) == before
 }
 
 func (r *reader) readID(at place, p *policy) {

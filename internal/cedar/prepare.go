@@ -76,7 +76,8 @@ type residual struct {
 	errs          bool           // evaluation always fails, and therefore the policy refuses
 	rest          *ast.Policy    // conditions that need the request
 	condition     condition      // rest compiled; nil if it has what compile doesn't support
-	enginePolicy  *cedar.Policy  // rest for cedar-go; nil if there is a condition
+	enginePolicy  *cedar.Policy  // rest for cedar-go; nil if there is a condition, or hasLike
+	hasLike       bool           // rest has a "like": cedar-go gets it with what matchLikes leaves
 	reads         nameSet        // of the context
 	readsResource bool           // whether rest reads the resource, or applies to some resources only
 	attributes    []types.String // the attributes of the resource that rest reads
@@ -108,7 +109,7 @@ func (s *Set) Prepare(who Principal) *Prepared {
 func (p *Prepared) add(env eval.Env, policy *policy) {
 	r := policy.shared
 	if r == nil {
-		r = policy.partiallyEvaluate(env, policy.simple)
+		r = policy.partiallyEvaluate(env, matchAllLikes(policy.simple, p.ofPrincipal))
 	} else if !r.never { // whether the principal is in the scope is what evaluateForAll left open
 		scope := ast.Policy{Principal: policy.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
 		if _, keep := eval.PartialPolicy(env, &scope); !keep {
@@ -133,6 +134,12 @@ func (p *Prepared) add(env eval.Env, policy *policy) {
 	}
 }
 
+// ofPrincipal is a lookup that knows the attributes of the principal.
+func (p *Prepared) ofPrincipal(object, name types.String) (value types.Value, known bool) {
+	value, _ = p.principal.Attributes.Get(name)
+	return value, object == "principal"
+}
+
 // partiallyEvaluate evaluates the policy as far as that is possible with the environment.
 func (p *policy) partiallyEvaluate(env eval.Env, simple *ast.Policy) *residual {
 	rest, keep := eval.PartialPolicy(env, simple)
@@ -143,7 +150,8 @@ func (p *policy) partiallyEvaluate(env eval.Env, simple *ast.Policy) *residual {
 	if r.always = r.errs || alwaysTrue(rest); r.always {
 		return r
 	}
-	if r.condition = compile(rest); r.condition == nil {
+	r.hasLike = hasLike(rest)
+	if r.condition = compile(rest); r.condition == nil && !r.hasLike {
 		r.enginePolicy = cedar.NewPolicyFromAST(public(rest))
 	}
 	r.findReads()

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/cedar-policy/cedar-go"
@@ -44,6 +45,9 @@ type nameSet uint
 var contextNames = [...]types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
 
 var allNames = nameSet(1)<<len(contextNames) - 1
+
+// statedNames are subject, action and resource, the last three: what a caller says of the parties.
+const statedNames = nameSet(7) << (len(contextNames) - 3)
 
 func (n *nameSet) add(name types.String) {
 	for i, known := range contextNames {
@@ -167,7 +171,7 @@ func (e *evaluation) forEngine() *engineRequest {
 func (e *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
 		for _, r := range e.conditional {
-			if r.condition == nil && r.applies(e.action) && !(e.resourceMissing && r.readsResource) && !yield(cedar.PolicyID(r.id), r.enginePolicy) {
+			if r.enginePolicy != nil && r.applies(e.action) && !(e.resourceMissing && r.readsResource) && !yield(cedar.PolicyID(r.id), r.enginePolicy) {
 				return
 			}
 		}
@@ -222,8 +226,11 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 
 // result evaluates a policy that doesn't read a missing resource.
 func (e *evaluation) result(r *residual) result {
-	if r.condition != nil {
+	switch {
+	case r.condition != nil:
 		return r.condition(e)
+	case r.hasLike:
+		return e.resultOfEngine(r)
 	}
 	diagnostic := e.diagnose()
 	for _, fault := range diagnostic.Errors {
@@ -239,7 +246,34 @@ func (e *evaluation) result(r *residual) result {
 	return no
 }
 
-// diagnose evaluates the policies that are not compiled, all at once: preparing the
+// resultOfEngine evaluates a policy that is not compiled, and has a "like".
+func (e *evaluation) resultOfEngine(r *residual) result {
+	engine := e.forEngine()
+	value, err := eval.Eval(eval.PolicyToNode(matchAllLikes(r.rest, e.find)).AsIsNode(), eval.Env{
+		Entities: &engine.entities, Principal: engine.request.Principal, Action: engine.request.Action,
+		Resource: engine.request.Resource, Context: engine.request.Context,
+	})
+	holds, isBool := value.(types.Boolean)
+	if err != nil || !isBool {
+		return errs
+	}
+	return resultOf(bool(holds))
+}
+
+// find is a lookup of what the request has.
+func (e *evaluation) find(object, name types.String) (value types.Value, known bool) {
+	switch object {
+	case "context":
+		return e.contextValue(name, e.request), true
+	case "resource":
+		if !e.resourceMissing {
+			return e.attribute(name), true
+		}
+	}
+	return nil, false
+}
+
+// diagnose evaluates the policies that are compiled neither here nor have a "like", all at once: preparing the
 // evaluation of one costs more than evaluating it.
 func (e *evaluation) diagnose() *cedar.Diagnostic {
 	engine := e.forEngine()
@@ -252,7 +286,10 @@ func (e *evaluation) diagnose() *cedar.Diagnostic {
 
 // refusal says whether a policy refuses: no, yes, errs, or needsResource.
 func (e *evaluation) refusal(r *residual) result {
-	if e.resourceMissing && r.readsResource {
+	switch {
+	case e.isUnreadable(r):
+		return errs
+	case e.resourceMissing && r.readsResource:
 		return e.refusalWithoutResource(r)
 	}
 	if o := e.result(r); o != yes || r.isForbid() {
@@ -277,11 +314,15 @@ func (e *evaluation) verdict(r *residual, reason result) Verdict {
 // if another policy forbids.
 func (e *evaluation) permits(r *residual) bool {
 	switch {
+	case e.isUnreadable(r):
+		return false
 	case e.resourceMissing && r.readsResource:
-		remaining, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
+		remaining, keep := eval.PartialPolicy(e.withoutResource(), matchAllLikes(r.rest, e.find))
 		return keep && (alwaysTrue(remaining) || e.request.Deferred && !alwaysErrs(remaining))
 	case r.condition != nil:
 		return r.condition(e) == yes
+	case r.hasLike:
+		return e.resultOfEngine(r) == yes
 	}
 	engine := e.forEngine()
 	decision, _ := cedar.Authorize(r, &engine.entities, engine.request)
@@ -300,7 +341,7 @@ func (e *evaluation) withoutResource() eval.Env {
 // policy that errs refuses, and so does a forbid that applies to every resource. A forbid that
 // depends on the resource refuses, too, unless Deferred is set.
 func (e *evaluation) refusalWithoutResource(r *residual) result {
-	remaining, keep := eval.PartialPolicy(e.withoutResource(), r.rest)
+	remaining, keep := eval.PartialPolicy(e.withoutResource(), matchAllLikes(r.rest, e.find))
 	switch {
 	case keep && alwaysErrs(remaining):
 		return errs
@@ -312,6 +353,37 @@ func (e *evaluation) refusalWithoutResource(r *residual) result {
 		return no
 	}
 	return needsResource
+}
+
+// isUnreadable reports whether the policy reads something in which a caller states a text that is
+// longer than MaxText.
+func (e *evaluation) isUnreadable(r *residual) bool {
+	if resource := e.request.Resource; resource != nil {
+		for _, name := range r.attributes {
+			if isTooLong(resource.Attributes[string(name)]) {
+				return true
+			}
+		}
+	}
+	return r.reads&statedNames != 0 && (isTooLong(e.request.SubjectSays) || isTooLong(e.request.ActionSays) || isTooLong(e.request.ResourceSays))
+}
+
+func isTooLong(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return len(v) > MaxText
+	case []string:
+		return slices.ContainsFunc(v, func(s string) bool { return len(s) > MaxText })
+	case []any:
+		return slices.ContainsFunc(v, isTooLong)
+	case map[string]any:
+		for _, member := range v {
+			if isTooLong(member) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // firstAbsent returns the first name of the context that the policy reads and the request

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/telemetry"
@@ -288,21 +290,28 @@ func statedIn(h http.Header, names []string) (value string, found bool) {
 	return value, found
 }
 
+// longestStated is the longest text, in bytes, that a policy reads: matching takes time in proportion
+// to it. A longer one can't be read, and a policy that reads it refuses.
+const longestStated = 4 << 10
+
 // statedHost returns the host in the form by which gateways choose a site: in lower case, without
 // the brackets of IPv6, and without the port and the final dot, which a client may add.
 func statedHost(value string) string {
 	u, err := url.Parse("//" + value)
-	if err != nil || u.Host != value || strings.Contains(value, ",") { // a comma separates the values of several proxies
+	if err != nil || u.Host != value || strings.Contains(value, ",") || len(value) > longestStated { // a comma separates the values of several proxies
 		return ""
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
 
 // statedPath returns the path of a URI as a server behind the gateway sees it: decoded, without
-// query and dot segments.
+// query and dot segments, in the letter case in which it was sent. It is empty for a path that servers
+// read differently, so that a policy about another path can't be evaded by writing it in
+// another way.
 func statedPath(uri string) string {
-	u, err := url.ParseRequestURI(uri)
-	if err != nil || !strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "\\") {
+	sent, _, _ := strings.Cut(uri, "?")
+	u, err := url.ParseRequestURI(sent)
+	if err != nil || len(sent) > longestStated || !strings.HasPrefix(u.Path, "/") || isAmbiguous(sent, u.Path) {
 		return ""
 	}
 	clean := pathpkg.Clean(u.Path)
@@ -310,6 +319,16 @@ func statedPath(uri string) string {
 		clean += "/"
 	}
 	return clean
+}
+
+// isAmbiguous reports whether servers differ in what a path means: some decode %2f to a separator
+// and %25 a second time, end the path at NUL or #, drop what follows a semicolon (as Java's servlets
+// do with parameters of a segment), merge slashes, or read a backslash as one.
+func isAmbiguous(sent, decoded string) bool {
+	sent = strings.ToLower(sent)
+	return strings.Contains(sent, "%2f") || strings.Contains(sent, "%5c") || strings.Contains(sent, "%25") || strings.Contains(sent, "%00") ||
+		strings.Contains(decoded, "//") || strings.ContainsAny(decoded, ";#\\") ||
+		strings.ContainsFunc(decoded, unicode.IsControl) || !utf8.ValidString(decoded)
 }
 
 func trusted(proxies []netip.Prefix, addr netip.Addr) bool {

@@ -96,6 +96,9 @@ func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, quest
 	}
 	all, now := make([]Decision, len(questions)), e.db.Now()
 	for i, q := range questions {
+		if err := ctx.Err(); err != nil {
+			return nil, doorward.Unavailable(err)
+		}
 		c := asked[q.subjectKey()].withProperties(q.SubjectProperties)
 		all[i] = c.decide(q, now, e.writer.Check)
 	}

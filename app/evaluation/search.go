@@ -47,7 +47,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	case q.Subject.Type == Key:
 		return e.keysOf(ctx, tenantID, q, w)
 	}
-	return scan(w, func(w doorward.Window) (doorward.Page[doorward.User], error) {
+	return scan(ctx, w, func(w doorward.Window) (doorward.Page[doorward.User], error) {
 		return e.db.Read().UserPage(ctx, tenantID, store.UserFilter{Status: doorward.UserActive}, w)
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := candidateOfMember(u)
@@ -118,7 +118,7 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 		return SearchResult[Subject]{}, err // expiry can't be determined
 	}
 	now := e.db.Now()
-	return scan(w, func(w doorward.Window) (doorward.Page[doorward.APIKey], error) {
+	return scan(ctx, w, func(w doorward.Window) (doorward.Page[doorward.APIKey], error) {
 		return e.db.Read().APIKeyPage(ctx, tenantID, store.APIKeyFilter{Status: doorward.APIKeyActive}, now, w)
 	}, func(k doorward.APIKey) (Subject, doorward.Position, bool) {
 		c := candidateOf(doorward.PrincipalOfKey(k, t.Status))
@@ -129,8 +129,9 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 }
 
 // scan reads rows until the window is full, all rows are read, or maxScanned were. match returns the
-// subject of a row, its position in the order, and whether it belongs to the results.
-func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T], error), match func(T) (Subject, doorward.Position, bool)) (found SearchResult[Subject], err error) {
+// subject of a row, its position in the order, and whether it belongs to the results. Errors:
+// unavailable, also when the request's time is over: policies may take long for each row.
+func scan[T any](ctx context.Context, w doorward.Window, read func(doorward.Window) (doorward.Page[T], error), match func(T) (Subject, doorward.Position, bool)) (found SearchResult[Subject], err error) {
 	at := doorward.Window{After: w.After, Limit: chunk}
 	for range maxScanned / chunk {
 		rows, err := read(at)
@@ -138,6 +139,9 @@ func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T]
 			return SearchResult[Subject]{}, err
 		}
 		for i, row := range rows.Items {
+			if err := ctx.Err(); err != nil {
+				return SearchResult[Subject]{}, doorward.Unavailable(err)
+			}
 			s, position, matches := match(row)
 			if !matches {
 				continue

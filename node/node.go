@@ -68,6 +68,9 @@ type Config struct {
 	Clock       doorward.Clock
 	ClockOffset time.Duration
 
+	// OwnHostsOnly refuses requests for other hosts than loopback names and BaseURL's, on both addresses.
+	OwnHostsOnly bool
+
 	Version string
 	// Docs has the pages below /docs, and a README.md that lists them. Only Open goes without.
 	Docs fs.FS
@@ -299,11 +302,18 @@ func (n *Node) makeHandlers() {
 	isPublic := n.admin == nil // whether the main address serves these routes
 	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, isPublic))
 	if !isPublic {
-		admin := n.site.Handler(health)
+		admin := n.onOwnHosts(n.site.Handler(health))
 		n.adminHandler.Store(&admin)
 		health = nil
 	}
-	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, n.cfg.Docs, append(health, n.cfg.Extra...)))
+	n.main.handler = n.closeWhileDraining(n.onOwnHosts(web.Handler(n.site, n.cfg.Version, n.cfg.Docs, append(health, n.cfg.Extra...))))
+}
+
+func (n *Node) onOwnHosts(h http.Handler) http.Handler {
+	if n.cfg.OwnHostsOnly {
+		return n.site.OnOwnHosts(h)
+	}
+	return h
 }
 
 // addLimiter gives a listener its limiter. Each has its own, so that clients of the main

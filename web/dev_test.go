@@ -26,6 +26,28 @@ func TestDevSignInWithASecondFactor(t *testing.T) {
 	}, masterKey(t), func(c *node.Config) { c.Extra = page.Routes() })
 }
 
+// The server of dev answers under its own names only, on each path: a page of another site whose name
+// resolves to loopback would be of the same origin.
+func TestOnlyOwnHosts(t *testing.T) {
+	page := &dev.Start{Mailbox: &dev.Mailbox{}, Password: password}
+	onSQLite(t, func(t *testing.T, d *server) {
+		host := func(name string) opt { return func(r *http.Request) { r.Host = name } }
+		for _, path := range []string{"/dev/mail", "/", "/login", "/docs", "/api/v2/access/check", "/healthz"} {
+			for _, name := range []string{"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", "[::1].evil.example"} {
+				d.send(t, "GET "+path, nil, host(name)).fails(http.StatusForbidden, "cross_origin")
+			}
+			for _, name := range []string{"localhost", "localhost:8080", "LOCALHOST", "127.0.0.1", "[::1]:9", "door.example:8443", "tenant.localhost"} {
+				if a := d.send(t, "GET "+path, nil, host(name)); a.status == http.StatusForbidden {
+					t.Errorf("%s at %s: %s", path, name, a.body)
+				}
+			}
+		}
+	}, func(c *node.Config) {
+		c.Extra, c.OwnHostsOnly = page.Routes(), true
+		c.BaseURL = &url.URL{Scheme: "http", Host: "door.example"}
+	})
+}
+
 // signInOnStart sends the form of the start page and returns where it leads to.
 func signInOnStart(t *testing.T, d *server, email string) (to string) {
 	t.Helper()

@@ -59,7 +59,7 @@ func runDev(cmd *cobra.Command, s *settings, modelFile string) error {
 		return err
 	}
 	mailbox := &dev.Mailbox{}
-	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, startPage(mailbox).Routes(), 0
+	cfg.Transport, cfg.Extra, cfg.Announce, cfg.OwnHostsOnly = mailbox, startPage(mailbox).Routes(), 0, true
 	if err := seed(cmd.Context(), cfg, mailbox); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func welcome(out io.Writer, n *node.Node) {
 }
 
 // startPage is the page at /. It lets anybody sign in as anybody, so devConfig accepts
-// only loopback addresses.
+// only loopback addresses, and the server answers under their names only.
 func startPage(mailbox *dev.Mailbox) *dev.Start {
 	page := &dev.Start{Mailbox: mailbox, Tenant: "Acme", Password: devPassword}
 	for _, role := range slices.Backward(doorward.Roles) {

@@ -93,6 +93,20 @@ func IsLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
 }
 
+// OnOwnHosts refuses requests whose Host is neither a loopback name nor the base URL's. For a server
+// without secrets of its own, such as "doorward dev": a page of another site, whose name resolves to
+// loopback on its second look-up (DNS rebinding), is of the same origin for the browser.
+func (s *Site) OnOwnHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := strings.ToLower((&url.URL{Host: r.Host}).Hostname())
+		if IsLoopback(host) || strings.EqualFold(host, s.base.Hostname()) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.Refuse(w, r, doorward.Caller{}, doorward.Fail(doorward.CodeCrossOrigin, "This server is for programs and browsers on this machine: open it as "+s.BaseURL()+"."))
+	})
+}
+
 // BaseURL is the address from outside, without a slash at the end.
 func (s *Site) BaseURL() string { return strings.TrimSuffix(s.base.String(), "/") }
 

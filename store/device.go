@@ -84,6 +84,13 @@ func (tx *Tx) UseDevice(ctx context.Context, hash []byte) error {
 	return tx.run(ctx, sqlUseDevice, micros(tx.Now), hash, micros(tx.Now.Add(-useInterval)))
 }
 
+const sqlRenewDevice = `UPDATE devices SET hash = $2, created_at = $3 WHERE hash = $1`
+
+// RenewDevice replaces the cookie of a browser: that of the old hash is no longer known.
+func (tx *Tx) RenewDevice(ctx context.Context, old, hash []byte) error {
+	return tx.run(ctx, sqlRenewDevice, old, hash, micros(tx.Now))
+}
+
 const (
 	sqlRaiseCredentialGeneration = `UPDATE users SET credential_generation = credential_generation + 1, revision = revision + 1 WHERE id = $1`
 	sqlEndOtherDevices           = `DELETE FROM devices WHERE user_id = $1 AND hash <> $2`

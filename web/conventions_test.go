@@ -331,8 +331,26 @@ func TestHTTPSBaseURL(t *testing.T) {
 		if got, want := cookieNamed(a, "JSESSIONID"), "JSESSIONID="+a.text("token")+"; Path=/; HttpOnly; SameSite=Lax; Secure"; got != want {
 			t.Errorf("the cookie is %q, want %q", got, want)
 		}
-		if got := cookieNamed(a, "doorward_device"); !strings.HasSuffix(got, "; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000; Secure") {
-			t.Errorf("the device cookie is %q", got)
+		device := cookieNamed(a, "__Host-doorward_device")
+		if !strings.HasSuffix(device, "; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000; Secure") {
+			t.Errorf("the device cookie is %q", device)
+		}
+		// A sibling host can set the name without the prefix, which says nothing.
+		pair, _, _ := strings.Cut(device, ";")
+		if again := d.login(t, owner.Email, password, cookie(strings.TrimPrefix(pair, "__Host-"))); cookieNamed(again, "__Host-doorward_device") == "" {
+			t.Error("a device cookie without the prefix was believed")
+		}
+		if again := d.login(t, owner.Email, password, cookie(pair)); cookieNamed(again, "__Host-doorward_device") != "" {
+			t.Error("the device cookie was not believed")
+		}
+		page := d.send(t, "GET /login?theme=dark&lang=de", nil).ok(http.StatusOK)
+		if len(page.cookies()) != 2 {
+			t.Errorf("the page sets %q", page.cookies())
+		}
+		for _, c := range page.cookies() {
+			if !strings.HasPrefix(c, "__Host-doorward_") {
+				t.Errorf("the page sets %q", c)
+			}
 		}
 		out := d.send(t, "POST /api/v2/auth/logout", nil, as(a.text("token")), with("Origin", "https://door.example")).ok(http.StatusNoContent)
 		if got, want := out.cookies(), "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"; len(got) != 1 || got[0] != want {
@@ -340,6 +358,15 @@ func TestHTTPSBaseURL(t *testing.T) {
 		}
 		d.send(t, "GET /nothing", nil).fails(http.StatusNotFound, "not_found")
 	}, doorwardtest.BaseURL("https://door.example"))
+}
+
+// With a path the prefix is impossible, since such a cookie is for the whole host.
+func TestCookiesUnderAPath(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		if a := d.login(t, d.Tenant("Acme").Owner.Email, password).ok(http.StatusOK); cookieNamed(a, "doorward_device") == "" {
+			t.Errorf("the cookies are %q", a.cookies())
+		}
+	}, doorwardtest.BaseURL("https://door.example/platform"))
 }
 
 // Cookies lack Secure only with plain HTTP at a loopback name.

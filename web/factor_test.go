@@ -168,6 +168,37 @@ func TestDemandedFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
+// A browser that is remembered gets a cookie of its own, and only a cookie that comes alone stands in for
+// the factor: whoever knew the password before there was a factor, or has another host of the domain,
+// can plant a cookie in the person's browser.
+func TestPlantedDeviceIsNeverRemembered(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfaRememberDays": 7}}).ok(http.StatusOK)
+		planted := deviceOf(d.login(t, ann.Email, password))
+		bobs := deviceOf(d.login(t, bob.Email, password))
+		a := d.enrolTOTP(t, ann.Token())
+		second := func(devices ...string) answer {
+			t.Helper()
+			asked := d.login(t, ann.Email, password, cookie(strings.Join(devices, "; "))).fails(http.StatusForbidden, "mfa_required")
+			d.Advance(time.Minute)
+			return d.send(t, secondPath, m{"challenge": asked.text("challenge"), "code": a.code(t), "rememberDevice": true}, cookie(strings.Join(devices, "; "))).ok(http.StatusOK)
+		}
+		own := deviceOf(second(planted))
+		if own == "" || own == planted {
+			t.Fatalf("the remembered browser got the cookie %q, and had %q", own, planted)
+		}
+		d.login(t, ann.Email, password, cookie(planted)).fails(http.StatusForbidden, "mfa_required")
+		d.login(t, ann.Email, password, cookie(own)).ok(http.StatusOK)
+		d.login(t, ann.Email, password, cookie(own+"; "+bobs)).fails(http.StatusForbidden, "mfa_required")
+		d.login(t, ann.Email, password, cookie(bobs+"; "+own)).fails(http.StatusForbidden, "mfa_required")
+		again := deviceOf(second(own, bobs))
+		d.login(t, ann.Email, password, cookie(own)).fails(http.StatusForbidden, "mfa_required")
+		d.login(t, ann.Email, password, cookie(again)).ok(http.StatusOK)
+	}, masterKey(t))
+}
+
 // Without a master key, factors, the setting that requires them and webhooks are refused with
 // master_key_missing.
 func TestFactorsWithoutMasterKey(t *testing.T) {

@@ -255,7 +255,8 @@ func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string,
 }
 
 // storeBrowser is rememberBrowser after a challenge. It also makes the browser stand in for the
-// factor if the person wants that and the tenant allows it.
+// factor if the person wants that and the tenant allows it. A browser that was known already then gets
+// a new cookie: somebody who has the password may have made the old one, and have planted it here.
 func (a challengedAttempt) storeBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
 	device, isNew, err := rememberBrowser(ctx, tx, a.by, a.proof.Account, hash)
 	if err != nil || !a.remember || device == nil {
@@ -265,5 +266,10 @@ func (a challengedAttempt) storeBrowser(ctx context.Context, tx *access.Tx, hash
 	if err != nil || tenant.Settings.SecondFactor.RememberDays == 0 {
 		return isNew, err
 	}
-	return isNew, tx.RememberBrowser(ctx, device, a.by.IP, a.by.UserAgent)
+	if !isNew {
+		if err := tx.RenewDevice(ctx, device, hash[:]); err != nil {
+			return false, err
+		}
+	}
+	return true, tx.RememberBrowser(ctx, hash[:], a.by.IP, a.by.UserAgent)
 }

@@ -237,7 +237,8 @@ func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 
 // isRemembered reports whether the caller's browser stands in for the second factor.
 func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
-	if demand.RememberDays == 0 {
+	// Of several cookies another host has set one, and can't have the right one decide.
+	if demand.RememberDays == 0 || len(tx.By.Devices) != 1 {
 		return false, nil
 	}
 	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, email, tx.Now)

@@ -319,6 +319,11 @@ func provedSessions(f *fixture) {
 	})
 	f.write(func(tx *store.Tx) { noError(f, tx.ForgetBrowsers(ctx, ann.ID)) })
 	equal(f, secondAt(), time.Time{})
+	known := func(hash string) any {
+		return len(f.value(f.Read().KnownDevices(ctx, ann.Email, [][]byte{[]byte(hash)}, time.Time{})).([]store.KnownDevice))
+	}
+	f.write(func(tx *store.Tx) { noError(f, tx.RenewDevice(ctx, []byte("1"), []byte("renewed"))) })
+	equal(f, []any{known("1"), known("renewed")}, []any{0, 1})
 	browsers, err := f.Read().Browsers(ctx, ann.ID)
 	noError(f, err)
 	equal(f, browsers[0].IP+browsers[0].UserAgent, "")

@@ -87,33 +87,36 @@ func (c *Call) SetSession(token secret.Token) {
 func (c *Call) AllSessions() []secret.Token { return c.site.AllSessionTokens(c.R) }
 
 // ClearSession deletes the session cookie.
-func (c *Call) ClearSession() { c.clear(cookieAttributes) }
+func (c *Call) ClearSession() { c.clear(c.site.Cookie, cookieAttributes) }
 
-// clear deletes the session cookie with these attributes. Browsers ignore a cookie whose
+// clear deletes the cookie with these attributes. Browsers ignore a cookie whose
 // name begins with __Host- or __Secure- unless it has Secure, even to delete it.
-func (c *Call) clear(attributes string) {
-	cookie := c.site.Cookie + "=" + attributes + "; Max-Age=0"
-	if strings.HasPrefix(c.site.Cookie, "__") {
+func (c *Call) clear(name, attributes string) {
+	cookie := name + "=" + attributes + "; Max-Age=0"
+	if strings.HasPrefix(name, "__") {
 		cookie += "; Secure"
 	}
 	c.W.Header().Add("Set-Cookie", cookie)
 }
 
-// ClearSessions deletes every session cookie that the browser may have sent here, on
-// every path and parent domain (RFC 6265, section 5.3). A request with two different
-// ones is refused, and setting ours doesn't replace one of another Path or Domain: the
+// ClearSessions deletes every session cookie that the browser may have sent here. A request with
+// two different ones is refused, and setting ours doesn't replace one of another Path or Domain: the
 // person could never sign in.
-func (c *Call) ClearSessions() {
-	c.ClearSession()
+func (c *Call) ClearSessions() { c.clearAll(c.site.Cookie) }
+
+// clearAll deletes every cookie of the name that the browser may have sent here, on every path
+// and parent domain (RFC 6265, section 5.3).
+func (c *Call) clearAll(name string) {
+	c.clear(name, cookieAttributes)
 	for _, at := range pathsAbove(path(c.R)) {
-		c.clear("; Path=" + at)
+		c.clear(name, "; Path="+at)
 	}
 	host := c.site.base.Hostname()
 	if _, err := netip.ParseAddr(host); err == nil {
 		return // an IP address has no parent domain
 	}
 	for ; strings.Contains(host, "."); _, host, _ = strings.Cut(host, ".") {
-		c.clear("; Path=/; Domain=" + host)
+		c.clear(name, "; Path=/; Domain="+host)
 	}
 }
 
@@ -136,7 +139,7 @@ func pathsAbove(path string) (all []string) {
 // SetDevice sets the cookie by which the browser later proves that it has signed in
 // before.
 func (c *Call) SetDevice(token secret.Token, life time.Duration) {
-	c.addCookie(DeviceCookie+"="+token.Reveal(), "; Max-Age="+strconv.Itoa(int(life.Seconds())))
+	c.SetCookie(DeviceCookie, token.Reveal(), int(life.Seconds()))
 }
 
 // cookieAttributes: no Domain, so that no other host gets the cookie; HttpOnly, so that
@@ -153,23 +156,23 @@ func (c *Call) SetOperatorPage(token secret.Token) { c.operatorCookie(token.Reve
 // ClearOperatorPage deletes the cookie of the operator's page.
 func (c *Call) ClearOperatorPage() { c.operatorCookie("", "; Max-Age=0") }
 
+// operatorCookie limits the cookie to the path of the page, unless it has hostPrefix.
 func (c *Call) operatorCookie(value, life string) {
-	cookie := OperatorCookie + "=" + value + "; Path=" + c.site.BasePath() + OperatorPage + "; HttpOnly; SameSite=Strict" + life
+	name, path := c.site.cookieName(OperatorCookie), "/"
+	if name == OperatorCookie {
+		path = c.site.BasePath() + OperatorPage
+	}
+	cookie := name + "=" + value + "; Path=" + path + "; HttpOnly; SameSite=Strict" + life
 	if c.site.secure {
 		cookie += "; Secure"
 	}
 	c.W.Header().Add("Set-Cookie", cookie)
 }
 
-// maxOperatorPages is how many cookies of the operator's page are read: another host can
-// set one with this name on a parent domain.
-const maxOperatorPages = 4
-
 // OperatorPages returns the tokens of the operator's page in the request: normally one.
 func (c *Call) OperatorPages() (all []secret.Token) {
-	for _, cookie := range c.R.CookiesNamed(OperatorCookie) {
-		token, err := secret.Parse(cookie.Value)
-		if err == nil && len(all) < maxOperatorPages {
+	for _, value := range c.site.cookies(c.R, OperatorCookie) {
+		if token, err := secret.Parse(value); err == nil {
 			all = append(all, token)
 		}
 	}

@@ -241,7 +241,7 @@ func (s *Site) refuseEntry(ctx context.Context, by doorward.Caller, r *http.Requ
 func (s *Site) anonymous(r *http.Request) doorward.Caller {
 	return doorward.Caller{
 		Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: s.clientIP(r), UserAgent: userAgent(r),
-		RequestID: infoOf(r).id, Devices: devices(r), ViewOnly: infoOf(r).viewOnly,
+		RequestID: infoOf(r).id, Devices: s.devices(r), ViewOnly: infoOf(r).viewOnly,
 	}
 }
 
@@ -297,12 +297,10 @@ func (s *Site) credential(r *http.Request) string {
 }
 
 // devices returns the hashes of the different device cookies of a request, in their
-// order, at most doorward.MaxDevices. There may be several: another host can set a
-// cookie with this name on a parent domain, and browsers may send that one first.
-func devices(r *http.Request) [][]byte {
-	var all [][]byte
+// order, at most doorward.MaxDevices.
+func (s *Site) devices(r *http.Request) (all [][]byte) {
 	seen := map[string]bool{}
-	for _, c := range r.CookiesNamed(DeviceCookie) {
+	for _, c := range r.CookiesNamed(s.cookieName(DeviceCookie)) {
 		token, err := secret.Parse(c.Value)
 		if err != nil || seen[c.Value] {
 			continue

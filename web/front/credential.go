@@ -10,13 +10,40 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Names of the cookies. SessionCookie is the default of Site.Cookie.
+// Names of the cookies; see Site.cookieName. SessionCookie is the default of Site.Cookie.
 const (
 	SessionCookie = "JSESSIONID"
 	DeviceCookie  = "doorward_device"
-	// OperatorCookie is sent to the operator's page alone.
+	// OperatorCookie is of the operator's page alone.
 	OperatorCookie = "doorward_operator"
 )
+
+// hostPrefix makes browsers take a cookie only from this host itself, over https and for all paths
+// (RFC 6265bis, section 4.1.3.2). Without it, another host of the same domain can set the cookie.
+const hostPrefix = "__Host-"
+
+// cookieName returns the name under which browsers get a cookie other than the session's: with
+// hostPrefix where that is possible.
+func (s *Site) cookieName(name string) string {
+	if s.base.Scheme == "https" && s.BasePath() == "" {
+		return hostPrefix + name
+	}
+	return name
+}
+
+// maxCookies is how many cookies of one name are read: another host can set one with this name on a
+// parent domain, and browsers send both in any order.
+const maxCookies = 4
+
+// cookies returns the different values of the cookie, at most maxCookies.
+func (s *Site) cookies(r *http.Request, name string) (values []string) {
+	for _, cookie := range r.CookiesNamed(s.cookieName(name)) {
+		if len(values) < maxCookies && cookie.Value != "" && !slices.Contains(values, cookie.Value) {
+			values = append(values, cookie.Value)
+		}
+	}
+	return values
+}
 
 // maxCookieName is the greatest length of the session cookie's name, in characters.
 const maxCookieName = 64
@@ -25,16 +52,16 @@ const maxCookieName = 64
 // empty: it can. Prefixes that begin with two underscores have a meaning to browsers, and
 // later browsers may know more of them. Doorward's other cookies begin with doorward_.
 func CookieNameFault(name string, base *url.URL) (fault string) {
-	isHost := strings.HasPrefix(name, "__Host-")
+	plain, isHost := strings.CutPrefix(name, hostPrefix)
 	known := isHost || strings.HasPrefix(name, "__Secure-")
 	switch {
 	case name == "" || len(name) > maxCookieName || strings.ContainsFunc(name, func(r rune) bool { return !inToken(r) }):
 		return "write 1 to 64 letters, digits or any of !#$%&'*+-.^_`|~."
-	case strings.HasPrefix(name, "doorward_"):
+	case strings.HasPrefix(plain, "doorward_"):
 		return "names that begin with doorward_ are for Doorward's other cookies."
 	case strings.HasPrefix(name, "__") && !known:
 		return "of the names that begin with two underscores only __Host-… and __Secure-… have a meaning."
-	case name == "__Host-" || name == "__Secure-":
+	case name == hostPrefix || name == "__Secure-":
 		return "write a name after the prefix."
 	case known && base.Scheme != "https":
 		return "browsers take a cookie of this name over https only, and --base-url is not https."

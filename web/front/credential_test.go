@@ -38,6 +38,7 @@ func TestCookieNameFault(t *testing.T) {
 		{"__Http-session", https, false},
 		{"doorward_device", http, false},
 		{"doorward_", http, false},
+		{"__Host-doorward_device", https, false},
 		{"séance", http, false},
 		{"a\x00", http, false},
 		{"a\n", http, false},

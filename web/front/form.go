@@ -124,7 +124,21 @@ func splitForm(r *multipart.Reader, field string) (url.Values, []byte, error) {
 	}
 }
 
-// SetCookie sets a cookie that is no secret, for life seconds; 0 deletes it.
+// SetCookie sets a cookie other than the session's, for life seconds; 0 deletes it.
 func (c *Call) SetCookie(name, value string, life int) {
-	c.addCookie(name+"="+value, "; Max-Age="+strconv.Itoa(life))
+	c.addCookie(c.site.cookieName(name)+"="+value, "; Max-Age="+strconv.Itoa(life))
+}
+
+// Cookie returns the value of a cookie that SetCookie has set; empty without one. Of several
+// different ones none counts, since another host has set one of them; then all are deleted, so
+// that the next one counts.
+func (c *Call) Cookie(name string) string {
+	switch values := c.site.cookies(c.R, name); len(values) {
+	case 0:
+	case 1:
+		return values[0]
+	default:
+		c.clearAll(c.site.cookieName(name))
+	}
+	return ""
 }

@@ -103,7 +103,7 @@ func (s *Site) OnOwnHosts(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s.Refuse(w, r, doorward.Caller{}, doorward.Fail(doorward.CodeCrossOrigin, "This server is for programs and browsers on this machine: open it as "+s.BaseURL()+"."))
+		s.Refuse(w, r, doorward.Caller{}, doorward.Fail(doorward.CodeCrossOrigin, "This server is for programs and browsers on this machine: open it as %s.", s.BaseURL()))
 	})
 }
 

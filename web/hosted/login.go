@@ -172,10 +172,6 @@ func rememberAddress(c *ui.Call, email string) {
 }
 
 func rememberedAddress(c *ui.Call) (string, bool) {
-	cookie, err := c.R.Cookie(addressCookie)
-	if err != nil {
-		return "", false
-	}
-	email, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	return string(email), err == nil && len(email) <= 254 // the longest address (RFC 5321)
+	email, err := base64.RawURLEncoding.DecodeString(c.Cookie(addressCookie))
+	return string(email), err == nil && len(email) > 0 && len(email) <= 254 // the longest address (RFC 5321)
 }

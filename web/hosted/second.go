@@ -22,13 +22,7 @@ func keepChallenge(c *ui.Call, b factor.NewChallenge) {
 	c.SetCookie(challengeCookie, b.Token.Reveal(), int(doorward.ChallengeLife.Seconds()))
 }
 
-func challengeToken(c *ui.Call) string {
-	cookie, err := c.R.Cookie(challengeCookie)
-	if err != nil {
-		return ""
-	}
-	return cookie.Value
-}
+func challengeToken(c *ui.Call) string { return c.Cookie(challengeCookie) }
 
 // secondStep is the second step of a login.
 type secondStep struct {

@@ -3,6 +3,8 @@ package hosted_test
 import (
 	"encoding/base32"
 	"fmt"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -117,6 +119,26 @@ func TestSecondFactorOnPages(t *testing.T) {
 	b.send("/account/security/remove", "id", p.id).is(t, 303, "/account/security?done=removed")
 	b.get("/account/security?done=removed").is(t, 200, "", "is removed", "There is none yet")
 	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
+}
+
+// Another host of the domain can set a challenge of its own. Then none counts, so that nobody completes
+// somebody else's sign-in, and all are deleted, so that the next sign-in works.
+func TestSeveralChallenges(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join(ann, "USER")
+	b := open(t, s)
+	b.signIn(ann)
+	p := scan(t, b.send("/account/security/totp"))
+	b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
+
+	b = open(t, s)
+	planted := &http.Cookie{Name: "doorward_challenge", Value: absent, Path: "/login"}
+	b.Jar.SetCookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(b.url, "http://"), Path: "/login"}, []*http.Cookie{planted})
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
+	b.get("/login/second").is(t, 200, "", "This sign-in is over")
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
+	b.send("/login/second", "code", p.code(s)).is(t, 303, "/account")
 }
 
 // A form about something that another tab has replaced or removed says so, rather than that the

@@ -1,9 +1,9 @@
 package ui
 
 import (
-	"net/http"
-
 	"golang.org/x/text/language"
+
+	"github.com/doorward/doorward/web/front"
 )
 
 // Language is a language that pages are written in.
@@ -38,17 +38,15 @@ const (
 
 // languageOf returns the first available language of these: in the query, in the cookie of an
 // earlier choice, among those that the browser prefers (RFC 9110, section 12.5.4).
-func languageOf(r *http.Request) Language {
-	if l, ok := languageByTag(r.URL.Query().Get(languageQuery)); ok {
+func languageOf(c *front.Call) Language {
+	if l, ok := languageByTag(c.R.URL.Query().Get(languageQuery)); ok {
 		return l
 	}
-	if c, err := r.Cookie(languageCookie); err == nil {
-		if l, ok := languageByTag(c.Value); ok {
-			return l
-		}
+	if l, ok := languageByTag(c.Cookie(languageCookie)); ok {
+		return l
 	}
 	// A header that can't be parsed is ignored.
-	requested, _, _ := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
+	requested, _, _ := language.ParseAcceptLanguage(c.R.Header.Get("Accept-Language"))
 	_, i, _ := matcher.Match(requested...)
 	return Languages[i]
 }

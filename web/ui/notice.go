@@ -24,8 +24,7 @@ func (c *Call) keepNotice(to string) {
 // takeNotice returns what was done, once; empty for nothing.
 func (c *Call) takeNotice() string {
 	done := c.R.URL.Query().Get("done")
-	kept, err := c.R.Cookie(noticeCookie)
-	if done == "" || err != nil || kept.Value != hashOf(c.R.URL.RawQuery) {
+	if done == "" || c.Cookie(noticeCookie) != hashOf(c.R.URL.RawQuery) {
 		return "" // the cookie is for a page in another tab, which deletes it
 	}
 	c.SetCookie(noticeCookie, "", 0)

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"io/fs"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,19 +18,18 @@ const (
 	themeCookie = "doorward_theme"
 )
 
-// themeOf returns the theme in the cookie; empty for that of the system.
-func themeOf(r *http.Request) string {
-	cookie, err := r.Cookie(themeCookie)
-	if err != nil || cookie.Value == themes[0] || !slices.Contains(themes, cookie.Value) {
-		return ""
+// themeOf returns the theme in the cookie's value; empty for that of the system.
+func themeOf(kept string) string {
+	if slices.Contains(themes[1:], kept) {
+		return kept
 	}
-	return cookie.Value
+	return ""
 }
 
 // chooseTheme sets the theme of the page: that of the query, which is then kept in the cookie,
 // or else that of the cookie.
 func (c *Call) chooseTheme() {
-	c.theme = themeOf(c.R)
+	c.theme = themeOf(c.Cookie(themeCookie))
 	switch requested := c.R.URL.Query().Get(themeQuery); {
 	case requested == themes[0]:
 		c.theme = ""

@@ -86,25 +86,15 @@ func (tx *Tx) DeleteEndedChallenges(ctx context.Context, limit int) (int64, erro
 	return tx.exec(ctx, sqlDeleteEndedChallenges, micros(tx.Now), limit)
 }
 
-const sqlProveSession = `UPDATE sessions SET aal = $2, amr = $3, proved_at = $4, factor_at = $5 WHERE id = $1`
-
-// ProveSession records the proofs of identity in s.Session.Assurance, and reports whether the
-// session is there.
-func (tx *Tx) ProveSession(ctx context.Context, s StoredSession) (bool, error) {
-	tx.announce(ChangeSession, SessionSubject(s.Hash))
-	a := s.Session.Assurance
-	return tx.affected(ctx, sqlProveSession, s.Session.ID, a.AAL, strings.Join(a.AMR, " "), micros(a.ProvedAt), microsOrZero(a.FactorAt))
-}
-
 const (
 	sqlTokenOfSession = `SELECT token_hash FROM sessions WHERE id = $1`
 	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, proved_at = $6, factor_at = $7
 WHERE id = $1 AND token_hash = $8`
 )
 
-// RenewSession does what ProveSession does, sets the last use to s.LastSeenAt, and replaces the
-// session's token by the one with the hash. It also reports false if the token was replaced at
-// the same time.
+// RenewSession records the proofs of identity in s.Assurance, sets the last use to s.LastSeenAt, and
+// replaces the session's token by the one with the hash. It reports whether the session is there, and its
+// token wasn't replaced at the same time.
 func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
 	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
 	if errors.Is(err, ErrNone) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/store"
 )
@@ -28,6 +29,15 @@ type Enrolment struct {
 type Confirmed struct {
 	Factor        doorward.Factor
 	RecoveryCodes []string // made for the first factor, and shown only here
+	// Raised is the session that added the factor, under its new token; zero if there was none.
+	Raised Raised
+}
+
+// Raised is a session at assurance level 2 under a new token. The old one has ended on all nodes.
+type Raised struct {
+	Session    doorward.Session
+	Token      secret.Token
+	Revocation doorward.Revocation
 }
 
 // Enrol begins the enrolment of a TOTP for the caller; the name may be empty. Errors:
@@ -119,7 +129,7 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 }
 
 // Confirm completes the enrolment of the caller's TOTP with its first code, and raises the session
-// to assurance level 2. Errors: not_found, validation_failed with /code wrong,
+// to assurance level 2, under a new token. Errors: not_found, validation_failed with /code wrong,
 // step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
 	step, err := f.checkFirstCode(ctx, by.ID, id, code)
@@ -130,21 +140,21 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 		return Confirmed{}, err
 	}
 	var done Confirmed
-	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+	revocation, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
 		if done, err = f.confirm(ctx, tx, by.ID, id, step); err != nil {
 			return err
 		}
-		return recordAdded(ctx, tx, by, done, doorward.MethodCode)
+		return done.record(ctx, tx, by, doorward.MethodCode)
 	})
+	done.Raised.Revocation = revocation
 	return done, err
 }
 
-// recordAdded records a new factor of the caller, sends a notice, and raises the assurance level of
-// the session.
-func recordAdded(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirmed, methods ...string) error {
+// record records a new factor of the caller, sends a notice, and raises the session.
+func (done *Confirmed) record(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) (err error) {
 	tx.Changed("factor", "", string(done.Factor.Kind))
 	if len(done.RecoveryCodes) > 0 {
 		tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
@@ -152,23 +162,30 @@ func recordAdded(ctx context.Context, tx *access.Tx, by doorward.Caller, done Co
 	if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
 		return err
 	}
-	return raiseAssurance(ctx, tx, by, methods...)
+	done.Raised, err = raise(ctx, tx, by, methods...)
+	return err
 }
 
-// raiseAssurance raises the assurance level of the caller's session after a proof by the methods.
-func raiseAssurance(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) error {
-	all, err := tx.UserSessions(ctx, by.ID)
+// raise raises the assurance level of the caller's session after a proof by the methods. The session
+// gets a new token: somebody else may know the old one, which proved less (OWASP Session Management Cheat
+// Sheet, "Renew the Session ID After Any Privilege Level Change").
+func raise(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) (Raised, error) {
+	ended := doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	old, err := tx.Session(ctx, by.SessionID)
+	if errors.Is(err, store.ErrNone) {
+		return Raised{}, ended
+	}
 	if err != nil {
-		return err
+		return Raised{}, err
 	}
-	i := slices.IndexFunc(all, func(s store.StoredSession) bool { return s.Session.ID == by.SessionID })
-	if i < 0 {
-		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	raised := Raised{Session: old.Session, Token: secret.New()}
+	raised.Session.Assurance, raised.Session.LastSeenAt = old.Session.WithProof(tx.Now, methods...), tx.Now
+	hash := raised.Token.Hash()
+	existed, err := tx.RenewSession(ctx, raised.Session, hash[:])
+	if err == nil && !existed {
+		err = ended
 	}
-	s := all[i]
-	s.Session.Assurance = s.Session.WithProof(tx.Now, methods...)
-	_, err = tx.ProveSession(ctx, s)
-	return err
+	return raised, err
 }
 
 // checkFirstCode checks the first code of a TOTP that is being set up. Errors: not_found,

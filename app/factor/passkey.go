@@ -248,7 +248,7 @@ func (f *Factors) creationOptions(ctx context.Context, token secret.Token, accou
 }
 
 // ConfirmPasskey completes the enrolment of the caller's passkey, and raises the session to
-// assurance level 2. The name may be empty. Errors: challenge_over, step_up_required,
+// assurance level 2, under a new token. The name may be empty. Errors: challenge_over, step_up_required,
 // too_many_factors, passkeys_unavailable, validation_failed for the name or with /credential wrong.
 func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
 	c, _, err := f.OpenChallenge(ctx, token, ForPasskey)
@@ -263,7 +263,7 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 		return Confirmed{}, wrongCredential(err)
 	}
 	var done Confirmed
-	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+	revocation, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
 		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
@@ -273,8 +273,9 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 		if done, err = f.insert(ctx, tx, made); err != nil {
 			return err
 		}
-		return recordAdded(ctx, tx, by, done, made.methods...)
+		return done.record(ctx, tx, by, made.methods...)
 	})
+	done.Raised.Revocation = revocation
 	return done, wrongCredential(err)
 }
 

@@ -205,7 +205,7 @@ func unprovedSessions(f *fixture) {
 		s := f.session(f.member(acme, name+"@acme.example", role))
 		s.Assurance = assurance
 		f.write(func(tx *store.Tx) {
-			f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s}))
+			f.wantChange(tx.RenewSession(ctx, s, hashOf(s)))
 		})
 		sessions[name] = s
 	}
@@ -275,11 +275,6 @@ func provedSessions(f *fixture) {
 	ann := f.member(f.tenant("Acme"), "ann@acme.example", doorward.RoleUser)
 	s := f.session(ann)
 	s.Assurance = doorward.Assurance{AAL: 2, AMR: []string{"pwd", "otp", "mfa"}, ProvedAt: noon.Add(time.Minute), FactorAt: noon.Add(time.Second)}
-	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s}))
-		f.wantNoChange(tx.ProveSession(ctx, store.StoredSession{Session: doorward.Session{ID: "ses_none"}}))
-	})
-	equal(f, f.value(f.Read().Session(ctx, s.ID)), store.Credential{Session: s, User: ann})
 	s.ProvedAt, s.LastSeenAt = noon.Add(time.Hour), noon.Add(time.Hour)
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.RenewSession(ctx, s, []byte("new")))

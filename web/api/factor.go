@@ -120,10 +120,11 @@ type confirmInput struct {
 }
 
 type confirmed struct {
-	Factor        factorView `json:"factor"`
-	RecoveryCodes []string   `json:"recoveryCodes,omitempty" doc:"With the first factor: ten codes, each good once in place of a factor; shown only here"`
+	Factor        factorView     `json:"factor"`
+	RecoveryCodes []string       `json:"recoveryCodes,omitempty" doc:"With the first factor: ten codes, each good once in place of a factor; shown only here"`
+	Token         string         `json:"token" doc:"The session identifier, which is new with a session, too: the old one has ended; shown only here" minLength:"43" maxLength:"43"`
+	Session       *front.Session `json:"session,omitempty" doc:"With a session: that session, which has assurance level 2 now"`
 	// With a challenge, the answer of a login.
-	Token         string      `json:"token,omitempty" doc:"With a challenge: the session identifier; shown only here" minLength:"43" maxLength:"43"`
 	ExpiresAt     *time.Time  `json:"expiresAt,omitempty" doc:"With a challenge: when the session ends even if it is used"`
 	IdleExpiresAt *time.Time  `json:"idleExpiresAt,omitempty" doc:"With a challenge: when the session ends if it isn't used"`
 	User          *front.User `json:"user,omitempty" doc:"With a challenge: who has signed in"`
@@ -132,7 +133,7 @@ type confirmed struct {
 
 var docConfirmTOTP = front.Doc{
 	ID: "confirmTOTP", Tag: "Second factors", Summary: "Confirm an authenticator app by its first code",
-	Description: "The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
+	Description: "The app is a second factor from now on, and the session of the request goes on at assurance level 2, with a new token and cookie; the old token ends on all nodes. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
@@ -153,7 +154,17 @@ func (a *api) confirmTOTP(ctx context.Context, c *front.Call, in confirmInput) (
 		return a.confirmAndSignIn(ctx, c, in)
 	}
 	done, err := a.app.Factors.Confirm(ctx, c.Caller, in.ID, in.Code)
-	return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes}, err
+	if err != nil {
+		return confirmed{}, err
+	}
+	return a.raised(c, done), nil
+}
+
+// raised answers with a factor, and the session of the request under its new token.
+func (a *api) raised(c *front.Call, done factor.Confirmed) confirmed {
+	c.SetRaised(done.Raised)
+	session := front.ViewCurrentSession(done.Raised.Session, a.app.Sessions.Limits())
+	return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes, Token: done.Raised.Token.Reveal(), Session: &session}
 }
 
 func (a *api) confirmAndSignIn(ctx context.Context, c *front.Call, in confirmInput) (confirmed, error) {

@@ -86,7 +86,7 @@ type finishPasskeyInput struct {
 
 var docFinishPasskey = front.Doc{
 	ID: "finishPasskey", Tag: "Second factors", Summary: "Set up a passkey",
-	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
+	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request goes on at assurance level 2, with a new token and cookie; the old token ends on all nodes. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
 		doorward.CodePasskeysUnavailable, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
@@ -105,8 +105,11 @@ func (a *api) finishPasskey(ctx context.Context, c *front.Call, in finishPasskey
 	// With a session, the challenge may be that session's own or that of an enrolment at a login.
 	if c.Caller.Kind == doorward.ByUser {
 		done, err := a.app.Factors.ConfirmPasskey(ctx, c.Caller, in.Challenge, in.Credential.Text(), in.Name)
+		if err == nil {
+			return a.raised(c, done), nil
+		}
 		if !doorward.HasCode(err, doorward.CodeChallengeOver) {
-			return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes}, err
+			return confirmed{}, err
 		}
 	}
 	outcome, done, err := a.app.Login.WithFirstPasskey(ctx, c.Caller, in.Challenge, in.Credential.Text(), in.Name)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -80,6 +81,12 @@ func isID(text, prefix string) bool {
 // SetSession sets the session cookie.
 func (c *Call) SetSession(token secret.Token) {
 	c.addCookie(c.site.Cookie+"="+token.Reveal(), "")
+}
+
+// SetRaised sets the cookie and the headers for a session under a new token.
+func (c *Call) SetRaised(r factor.Raised) {
+	c.SetRevocation(r.Revocation)
+	c.SetSession(r.Token)
 }
 
 // AllSessions returns the session tokens of the request, in cookies and bearer

@@ -101,14 +101,36 @@ func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
 	return &previous
 }
 
-// EffectiveRole returns the key's role if the owner's role has all of its permissions, else the
-// owner's role. It is empty if the owner isn't an active member.
+// EffectiveRole returns the lower of the key's role and the owner's: the one whose permissions the other
+// has. If neither has all of the other's, it is the one that acts with the lower rank, and of equal
+// ones the key's. It is empty if the owner isn't an active member.
 func (k *APIKey) EffectiveRole() Role {
-	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
-	if role != nil && owner != nil && role.Permissions.IsSubsetOf(owner.Permissions) {
-		return k.Role
+	if g, _ := k.effectiveGrant(); g != nil {
+		return g.Role
 	}
-	return k.OwnerRole
+	return ""
+}
+
+// effectiveGrant returns the grant of EffectiveRole, and the rank with which the key acts: the lower of
+// both, so that a key never acts with a rank that it, or its owner, lacks.
+func (k *APIKey) effectiveGrant() (lower *Grant, actsAs Role) {
+	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
+	switch {
+	case owner == nil:
+		return nil, ""
+	case role == nil: // it was deleted
+		return owner, ""
+	}
+	if actsAs = role.ActsAs; actsAs.Outranks(owner.ActsAs) {
+		actsAs = owner.ActsAs
+	}
+	switch {
+	case role.Permissions.IsSubsetOf(owner.Permissions):
+		return role, actsAs
+	case owner.Permissions.IsSubsetOf(role.Permissions), role.ActsAs.Outranks(owner.ActsAs):
+		return owner, actsAs
+	}
+	return role, actsAs
 }
 
 // EffectivePermissions returns the key's permissions that its role and the owner's role both
@@ -152,8 +174,9 @@ const (
 // principal may do nothing unless the owner is an active member.
 func PrincipalOfKey(k APIKey, tenant TenantStatus) Principal {
 	p := Principal{Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant, Rules: k.Rules, AuthAt: k.CreatedAt}
-	p.setGrant(k.Rules.Grant(k.EffectiveRole()))
-	p.Permissions = k.effective()
+	effective, actsAs := k.effectiveGrant()
+	p.setGrant(effective)
+	p.ActsAs, p.Permissions = actsAs, k.effective()
 	p.Policy = k.Rules.policyOf(&p)
 	return p
 }

@@ -45,6 +45,8 @@ type IdempotentCall struct {
 	UserID   string // the caller, if it is a user
 	Body     []byte // of the request's body
 	Attempt  string // distinguishes this attempt from others at the same call
+	// NeededProof is set by access if the call needed a recent proof of identity: a replay needs one, too.
+	NeededProof bool
 	// Answer returns the sealed answer that says what the call has made. It may run
 	// more than once; the last answer is the one that is sent.
 	Answer func(made any) ([]byte, error)

@@ -28,6 +28,15 @@ type Grant struct {
 	ActsAs Role
 }
 
+// HasMoreThanKeys reports whether the grant has a permission that no API key can have, whatever the
+// platform's model says of its own actions.
+func (g *Grant) HasMoreThanKeys() bool {
+	return slices.ContainsFunc(g.Actions, func(a Action) bool {
+		v, known := builtin.Lookup(a)
+		return known && v.NoKeys
+	})
+}
+
 // CustomRole is a role that a tenant has made.
 type CustomRole struct {
 	ID          string

@@ -184,6 +184,21 @@ func TestReplayIsAuthorized(t *testing.T) {
 	})
 }
 
+// A replay of what needed a recent proof of identity needs one, too: the answer has a secret.
+func TestReplayNeedsTheProof(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := d.Tenant("Acme").Owner
+		key := m{"name": "billing", "permissions": []string{"message.send"}}
+		again := idempotencyKey("proof")
+		first := d.send(t, "POST /api/v2/api-keys", key, as(owner.Token()), again).okFirst(http.StatusCreated)
+		invited := d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, as(owner.Token()), again).okFirst(http.StatusCreated)
+		d.send(t, "POST /api/v2/api-keys", key, as(owner.Token()), again).replays(first)
+		d.Advance(11 * time.Minute)
+		d.send(t, "POST /api/v2/api-keys", key, as(owner.Token()), again).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, as(owner.Token()), again).replays(invited)
+	})
+}
+
 // An answer other than a success isn't stored: the next request with the key is
 // processed as the first one, whatever its body.
 func TestOnlySuccessesAreStored(t *testing.T) {

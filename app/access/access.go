@@ -333,7 +333,7 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 		}
 		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
 	}
-	return requireProofByRule(&by.Principal, action, &on, w.db.Now(), d)
+	return requireProofByRule(&by, action, &on, w.db.Now(), d)
 }
 
 // Check is CanCheckAt with RequireProofFor, and records the decision.

@@ -216,8 +216,12 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 }
 
 // canGive decides whether the principal may give a role. The role's rank must not be higher than
-// the principal's, and the principal's own role must have all of its permissions.
+// the principal's, and the principal's own role must have all of its permissions. A key gives no role that
+// could do more than any key: with the new member's password it would be a person.
 func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
+	if p.Kind == doorward.ByKey && given.HasMoreThanKeys() {
+		return Decision{Reason: ReasonKeyGives, detail: string(given.Role)}
+	}
 	if given.Rank.Outranks(p.ActsAs) {
 		return Decision{Reason: ReasonRank, role: p.Role, detail: string(given.Role), given: true}
 	}

@@ -192,6 +192,44 @@ func BenchmarkCan(b *testing.B) {
 	}
 }
 
+// A key never acts with a rank that it or its owner lacks, and gives no role with more than keys can
+// have.
+func TestRankOfKeys(t *testing.T) {
+	viewer := doorward.User{Role: doorward.RoleViewer}.Permissions()
+	r := doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), []doorward.CustomRole{
+		{Name: "CLERK", Permissions: append(slices.Clone(viewer), doorward.UserInvite, doorward.UserManage, doorward.BillingRead)},
+		{Name: "HOST", Permissions: append(slices.Clone(viewer), doorward.UserInvite)},
+	})
+	for _, c := range []struct {
+		role, owner, effective, actsAs doorward.Role
+		gives                          []doorward.Role
+	}{
+		{doorward.RoleUser, doorward.RoleOwner, doorward.RoleUser, doorward.RoleUser, []doorward.Role{doorward.RoleUser, doorward.RoleViewer}},
+		{doorward.RoleAdmin, doorward.RoleOwner, doorward.RoleAdmin, doorward.RoleAdmin, []doorward.Role{doorward.RoleUser, doorward.RoleViewer, "HOST"}},
+		{doorward.RoleAdmin, doorward.RoleUser, doorward.RoleUser, doorward.RoleUser, []doorward.Role{doorward.RoleUser, doorward.RoleViewer}},
+		// CLERK has what an ADMIN lacks, and acts as a VIEWER.
+		{"CLERK", doorward.RoleAdmin, "CLERK", doorward.RoleViewer, []doorward.Role{doorward.RoleViewer}},
+		{doorward.RoleAdmin, "CLERK", "CLERK", doorward.RoleViewer, []doorward.Role{doorward.RoleViewer}},
+		{"GONE", doorward.RoleAdmin, doorward.RoleAdmin, "", nil},
+		{doorward.RoleUser, "", "", "", nil},
+	} {
+		k := doorward.APIKey{ID: "key_1", TenantID: "tnt_x", Role: c.role, OwnerRole: c.owner, Rules: r, Permissions: []doorward.Action{doorward.UserInvite, doorward.UserManage}}
+		p := doorward.PrincipalOfKey(k, doorward.TenantActive)
+		if p.ActsAs != c.actsAs || p.Role != c.effective || k.EffectiveRole() != c.effective {
+			t.Errorf("a key with %s, owned by %s: %s, acting as %s", c.role, c.owner, p.Role, p.ActsAs)
+		}
+		var gives []doorward.Role
+		for _, role := range []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin, doorward.RoleUser, doorward.RoleViewer, "HOST"} {
+			if canGive(&p, r.Grant(role)).Allowed {
+				gives = append(gives, role)
+			}
+		}
+		if c.role != doorward.RoleUser && !slices.Equal(gives, c.gives) {
+			t.Errorf("a key with %s, owned by %s, gives %v, not %v", c.role, c.owner, gives, c.gives)
+		}
+	}
+}
+
 // Somebody with a custom role acts with the rank of the highest built-in role whose
 // permissions the custom role includes: on lower ranks only, and giving only own permissions.
 func TestCanWithCustomRoles(t *testing.T) {

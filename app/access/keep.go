@@ -55,7 +55,7 @@ func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
 		return (d.Reason == ReasonRole || d.Reason == ReasonPolicy) && rand.Uint32()%permitsPerSample == 0
 	}
 	switch d.Reason {
-	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
+	case ReasonRole, ReasonRank, ReasonKey, ReasonKeyGives, ReasonTenant, ReasonPolicy:
 		return true
 	}
 	return false // no role or policy could change it, such as a refusal for an object of another tenant

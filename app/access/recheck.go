@@ -41,7 +41,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 			return by, err
 		}
 	}
-	return by, requireProofByRule(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
+	return by, requireProofByRule(&by, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
 // rereadCaller reads the caller's session or key, and its membership, again. Errors:

@@ -28,6 +28,8 @@ const (
 	ReasonKind Reason = "kind"
 	// ReasonKey: the role grants it, but the API key doesn't have the permission.
 	ReasonKey Reason = "key"
+	// ReasonKeyGives: the role that the action gives has a permission that no API key can have.
+	ReasonKeyGives Reason = "key_gives"
 	// ReasonPerson: only the session of a person is accepted here.
 	ReasonPerson Reason = "person"
 	// ReasonOperator: the action belongs to the operator of the installation.
@@ -121,6 +123,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Send the session of a member, or an API key where the endpoint accepts one.")
 	case ReasonKey:
 		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.detail)
+	case ReasonKeyGives:
+		return doorward.Fail(doorward.CodeForbidden, "An API key can't give the role %s, which has permissions that no key can have. Sign in and use a session.", d.detail)
 	case ReasonService:
 		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.detail)
 	case ReasonLimits:

@@ -53,14 +53,23 @@ func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) 
 
 // requireProofByRule returns d, or a refusal if the action is sensitive and the user has not
 // proved their identity recently. Keys, services and operators need no proof.
-func requireProofByRule(p *doorward.Principal, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
-	if !d.Allowed || p.Kind != doorward.ByUser || p.SessionID == "" {
+func requireProofByRule(by *doorward.Caller, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
+	if !d.Allowed || by.Kind != doorward.ByUser || by.SessionID == "" {
 		return d
 	}
-	if !ruleOf(p, action, on).appliesTo(p) {
+	if !ruleOf(&by.Principal, action, on).appliesTo(&by.Principal) {
 		return d
 	}
-	return RequireProof(p, 1, p.MaxProofAge, now, d)
+	return requireProofOf(by, now, d)
+}
+
+// requireProofOf is RequireProof with the tenant's maximum age. It notes the demand for replays of the
+// call.
+func requireProofOf(by *doorward.Caller, now time.Time, d Decision) Decision {
+	if by.Idempotent != nil {
+		by.Idempotent.NeededProof = true
+	}
+	return RequireProof(&by.Principal, 1, by.MaxProofAge, now, d)
 }
 
 func (r proofRule) appliesTo(p *doorward.Principal) bool {
@@ -104,11 +113,10 @@ func RequireProofFor(p *doorward.Principal, now func() time.Time, d Decision) De
 // NeedProof demands a recent proof for one case of an action that isn't always sensitive, such as
 // an edit of an API key that adds permissions. Errors: step_up_required.
 func (tx *Tx) NeedProof() error {
-	p := &tx.By.Principal
-	if p.SessionID == "" {
+	if tx.By.SessionID == "" {
 		return nil
 	}
-	return RequireProof(p, 1, p.MaxProofAge, tx.Now, yes(ReasonProof)).Err()
+	return requireProofOf(&tx.By, tx.Now, yes(ReasonProof)).Err()
 }
 
 // NeedProof is Tx.NeedProof for sensitive reads, such as an export of people.
@@ -116,7 +124,7 @@ func (w *Writer) NeedProof(by doorward.Caller) error {
 	if by.SessionID == "" {
 		return nil
 	}
-	return RequireProof(&by.Principal, 1, by.MaxProofAge, w.db.Now(), yes(ReasonProof)).Err()
+	return requireProofOf(&by, w.db.Now(), yes(ReasonProof)).Err()
 }
 
 // methodsOf returns the methods by which the user can prove the level.

@@ -338,6 +338,9 @@ func impliedErrors(r front.Route) []doorward.Code {
 	default:
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
 		codes = append(codes, keyErrors...)
+		if r.Guard.PeopleOnly() {
+			codes = append(codes, doorward.CodeNotForKeys)
+		}
 		// Keys get these even where a route stays open while a tenant is closing: it is open to
 		// OWNERs, and no key has that role.
 		if r.Guard.TakesKeys() {

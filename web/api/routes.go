@@ -139,7 +139,7 @@ func (h *api) memberRoutes() []front.Route {
 		front.On("DELETE /api/v2/users/{id}/sessions/{sid}", front.Allowed(doorward.UserManage).NarrowedTo(doorward.UserSignOut), front.JSON(http.StatusNoContent, h.endUserSession).EndsSession(), docEndUserSession),
 		front.On("POST /api/v2/users/bulk", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.bulkUsers).EndsSession(), docBulkUsers),
 
-		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).NarrowedTo(doorward.MFAReset), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
+		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).NarrowedTo(doorward.MFAReset).ForPeople(), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
 
 		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations).OrCSV(h.invitationRows), docInvitations),
 		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),

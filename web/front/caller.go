@@ -35,7 +35,7 @@ type Guard struct {
 	// openToInstallation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.
 	openToInstallation bool
-	// sessionsOnly: an optional route refuses credentials other than sessions.
+	// sessionsOnly: the route refuses credentials other than sessions.
 	sessionsOnly bool
 }
 
@@ -57,7 +57,7 @@ func Public() Guard { return Guard{name: public} }
 // is over a limit or not allowed from its address.
 func Optional() Guard { return Guard{name: optional} }
 
-// ForPeople refuses API keys and other keys on an optional route that is about the person.
+// ForPeople refuses API keys and other keys with not_for_keys.
 func (g Guard) ForPeople() Guard {
 	g.sessionsOnly = true
 	return g
@@ -108,6 +108,9 @@ func (g Guard) Service() doorward.Action {
 	if g.name == operator {
 		return g.service
 	}
+	if g.sessionsOnly {
+		return ""
+	}
 	if slices.Contains(doorward.ServicePermissions(), g.action) {
 		return g.action
 	}
@@ -151,7 +154,9 @@ func (g Guard) RefusesWhileClosing() bool {
 }
 
 // TakesKeys reports whether API keys with the permission may call the route.
-func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == sessionOrKey }
+func (g Guard) TakesKeys() bool {
+	return g.action != "" && !g.sessionsOnly || g.name == keyOnly || g.name == sessionOrKey
+}
 
 // CanBeDeniedByPolicy reports whether policies can refuse the guard's action.
 func (g Guard) CanBeDeniedByPolicy() bool {
@@ -175,7 +180,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if err != nil {
 		return by, err
 	}
-	if by.Kind == doorward.ByService {
+	if by.Kind == doorward.ByService && !g.sessionsOnly {
 		return g.admitService(ctx, s, by, r)
 	}
 	if d := g.decideEntry(&by.Principal); !d.Allowed {

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"crypto/hkdf"
 	"crypto/hmac"
@@ -9,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -80,9 +82,15 @@ func (c *Call) once(ctx context.Context, status int, call *idempotentCall, act f
 var errNotKept = errors.New("front: the answer to a request with an Idempotency-Key was not kept")
 
 func (c *Call) replay(status int, call *idempotentCall, kept []byte) error {
-	text, err := call.key.Open(call.place(), kept)
+	opened, err := call.key.Open(call.place(), kept)
 	if err != nil {
 		return doorward.Unavailable(err)
+	}
+	text, neededProof := bytes.CutPrefix(opened, afterProof)
+	if neededProof {
+		if err := c.site.App.Access.NeedProof(c.Caller); err != nil {
+			return err
+		}
 	}
 	infoOf(c.R).replayed = true
 	c.W.Header().Set(IdempotencyReplayed, "true")
@@ -145,8 +153,15 @@ func (i *idempotentCall) seal(out any) ([]byte, error) {
 		return nil, err
 	}
 	i.text = text
+	if i.NeededProof {
+		text = append(slices.Clone(afterProof), text...)
+	}
 	return i.key.Seal(i.place(), text), nil
 }
+
+// afterProof begins the sealed text of an answer that needed a recent proof of identity, which is no
+// beginning of JSON.
+var afterProof = []byte("proof ")
 
 func (i *idempotentCall) place() seal.Place {
 	return seal.Place{Table: "idempotency", ID: hex.EncodeToString(i.ID), Column: "answer"}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/passkey/passkeytest"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/node"
@@ -59,7 +60,7 @@ func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
 	t.Helper()
 	e := s.send(t, totpPath, nil, as(token)).ok(http.StatusCreated)
 	a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: s.clock.now}
-	done := s.send(t, confirmPath, m{"id": a.id, "code": a.code(t)}, as(token)).ok(http.StatusOK)
+	done := s.send(t, confirmPath, m{"id": a.id, "code": a.code(t)}, as(token)).ok(http.StatusOK).follow(token)
 	if codes, ok := done.at("recoveryCodes").([]any); ok {
 		for _, code := range codes {
 			a.recovery = append(a.recovery, code.(string))
@@ -197,6 +198,28 @@ func TestPlantedDeviceIsNeverRemembered(t *testing.T) {
 		d.login(t, ann.Email, password, cookie(own)).fails(http.StatusForbidden, "mfa_required")
 		d.login(t, ann.Email, password, cookie(again)).ok(http.StatusOK)
 	}, masterKey(t))
+}
+
+// Whatever raises a session gives it a new identifier: somebody else may know the old one.
+func TestRaisedSessionHasANewToken(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		old := ann.Token()
+		enrolled := d.send(t, totpPath, nil, as(old)).ok(http.StatusCreated)
+		a := &authenticator{id: enrolled.text("id"), secret: enrolled.text("secret"), now: d.clock.now}
+		done := d.send(t, confirmPath, m{"id": a.id, "code": a.code(t)}, as(old)).ok(http.StatusOK).is("session.aal", 2.0).is("session.current", true)
+		code := done.text("token")
+		if got := cookieNamed(done, "JSESSIONID"); !strings.HasPrefix(got, "JSESSIONID="+code+";") || code == old {
+			t.Errorf("the cookie is %q, the token %q, and was %q", got, code, old)
+		}
+		key := passkeytest.New(passkeyOrigin)
+		begun := d.send(t, beginPasskeyPath, nil, as(code)).ok(http.StatusOK)
+		added := d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, key, begun)}, as(code)).ok(http.StatusOK)
+		for _, ended := range []string{old, code} {
+			d.send(t, sessionPath, nil, as(ended)).fails(http.StatusUnauthorized, "unauthenticated")
+		}
+		d.send(t, sessionPath, nil, as(added.text("token"))).ok(http.StatusOK).is("session.id", done.text("session.id"))
+	}, withPasskeys())
 }
 
 // Without a master key, factors, the setting that requires them and webhooks are refused with

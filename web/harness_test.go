@@ -121,8 +121,25 @@ func (s *server) Tenant(name string) *doorwardtest.Tenant {
 // opt changes a request before it is sent.
 type opt func(*http.Request)
 
-// as adds a session cookie to the cookies of the request.
-func as(token string) opt { return cookie("JSESSIONID=" + token) }
+// as adds a session cookie to the cookies of the request. A token that follow knows to be replaced
+// stands for the new one, as in a browser.
+func as(token string) opt {
+	return func(r *http.Request) {
+		for next, replaced := renewed.Load(token); replaced; next, replaced = renewed.Load(token) {
+			token = next.(string)
+		}
+		cookie("JSESSIONID=" + token)(r)
+	}
+}
+
+// renewed maps tokens of sessions to those that have replaced them.
+var renewed sync.Map
+
+// follow makes as send the new token of the answer in place of the old one.
+func (a answer) follow(old string) answer {
+	renewed.Store(old, a.text("token"))
+	return a
+}
 
 func cookie(pair string) opt {
 	return func(r *http.Request) {

@@ -60,7 +60,7 @@ func getCredential(t *testing.T, a *passkeytest.Authenticator, begun answer) m {
 func (s *server) addPasskey(t *testing.T, token string, a *passkeytest.Authenticator) answer {
 	t.Helper()
 	begun := s.send(t, beginPasskeyPath, nil, as(token)).ok(http.StatusOK).members("", "challenge", "methods", "expiresAt", "publicKey")
-	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, a, begun)}, as(token)).ok(http.StatusOK)
+	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, a, begun)}, as(token)).ok(http.StatusOK).follow(token)
 }
 
 // signInWithPasskey signs in with a passkey alone, without a password.
@@ -152,7 +152,7 @@ func TestPasskeyTwice(t *testing.T) {
 		begun := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
 		made := createCredential(t, a, begun)
 		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(bob.Token())).fails(http.StatusGone, "challenge_over")
-		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(ann.Token())).ok(http.StatusOK).is("factor.name", "Key")
+		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(ann.Token())).ok(http.StatusOK).is("factor.name", "Key").follow(ann.Token())
 		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made}, as(ann.Token())).fails(http.StatusGone, "challenge_over")
 		again := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
 		if _, err := a.Create(webauthnOptions(t, again)); err != passkeytest.ErrExcluded {

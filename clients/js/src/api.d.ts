@@ -507,7 +507,7 @@ export interface paths {
         put?: never;
         /**
          * Set up a passkey
-         * @description The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.
+         * @description The passkey signs in alone and is a second factor from now on, and the session of the request goes on at assurance level 2, with a new token and cookie; the old token ends on all nodes. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.
          */
         post: operations["finishPasskey"];
         delete?: never;
@@ -587,7 +587,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm an authenticator app by its first code
-         * @description The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.
+         * @description The app is a second factor from now on, and the session of the request goes on at assurance level 2, with a new token and cookie; the old token ends on all nodes. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.
          */
         post: operations["confirmTOTP"];
         delete?: never;
@@ -2149,8 +2149,10 @@ export interface components {
             idleExpiresAt?: string;
             /** @description With the first factor: ten codes, each good once in place of a factor; shown only here */
             recoveryCodes?: string[];
-            /** @description With a challenge: the session identifier; shown only here */
-            token?: string;
+            /** @description With a session: that session, which has assurance level 2 now */
+            session?: components["schemas"]["Session"];
+            /** @description The session identifier, which is new with a session, too: the old one has ended; shown only here */
+            token: string;
             /** @description With a challenge: who has signed in */
             user?: components["schemas"]["User"];
         };
@@ -14719,10 +14721,7 @@ export interface operations {
     resetUserFactors: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Id of the tenant; needed with a service key, without effect otherwise */
-                "Doorward-Tenant"?: string;
-            };
+            header?: never;
             path: {
                 /** @description Id of the object */
                 id: string;
@@ -14739,7 +14738,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `invalid_query`, `tenant_required` */
+            /** @description `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14760,7 +14759,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -63,7 +63,7 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 			lacking := bearer(d.serviceKey(t, slices.DeleteFunc(slices.Clone(allServicePermissions), func(a doorward.Action) bool { return a == r.Guard.Service() })))
 			switch name := r.Guard.Name(); {
 			case name == front.Public().Name() || name == front.Optional().Name():
-			case name == front.SignedIn().Name():
+			case r.Guard.PeopleOnly():
 				d.send(t, route, nil, forAll, inTenant(acme.ID)).fails(http.StatusForbidden, "not_for_keys")
 			case r.Guard.Service() == "":
 				d.send(t, route, nil, forAll, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")

@@ -83,6 +83,9 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 		if !special { // an action: of a session whose role grants it, or of a key that has it
 			security = want[front.SignedInOrKey().Name()]
 		}
+		if r.Guard.PeopleOnly() && !special {
+			security = want[front.SignedIn().Name()]
+		}
 		if r.Guard.OfInstallation() {
 			security = append(slices.Clone(security), map[string][]string{"operatorKey": {}})
 		}

@@ -44,7 +44,7 @@ var docAuditEvents = front.Doc{
 // docInstallationEvents describes the same list for the events that belong to no tenant.
 func docInstallationEvents() front.Doc {
 	d := docAuditEvents
-	d.ID, d.Summary = "listInstallationEvents", "List what was done and refused in the installation itself"
+	d.ID, d.Summary, d.Errors = "listInstallationEvents", "List what was done and refused in the installation itself", nil
 	d.Description = "The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. " + d.Description
 	return d
 }

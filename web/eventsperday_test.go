@@ -41,7 +41,7 @@ func (s *server) useUpEvents(t *testing.T) *exhaustedTenant {
 		f.people[name] = f.acme.Join(name+"@acme.example", role)
 	}
 	f.key, _ = s.newKey(t, f.acme.Owner, m{})
-	f.hook = f.ask("POST "+hooksPath, m{"url": "https://hooks.example/", "events": []string{"*"}}, 201).text("webhook.id")
+	f.hook = f.ask("POST "+hooksPath, m{"url": "http://localhost:1/", "events": []string{"*"}}, 201).text("webhook.id")
 	f.setLogo(t, f.acme.Owner.Token(), "image/png", dot)
 	f.ask("PUT "+policyPath, m{"text": `@id("a") forbid(principal, action == Action::"report.read", resource);`}, 200, f.owner, with("If-Match", "*"))
 	f.delivery = f.deliveriesOf(t, f.hook, "", f.owner)[0]["id"].(string)
@@ -89,7 +89,7 @@ func (f *exhaustedTenant) checkChangesRefused() {
 		{"PATCH /api/v2/tenant", m{"name": "Acme II"}},
 		{"POST " + keysPath, m{"name": "Reports", "permissions": []string{"report.read"}}},
 		{"PATCH " + key, m{"name": "Other"}},
-		{"POST " + hooksPath, m{"url": "https://other.example/", "events": []string{"*"}}},
+		{"POST " + hooksPath, m{"url": "http://localhost:1/other", "events": []string{"*"}}},
 		{"PATCH " + hook, m{"events": []string{"user.*"}}},
 		{"POST " + hooksPath + "/" + f.hook + "/replay", m{}},
 		{"POST " + hooksPath + "/deliveries/" + f.delivery + "/retry", nil},

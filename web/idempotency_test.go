@@ -76,11 +76,11 @@ func (s *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]c
 	keyPath := "POST /api/v2/api-keys"
 	apiKey := m{"name": "shop", "permissions": []string{"message.send"}}
 	rotated := s.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")
-	hookPath, hook := "POST /api/v2/webhooks", m{"url": "https://hooks.invalid/", "events": []string{"webhook.test"}}
+	hookPath, hook := "POST /api/v2/webhooks", m{"url": "http://localhost:1/", "events": []string{"webhook.test"}}
 	hooked := s.send(t, hookPath, hook, owner).ok(http.StatusCreated).text("webhook.id")
 	s.Advance(2 * time.Minute)
 	return map[string]creation{
-		hookPath: {hookPath, hook, `{"url":"https://other.invalid/"}`, owner},
+		hookPath: {hookPath, hook, `{"url":"http://localhost:1/other"}`, owner},
 		"POST /api/v2/webhooks/{id}/rotate-secret": {hookPath + "/" + hooked + "/rotate-secret", m{"graceHours": 0}, `{"graceHours":1}`, owner},
 		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
 		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},

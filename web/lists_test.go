@@ -178,9 +178,13 @@ func TestListsAsCSV(t *testing.T) {
 		if invited := read("/api/v2/invitations?format=csv&q=cat"); len(invited) != 2 || invited[1][1] != "cat@acme.example" || invited[1][4] != "PENDING" {
 			t.Errorf("the invitations are %q", invited)
 		}
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.read", "user.invite", "audit.read"}})
 		d.Advance(15 * time.Minute)
-		d.send(t, "GET /api/v2/users?format=csv", nil, owner).fails(http.StatusForbidden, "step_up_required")
-		d.send(t, "GET /api/v2/invitations?format=csv", nil, owner).ok(http.StatusOK)
+		for _, list := range []string{"users", "invitations", "audit-events"} {
+			d.send(t, "GET /api/v2/"+list, nil, owner).ok(http.StatusOK)
+			d.send(t, "GET /api/v2/"+list+"?format=csv", nil, owner).fails(http.StatusForbidden, "step_up_required")
+			d.send(t, "GET /api/v2/"+list+"?format=csv", nil, bearer(key)).ok(http.StatusOK)
+		}
 	})
 }
 

@@ -194,11 +194,11 @@ func TestMembershipNotices(t *testing.T) {
 		edit(ann, admin, m{"role": "VIEWER"}).ok(http.StatusOK)
 		wantOneMail(t, newMails(), "Your role at Acme has changed", "Hello Ann Lee,",
 			"admin@acme.example has changed your role at Acme from User to Viewer.", "Time: "+at)
-		edit(admin, owner, m{"name": "<b>Root</b>"}).ok(http.StatusOK)
+		edit(admin, owner, m{"name": "<b>Root</b> evil.example"}).ok(http.StatusOK)
 		edit(ann, admin, m{"status": "suspended"}).ok(http.StatusOK)
 		got := newMails()
 		wantOneMail(t, got, "Your access to Acme has been suspended")
-		if len(got) == 1 && (!strings.Contains(got[0].Text, "<b>Root</b> (admin@acme.example) has suspended") || strings.Contains(got[0].HTML, "<b>")) {
+		if len(got) == 1 && (!strings.Contains(got[0].Text, "<b>Root</b> evil. example (admin@acme.example) has suspended") || strings.Contains(got[0].HTML, "<b>")) {
 			t.Errorf("the mail is\n%s\n%s", got[0].Text, got[0].HTML)
 		}
 		edit(ann, owner, m{"status": "suspended"}).ok(http.StatusOK)

@@ -49,7 +49,7 @@ func TestQuotas(t *testing.T) {
 		d.makeKey(t, acme.Owner, m{}).fails(http.StatusConflict, "quota_exceeded").is("quota", "apiKeys")
 
 		d.setQuotas(t, acme.ID, m{"webhooks": 1})
-		hook := m{"url": "https://hooks.example/", "events": []string{"*"}}
+		hook := m{"url": "http://localhost:1/", "events": []string{"*"}}
 		d.send(t, "POST "+hooksPath, hook, owner).ok(http.StatusCreated)
 		d.send(t, "POST "+hooksPath, hook, owner).fails(http.StatusConflict, "quota_exceeded").is("quota", "webhooks")
 

@@ -201,7 +201,7 @@ func TestDeleteIfMatch(t *testing.T) {
 		}{
 			rolesPath: {m{"name": "SUPPORT", "permissions": []string{"message.read"}}, "id"},
 			keysPath:  {m{"name": "Sync", "permissions": []string{"message.read"}}, "apiKey.id"},
-			hooksPath: {m{"url": "https://hooks.example/", "events": []string{"*"}}, "webhook.id"},
+			hooksPath: {m{"url": "http://localhost:1/", "events": []string{"*"}}, "webhook.id"},
 		} {
 			object := " " + path + "/" + d.send(t, "POST "+path, made.body, owner).ok(http.StatusCreated).text(made.id)
 			tag := func() string {

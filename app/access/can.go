@@ -174,6 +174,17 @@ func applyPolicies(p *doorward.Principal, verb *doorward.Verb, r *doorward.Reque
 	return yes(ReasonRole)
 }
 
+// CheckPolicy returns the refusal if a policy forbids the caller an action that another one amounts
+// to, such as user.role where a role of members is replaced. Only policies count: the caller needs
+// the permission for the other action alone. Errors: denied_by_policy.
+func CheckPolicy(by *doorward.Caller, now time.Time, action doorward.Action) error {
+	verb, known := by.Rules.Model().Lookup(action)
+	if !known || by.Policy == nil || isExempt(&by.Principal, verb) {
+		return nil
+	}
+	return applyPolicies(&by.Principal, verb, requestOf(by, now)).Err()
+}
+
 // isExempt reports whether policies can't refuse the action: an OWNER may always read and change
 // the policies. Restoring a tenant, ending sessions, and the actions that a closing tenant still
 // allows are exempt, too.

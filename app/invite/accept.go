@@ -240,11 +240,7 @@ func checkActive(tenant doorward.Tenant) error {
 func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	switch {
 	case inv.ServiceKeyID != "":
-		key, err := read.ServiceKey(ctx, inv.ServiceKeyID)
-		if errors.Is(err, store.ErrNone) || key.Disabled {
-			err = doorward.Fail(doorward.CodeInvitationRevoked, "")
-		}
-		if err != nil {
+		if err := checkService(ctx, read, inv, tenant); err != nil {
 			return err
 		}
 	case inv.InvitedBy == "": // the operator
@@ -260,19 +256,36 @@ func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	return nil
 }
 
+// checkService checks what the service key that sent the invitation may do now in its tenant.
+func checkService(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
+	key, err := read.ServiceKey(ctx, inv.ServiceKeyID)
+	switch {
+	case errors.Is(err, store.ErrNone), err == nil && (key.Disabled || !key.Covers(tenant.ID)):
+		return doorward.Fail(doorward.CodeInvitationRevoked, "")
+	case err != nil:
+		return err
+	}
+	by := doorward.PrincipalOfService(key).InTenant(tenant)
+	return checkAuthority(&by, inv)
+}
+
 // checkInviter checks the role of the member who sent the invitation, as it is now.
 func checkInviter(ctx context.Context, read store.Reader, inv doorward.Invitation) error {
 	inviter, err := read.User(ctx, inv.TenantID, inv.InvitedBy)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return err
 	}
-	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
 	by := doorward.PrincipalOf(inviter, doorward.Session{})
-	d := access.Can(&by, doorward.UserInvite, on)
+	return checkAuthority(&by, inv)
+}
+
+// checkAuthority returns nil if the principal could send the invitation now.
+func checkAuthority(by *doorward.Principal, inv doorward.Invitation) error {
+	d := access.Can(by, doorward.UserInvite, doorward.Object{TenantID: inv.TenantID, Granted: inv.Role})
 	switch {
 	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by checkActive
 		return nil
-	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(&by, doorward.UserInvite): // decided when it was sent
+	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(by, doorward.UserInvite): // decided when it was sent
 		return nil
 	}
 	return doorward.Fail(doorward.CodeInvitationRevoked, "")

@@ -257,13 +257,13 @@ func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error
 		if errors.Is(err, store.ErrNone) {
 			return e.ActorID, nil
 		}
-		return key.Name, err
+		return unlinked(key.Name), err
 	default:
 		return "", nil
 	}
 	name, err := nameIn(ctx, tx, e.Target.TenantID, e.ActorID)
 	if name == "" {
-		name = e.ActorEmail
+		name = shownAddress(e.ActorEmail)
 	}
 	return name, err
 }
@@ -276,9 +276,18 @@ func nameIn(ctx context.Context, tx *store.Tx, tenantID, userID string) (string,
 	case errors.Is(err, store.ErrNone):
 		return "", nil
 	case err != nil || user.Name == "":
-		return user.Email, err
+		return shownAddress(user.Email), err
 	}
-	return user.Name + " (" + user.Email + ")", nil
+	return unlinked(user.Name) + " (" + shownAddress(user.Email) + ")", nil
+}
+
+// shownAddress returns another person's address for a mail: whole, but unlinked if what is before
+// the @ could be a link of its own, such as evil.example/pay.
+func shownAddress(email string) string {
+	if strings.ContainsAny(email, "/?#&=|{}`") {
+		return unlinked(email)
+	}
+	return email
 }
 
 // localeOf returns the language of the account with the address; empty when there is none.

@@ -38,13 +38,17 @@ type variables struct {
 	RotateBy   bool   // the key ends because its owner has changed
 	Factor     string // totp or passkey; empty for other mails
 	CodesLeft  string // recovery codes that can still be used
-	Webhook    string // its URL, without the scheme so that it is no link
+	Webhook    string // its URL, without the scheme
 	Since      string // time of the first failure
 	Gone       bool   // the endpoint has answered 410
 }
 
-// sanitized returns the variables, each safe in one line.
+// sanitized returns the variables, each safe in one line. Names are no links; Actor and Owner
+// are made by nameIn and actorOf, which keep addresses whole.
 func (v variables) sanitized() variables {
+	for _, s := range []*string{&v.Name, &v.Tenant, &v.Key, &v.Webhook} {
+		*s = unlinked(*s)
+	}
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
@@ -74,6 +78,25 @@ func oneLine(s string) string {
 		return "\u2068" + s + "\u2069"
 	}
 	return s
+}
+
+// unlinked is like oneLine, and puts a space into what a mail program would show as a link:
+// "evil.example", "https://…", "me@evil.example", "\\host". Those programs look for the
+// characters below; the others in each list are such that browsers take for them (UTS #46). An
+// invisible character instead of the space could be removed on the way.
+func unlinked(s string) string {
+	var out strings.Builder
+	var before rune
+	for _, r := range oneLine(s) {
+		joinsHost := strings.ContainsRune(".@\u2024\u3002\ufe52\uff0e\uff61\ufe6b\uff20", before) && !unicode.IsPunct(r)
+		joinsScheme := strings.ContainsRune(":\\\ufe13\ufe55\uff1a\ufe68\uff3c", before)
+		if (joinsHost || joinsScheme) && r != ' ' {
+			out.WriteByte(' ')
+		}
+		out.WriteRune(r)
+		before = r
+	}
+	return out.String()
 }
 
 func isRightToLeft(r rune) bool {

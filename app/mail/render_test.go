@@ -186,6 +186,43 @@ func TestNoticesHaveNoLink(t *testing.T) {
 	}
 }
 
+// Names, and the URL of a webhook, are no links in any mail, in the subject, the text and the
+// HTML: nothing there looks to a mail program like a URL, a host or an address.
+func TestNamesAreNoLinks(t *testing.T) {
+	looksLikeLink := regexp.MustCompile(`(?i)[\pL\pN][.@\x{2024}\x{3002}\x{fe52}\x{ff0e}\x{ff61}\x{ff20}][^\s\pP]|[a-z]:\S|\\\\`)
+	for _, name := range []string{
+		"evil.example", "Pay at https://evil.example/x?a=b", "www.evil.example", "me@evil.example", "mailto:me", "evil。example", "evil\uff0eexample",
+		"evil.\u200eexample", "evil.\u200bexample", "evil.\u00adexample", "evil.❤.ws", `\\host\x`, "http://2130706433/", "שלום evil.example",
+	} {
+		if !looksLikeLink.MatchString(oneLine(name)) {
+			t.Errorf("%q isn't found to be a link", name)
+		}
+		for _, kind := range kinds() {
+			for language := range catalogues() {
+				v := variables{Name: name, Tenant: name, Key: name, Webhook: name}
+				m := renderMail(store.MailKind(kind), language, v).message(store.Mail{})
+				_, body, _ := strings.Cut(m.HTML, "</head>")
+				body = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, " ")
+				for _, part := range []string{m.Subject, m.Text, html.UnescapeString(body)} {
+					if found := looksLikeLink.FindString(part); found != "" {
+						t.Errorf("%s in %s looks with the name %q as if it had a link: %q in\n%s", kind, language, name, found, part)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"Ann Lee", "Acme Inc.", "J. R. Lee", "A/B & C", "(x.)", "Lee, Ann", "it's"} {
+		if got := unlinked(name); got != name {
+			t.Errorf("%q becomes %q", name, got)
+		}
+	}
+	for email, want := range map[string]string{"ann.lee+x@acme.example": "ann.lee+x@acme.example", "evil.example/pay@acme.example": "evil. example/pay@ acme. example"} {
+		if got := shownAddress(email); got != want {
+			t.Errorf("the address %s is shown as %q, want %q", email, got, want)
+		}
+	}
+}
+
 // The plain text and the subject of the invitation are exactly these.
 func TestTheInvitation(t *testing.T) {
 	v := variables{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}

@@ -45,7 +45,7 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 	}
 	s.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Background: backgrounds[brand.Logo.Background]}
 	if brand.Logo == t.Brand.Logo { // the tenant's own, not the installation's
-		s.Logo.Name = oneLine(t.Name)
+		s.Logo.Name = unlinked(t.Name)
 	}
 	s.Logo.Width, s.Logo.Height = logoSize(brand.Logo)
 	return s

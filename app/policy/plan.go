@@ -41,7 +41,7 @@ type Change struct {
 	At         time.Time
 	ActorType  doorward.PrincipalKind
 	ActorID    string
-	ActorEmail string
+	ActorEmail string // empty for a key, and for callers without user.read
 	Action     doorward.Action
 	Was, Would Outcome
 	Because    []Cause // the causes of Would
@@ -73,11 +73,18 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, ho
 		return Plan{}, err
 	}
 	plan := Plan{Matrix: t.matrix(by.TenantID), Changed: []Change{}}
+	readsPeople := access.CanAt(&by, p.db.Now(), doorward.UserRead, by.Tenant()).Allowed
 	return plan, p.replay(ctx, by.TenantID, hours, func(k *store.KeptDecision) {
 		plan.Checked++
-		if d := access.Replay(k, t.current, t.would); d.Allowed != k.Allowed {
-			plan.Changed = append(plan.Changed, changeOf(k, d))
+		d := access.Replay(k, t.current, t.would)
+		if d.Allowed == k.Allowed {
+			return
 		}
+		c := changeOf(k, d)
+		if !readsPeople {
+			c.ActorEmail = ""
+		}
+		plan.Changed = append(plan.Changed, c)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/store"
 )
@@ -103,6 +104,31 @@ func TestPlan(t *testing.T) {
 		}
 		if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, "forbid(", 1); apptest.Code(err) != doorward.CodeValidationFailed {
 			t.Errorf("a text with faults: %v", err)
+		}
+	})
+}
+
+// A plan names people by their address only for who may read people.
+func TestPlanShowsNoAddresses(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		_, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "REVIEWER", Permissions: []string{"policy.read"}})
+		f.NoError(err)
+		owner.Caller.Principal, err = f.Node(0).Sessions.Check(f.Context(), owner.Token)
+		f.NoError(err)
+		reviewer := f.Join(owner, "REVIEWER")
+		put(f, 0, owner.Caller, policy.Draft{Text: noMessages})
+		maySend(f, 0, bob, "192.0.2.7")
+		flushDecisions(f)
+		for _, test := range []struct {
+			by    doorward.Caller
+			email string
+		}{{owner.Caller, bob.User.Email}, {reviewer.Caller, ""}} {
+			got := planned(f, test.by, "", 1).Changed
+			if len(got) != 1 || got[0].ActorID != bob.User.ID || got[0].ActorEmail != test.email {
+				t.Errorf("a %s gets %+v, want the address %q", test.by.Role, got, test.email)
+			}
 		}
 	})
 }

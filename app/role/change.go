@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -155,7 +156,7 @@ func joinActions(all []doorward.Action) string {
 // Edit changes the role and returns it. The edit is applied completely or not at all. It is in
 // force on every node when Edit returns, and everything that has the role gets its new name.
 // Errors: not_found, forbidden for a built-in role, a role above the caller's or permissions that
-// the caller lacks, precondition_failed, validation_failed.
+// the caller lacks, denied_by_policy, precondition_failed, validation_failed.
 func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, revocation doorward.Revocation, err error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
 		rules, err := tx.Rules(ctx, by.TenantID)
@@ -163,6 +164,13 @@ func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit)
 			return err
 		}
 		is, err := e.apply(rules, was)
+		if err != nil {
+			return err
+		}
+		use, err := tx.RoleUse(ctx, by.TenantID, was.Name, tx.Now)
+		if err == nil && !sameForHolders(was, is) {
+			err = checkPolicies(&tx.By, tx.Now, use)
+		}
 		if err != nil {
 			return err
 		}
@@ -174,6 +182,29 @@ func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit)
 	}
 	revocation, err = r.change(ctx, by, doorward.RoleUpdate, id, write, e.setGrant)
 	return after, revocation, err
+}
+
+// sameForHolders reports whether the edit changes nothing for those who have the role. The name
+// counts, since policies read it.
+func sameForHolders(was, is doorward.CustomRole) bool {
+	return was.Name == is.Name && slices.Equal(was.Permissions, is.Permissions)
+}
+
+// checkPolicies returns the refusal if policies forbid the caller to change the role of members, the
+// invitations or the API keys that have the role. Errors: denied_by_policy.
+func checkPolicies(by *doorward.Caller, now time.Time, use store.RoleUse) error {
+	for _, affected := range []struct {
+		count  int64
+		action doorward.Action
+	}{{use.Members, doorward.UserRole}, {use.Invitations, doorward.UserInvite}, {use.Keys, doorward.APIKeyUpdate}} {
+		if affected.count == 0 {
+			continue
+		}
+		if err := access.CheckPolicy(by, now, affected.action); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setGrant adds to the object what the edited role would grant.
@@ -266,6 +297,9 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 			return err
 		}
 		if replaceBy != "" {
+			if err := checkPolicies(&tx.By, tx.Now, use); err != nil {
+				return err
+			}
 			if err := replace(ctx, tx, by.TenantID, was.Name, replaceBy, use); err != nil {
 				return err
 			}

@@ -38,6 +38,9 @@ func (r *Roles) Plan(ctx context.Context, by doorward.Caller, id string, e Edit)
 		return Plan{}, nameTaken()
 	}
 	use, err := r.CountUse(ctx, by, was.Name)
+	if err == nil && !sameForHolders(was, is) {
+		err = checkPolicies(&by, r.db.Now(), use)
+	}
 	return Plan{view(rules, was, use.Members), view(rules, is, use.Members), use}, err
 }
 

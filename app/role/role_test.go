@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 )
 
@@ -100,6 +101,48 @@ func TestRenameAndReplace(t *testing.T) {
 		if got := f.SignIn(email, apptest.FirstPassword).User.Role; got != doorward.RoleViewer {
 			t.Fatalf("the invited person is %s", got)
 		}
+	})
+}
+
+// TestPoliciesOnHolders: a policy that forbids to change people's roles, invitations or keys also
+// forbids to change or replace a role that some have, but not one that nobody has.
+func TestPoliciesOnHolders(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		desk, hall, shop := create(f, owner, "DESK", "message.read"), create(f, owner, "HALL", "message.read"), create(f, owner, "SHOP", "message.read")
+		unused := create(f, owner, "UNUSED", "message.read")
+		join(f, owner, "DESK")
+		owner.Caller = callerOn(f, 0, owner)
+		f.Invite(owner, f.NewEmail("later"), "HALL")
+		_, _, err := f.Node(0).APIKeys.Create(f.Context(), owner.Caller, apikey.Draft{Name: "k", Role: "SHOP", Permissions: []string{"message.read"}})
+		f.NoError(err)
+		edit := func(r role.Role, e role.Edit) error {
+			_, err := f.Node(0).Roles.Plan(f.Context(), callerOn(f, 0, owner), r.ID, e)
+			_, _, edited := f.Node(0).Roles.Edit(f.Context(), callerOn(f, 0, owner), r.ID, e)
+			if apptest.Code(err) != apptest.Code(edited) {
+				t.Errorf("the plan of the edit says %v, the edit %v", err, edited)
+			}
+			return edited
+		}
+		remove := func(r role.Role) error {
+			return apptest.ErrorOf(f.Node(0).Roles.Delete(f.Context(), callerOn(f, 0, owner), r.ID, doorward.RoleViewer))
+		}
+		permissions, name, about := []string{"message.read", "report.read"}, "RENAMED", "At the desk"
+		var none []string
+		for _, test := range []struct {
+			action string
+			r      role.Role
+		}{{"user.role", desk}, {"user.manage", desk}, {"user.invite", hall}, {"apikey.update", shop}} {
+			_, err := f.Node(0).Policies.Put(f.Context(), callerOn(f, 0, owner), policy.Draft{Text: `@id("a") forbid(principal, action == Action::"` + test.action + `", resource);`}, none)
+			f.NoError(err)
+			wantCode(t, edit(test.r, role.Edit{Permissions: &permissions}), doorward.CodeDeniedByPolicy)
+			wantCode(t, edit(test.r, role.Edit{Name: &name}), doorward.CodeDeniedByPolicy)
+			wantCode(t, remove(test.r), doorward.CodeDeniedByPolicy)
+			f.NoError(edit(test.r, role.Edit{About: &about}))
+		}
+		f.NoError(edit(desk, role.Edit{Permissions: &permissions})) // by the last policy
+		f.NoError(edit(unused, role.Edit{Permissions: &permissions, Name: &name}))
+		f.NoError(remove(unused))
 	})
 }
 

@@ -57,15 +57,6 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 	return u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
 }
 
-// Export is List for a file of people, which needs a recent proof of identity. Errors: those
-// of List, step_up_required.
-func (u *Users) Export(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	if err := u.writer.NeedProof(by); err != nil {
-		return doorward.Page[doorward.User]{}, err
-	}
-	return u.List(ctx, by, f, w)
-}
-
 // All returns the members of the tenant, or of every tenant if tenantID is empty, for an
 // operator. Errors: not_found if there is no such tenant.
 func (u *Users) All(ctx context.Context, tenantID string) ([]doorward.User, error) {

@@ -209,7 +209,7 @@ func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doo
 	posting, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	attempt, _ := w.post(posting, hook.URL, event.ID, body, signer)
-	if errors.Is(posting.Err(), context.DeadlineExceeded) && attempt.Status == 0 {
+	if attempt.Error == Late {
 		attempt.Error = LateForTest
 	}
 	return attempt, w.change(ctx, by, doorward.WebhookTest, id, func(tx *access.Tx, _ doorward.Webhook) error {

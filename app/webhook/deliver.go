@@ -50,11 +50,10 @@ var schedule = []time.Duration{
 
 // Why an attempt has no answer. NotTrusted is followed by the fault of the certificate.
 const (
-	NotAllowed  = "The address is not allowed."
+	NotAllowed  = "The name does not exist, or its address is not allowed." // in one, or it would tell which internal names exist
 	Late        = "No answer within 15 s."
 	LateForTest = "No answer within 2 s."
 	Cancelled   = "Cancelled while slow, since others were waiting."
-	Unresolved  = "The name does not resolve."
 	NotTrusted  = "The certificate is not valid: "
 	NotAccepted = "The connection was refused."
 	Reset       = "The connection was reset."
@@ -232,6 +231,9 @@ func (w *Webhooks) post(ctx context.Context, endpoint, id string, body []byte, s
 	if err != nil {
 		attempt.Error = describe(err)
 	}
+	if attempt.Error == NotAllowed {
+		attempt.Ms = 0 // the time that resolving took would tell, too
+	}
 	return attempt, wait
 }
 
@@ -252,14 +254,12 @@ func describe(err error) string {
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case guard.IsRefused(err):
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	case guard.IsRefused(err), errors.As(err, &name): // also a resolver that doesn't answer in time
 		return NotAllowed
 	case errors.Is(err, context.DeadlineExceeded):
 		return Late
-	case errors.Is(err, context.Canceled):
-		return Cancelled
-	case errors.As(err, &name):
-		return Unresolved
 	case errors.As(err, &certificate):
 		return NotTrusted + storedText([]byte(certificate.Err.Error()), maxStoredFault)
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -36,10 +36,11 @@ func fault(pointer, code, message string) doorward.FieldError {
 const complete, partial = true, false
 
 // apply changes the webhook by the draft and returns the faults. A complete draft must have a
-// URL and events. The error is that of the context.
+// URL and events. Only a new URL is checked. Errors: those of checkURL.
 func (w *Webhooks) apply(ctx context.Context, hook *doorward.Webhook, d Draft, isComplete bool) (faults []doorward.FieldError, err error) {
+	before := hook.URL
 	set(hook, d)
-	if isComplete || d.URL != nil {
+	if isComplete || hook.URL != before {
 		f, err := w.checkURL(ctx, hook.URL)
 		if err != nil {
 			return nil, err
@@ -108,7 +109,7 @@ func checkEvents(events []string) (faults []doorward.FieldError) {
 }
 
 // checkURL returns the faults of a URL, such as address_refused if it leads to an address that
-// may not be reached.
+// may not be reached. Errors: unavailable while the resolver can't be reached.
 func (w *Webhooks) checkURL(ctx context.Context, text string) ([]doorward.FieldError, error) {
 	if text == "" {
 		return []doorward.FieldError{fault("/url", "required", "Say where the events go.")}, nil
@@ -117,10 +118,16 @@ func (w *Webhooks) checkURL(ctx context.Context, text string) ([]doorward.FieldE
 	if err != nil || len(text) > urlMax || u.Hostname() == "" || !isPort(u.Port()) || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(text, isSpace) {
 		return []doorward.FieldError{fault("/url", "invalid", "Write an absolute https URL of at most 2,048 bytes, without user, password and fragment.")}, nil
 	}
-	if err := w.client.Check(ctx, u); guard.IsRefused(err) {
+	err = w.client.Check(ctx, u)
+	switch {
+	case guard.IsRefused(err):
 		return []doorward.FieldError{fault("/url", "address_refused", "Endpoints are reached by https, on public addresses only.")}, nil // without the cause, which would reveal what internal names resolve to
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, doorward.Unavailable(fmt.Errorf("webhook: the name of an endpoint can't be resolved: %w", err))
 	}
-	return nil, ctx.Err()
+	return nil, nil
 }
 
 // isPort reports whether the text is empty or the number of a port.

@@ -47,7 +47,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	f.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	f.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(f.run(t, "doorward tenant list"))
 	f.run(t, "doorward user import people.csv --tenant "+f.tenant)
-	f.webhook = regexp.MustCompile("whk_[a-z2-7]{26}").FindString(f.run(t, "doorward webhook create --url https://hooks.example.com/doorward --events '*'"))
+	f.webhook = regexp.MustCompile("whk_[a-z2-7]{26}").FindString(f.run(t, "doorward webhook create --url http://localhost:1/doorward --events '*'"))
 	f.run(t, "doorward key create-operator --name signup-2026") // the webhook gets the event
 	f.delivery = regexp.MustCompile("whd_[a-z2-7]{26}").FindString(f.run(t, "doorward webhook deliveries "+f.webhook))
 	f.run(t, "doorward key create-service --name router --may access.introspect")
@@ -91,7 +91,7 @@ func (f *pageFixture) runLine(t *testing.T, place, line string) {
 		}
 	}
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
-		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "journalctl -u doorward -o cat --since -1h |", "echo serving |", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
+		"localhost:8080", addr, "localhost:9090", other, "https://hooks.example.com", "http://localhost:1", "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "journalctl -u doorward -o cat --since -1h |", "echo serving |", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no gateway runs here: ask Doorward, without a session
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", f.tenant, "whk_5tqm7x3yh4n6rj7wd2c5tpae7k", f.webhook, "whd_5tqm7x3yh4n6rj7wd2c5tpae7k", f.delivery,
 		"postgres://doorward@db1,db2/doorward", f.postgres, "postgres://doorward@db/doorward", f.postgres,

@@ -160,7 +160,15 @@ func copyMetrics(ctx context.Context, out io.Writer, cfg node.Config) error {
 // The secrets and addresses that could be in a text: in an error of another program, in a
 // log that holds mails.
 var (
-	secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|(?i:#token=|\bbearer |\bbasic |\bcookie: *|\bpassword[=:] *)[^\s"\\]+|[0-9A-Za-z+/]{43}=`)
+	secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|[0-9A-Za-z+/]{43}=`)
+	// jwtText is a signed, unsigned or encrypted JWT, whose parts may be short, or a part of one: base64 of "{"
+	// and a quote or white space (RFC 7515, RFC 7516).
+	jwtText = regexp.MustCompile(`\be(?:y[A-DI-L]|w[k-r0-3])[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*){2,}|\beyJ[0-9A-Za-z_-]{8,}`)
+	// namedSecret is a credential of any form after its name: in a header, a query, JSON (also quoted
+	// again) or a map that Go has printed. Authorization and Cookie may have several words.
+	namedSecret = regexp.MustCompile(`(?i)\b(?:authorization|cookie)[\\"']*[=:][\\"' \[]*[^"'\n\\\]]+|` +
+		`(?:password|passwd|secret|token|api[_-]?key|assertion)[\\"']*[=:][\\"' \[]*[^\s"'&,;\\\]]+|` +
+		`\b(?:bearer|basic|dpop)(?: |\+|%20|=|:)+[^\s"'\\]+`)
 	// longWord may be a token, a hash or a key, which have 43 characters or more. scrub keeps
 	// names of metrics, which can be as long.
 	longWord    = regexp.MustCompile(`[0-9A-Za-z_-]{43,}`)
@@ -175,6 +183,7 @@ var (
 // scrub removes secrets and e-mail addresses from a text.
 func scrub(text string) string {
 	text = mailInLog.ReplaceAllString(text, "<mail>")
+	text = namedSecret.ReplaceAllString(jwtText.ReplaceAllString(text, masked), masked)
 	text = secretText.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "://") {
 			return "://" + masked + "@"

@@ -131,17 +131,26 @@ func withoutURL(err error) error {
 }
 
 // Check returns an error that IsRefused recognises for a URL that can't be used now: by its
-// scheme, its address, or what its name resolves to. A name that doesn't resolve passes,
-// since every attempt is checked again. With Options.Proxy names are not resolved.
+// scheme, its address, or what its name resolves to. A name that doesn't exist is refused like
+// one of an internal address, so that the answer doesn't tell which internal names exist. Other
+// errors are those of a resolver that can't be reached. With Options.Proxy names are not resolved.
 func (c *Client) Check(ctx context.Context, u *url.URL) error {
 	if err := c.checkURL(u); err != nil || c.options.Proxy != nil || c.isLocal(u) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupWait)
 	defer cancel()
-	addrs, err := c.resolver().LookupNetIP(ctx, "ip", u.Hostname())
+	host, err := toASCII(u.Hostname())
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return &RefusedError{"the name " + u.Hostname()}
+	}
+	addrs, err := c.resolver().LookupNetIP(ctx, "ip", host)
+	var failed *net.DNSError
+	switch {
+	case errors.As(err, &failed) && failed.IsNotFound:
+		return &RefusedError{"the name " + u.Hostname()}
+	case err != nil:
+		return err
 	}
 	for _, a := range addrs {
 		if !c.allows(a.Unmap()) { // a resolver may map addresses of IPv4
@@ -172,12 +181,9 @@ func (c *Client) checkURL(u *url.URL) error {
 // http.Transport does, which makes 127.0.0.1 of ①②⑦.0.0.1. A loopback name stands for 127.0.0.1
 // (RFC 6761, section 6.3), since a proxy would reach its own machine by it.
 func addressOf(host string) (a netip.Addr, isAddress, isClear bool) {
-	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
-		ascii, err := idna.Lookup.ToASCII(host)
-		if err != nil {
-			return a, false, false
-		}
-		host = ascii
+	host, err := toASCII(host)
+	if err != nil {
+		return a, false, false
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a, true, true
@@ -186,6 +192,14 @@ func addressOf(host string) (a netip.Addr, isAddress, isClear bool) {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true, true
 	}
 	return a, false, !endsInNumber(host)
+}
+
+// toASCII returns the host as http.Transport sends it to a resolver.
+func toASCII(host string) (string, error) {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return idna.Lookup.ToASCII(host)
+	}
+	return host, nil
 }
 
 func endsInNumber(host string) bool {

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -16,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
-
+	"github.com/doorward/doorward/internal/guard/guardtest"
 	"github.com/doorward/doorward/internal/waittest"
 )
 
@@ -107,59 +105,14 @@ func postWithin(t *testing.T, limit time.Duration, c *Client, target string) (An
 	return c.Do(r)
 }
 
-// nameServer answers every question for an IPv4 address with the next of its addresses; the
-// last one repeats.
-type nameServer struct {
-	addrs []string
-	asked atomic.Int64
-}
-
-func (n *nameServer) resolver(t *testing.T) *net.Resolver {
-	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	go n.serve(conn)
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
-}
-
-func (n *nameServer) serve(conn net.PacketConn) {
-	buffer := make([]byte, 1500)
-	for {
-		size, from, err := conn.ReadFrom(buffer)
-		if err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if m.Unpack(buffer[:size]) != nil {
-			continue
-		}
-		m.Response, m.RecursionAvailable = true, true
-		m.Additionals = nil
-		if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
-			at := min(int(n.asked.Add(1)), len(n.addrs)) - 1
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-				Body:   &dnsmessage.AResource{A: netip.MustParseAddr(n.addrs[at]).As4()},
-			}}
-		}
-		out, _ := m.Pack()
-		_, _ = conn.WriteTo(out, from)
-	}
-}
-
 // TestRebinding: a name that answers with a public address when it is checked, and with an
 // internal one when it is dialled, reaches nothing.
 func TestRebinding(t *testing.T) {
 	server, accepted := countingServer()
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	names := &nameServer{addrs: []string{"93.184.215.14", "127.0.0.1"}}
-	c := New(Options{Resolver: names.resolver(t)})
+	names := &guardtest.NameServer{Addrs: []string{guardtest.Public, "127.0.0.1"}}
+	c := New(Options{Resolver: names.Resolver(t)})
 	u, _ := url.Parse("https://rebinding.example:" + port + "/")
 	if err := c.Check(t.Context(), u); err != nil {
 		t.Fatalf("the first answer is public: %v", err)
@@ -170,8 +123,8 @@ func TestRebinding(t *testing.T) {
 	if err := c.Check(t.Context(), u); !IsRefused(err) {
 		t.Errorf("Check accepts a name with an internal address: %v", err)
 	}
-	if n := accepted(); n > 0 || names.asked.Load() < 3 {
-		t.Errorf("%d connections, %d questions", n, names.asked.Load())
+	if n := accepted(); n > 0 || names.Asked() < 3 {
+		t.Errorf("%d connections, %d questions", n, names.Asked())
 	}
 }
 
@@ -182,8 +135,8 @@ func TestCheck(t *testing.T) {
 		url       string
 		isAllowed bool
 	}{
-		{false, "https://does-not-resolve.invalid/", true},
-		{false, "http://does-not-resolve.invalid/", false},
+		{false, "https://public.example/", true},
+		{false, "http://public.example/", false},
 		{false, "https://8.8.8.8/", true},
 		{false, "https://10.1.2.3/", false},
 		{false, "https://[::ffff:8.8.8.8]/", false},
@@ -201,7 +154,7 @@ func TestCheck(t *testing.T) {
 		{false, "https://%E2%91%A0②⑦。0。0。1/", false},
 		{false, "https://x.0x/", false},
 		{false, "https://a\u200d.invalid/", false},
-		{false, "https://bücher.invalid/", true},
+		{false, "https://bücher.example/", true},
 		{false, "https://1.2.3.4.invalid./", true},
 		{true, "http://localhost:8081/", true},
 		{true, "http://hooks.localhost:8081/", true},
@@ -212,10 +165,21 @@ func TestCheck(t *testing.T) {
 		{true, "http://8.8.8.8/", false},
 	} {
 		u, _ := url.Parse(test.url)
-		err := New(Options{Local: test.local}).Check(t.Context(), u)
+		err := New(Options{Local: test.local, Resolver: (&guardtest.NameServer{Addrs: []string{guardtest.Public}}).Resolver(t)}).Check(t.Context(), u)
 		if test.isAllowed != (err == nil) || err != nil && !IsRefused(err) {
 			t.Errorf("local %v, %s: %v", test.local, test.url, err)
 		}
+	}
+}
+
+// TestNamesThatDoNotExist are refused, unless the resolver can't be reached.
+func TestNamesThatDoNotExist(t *testing.T) {
+	u, _ := url.Parse("https://absent.example/")
+	if err := New(Options{Resolver: new(guardtest.NameServer).Resolver(t)}).Check(t.Context(), u); !IsRefused(err) {
+		t.Errorf("a name that does not exist: %v", err)
+	}
+	if err := New(Options{Resolver: guardtest.Unreachable()}).Check(t.Context(), u); err == nil || IsRefused(err) {
+		t.Errorf("a name that can't be resolved: %v", err)
 	}
 }
 
@@ -266,8 +230,8 @@ func TestEnvironmentProxies(t *testing.T) {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
 		t.Setenv(name, proxy.URL)
 	}
-	names := &nameServer{addrs: []string{"127.0.0.1"}}
-	if err := post(t, New(Options{Resolver: names.resolver(t)}), "https://a.example/"); !IsRefused(err) || asked.Load() != nil {
+	names := &guardtest.NameServer{Addrs: []string{"127.0.0.1"}}
+	if err := post(t, New(Options{Resolver: names.Resolver(t)}), "https://a.example/"); !IsRefused(err) || asked.Load() != nil {
 		t.Errorf("without a proxy of the operator: %v, it was asked for %v", err, asked.Load())
 	}
 	u, _ := url.Parse(proxy.URL)

@@ -25,7 +25,7 @@ type eventList struct {
 
 var docAuditEvents = front.Doc{
 	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
-	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.",
+	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
 	Sort:        []string{"at"},
 	Query: []front.Parameter{
@@ -38,12 +38,13 @@ var docAuditEvents = front.Doc{
 		{Name: "request", Description: "Only events of the request with this id, as in X-Request-Id"},
 		csvFormat,
 	},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 // docInstallationEvents describes the same list for the events that belong to no tenant.
 func docInstallationEvents() front.Doc {
 	d := docAuditEvents
-	d.ID, d.Summary = "listInstallationEvents", "List what was done and refused in the installation itself"
+	d.ID, d.Summary, d.Errors = "listInstallationEvents", "List what was done and refused in the installation itself", nil
 	d.Description = "The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. " + d.Description
 	return d
 }

@@ -18,7 +18,7 @@ type invitationList struct {
 
 var docInvitations = front.Doc{
 	ID: "listInvitations", Tag: "Invitations", Summary: "List the tenant's invitations",
-	Description: "The newest first, unless sorted otherwise. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.",
+	Description: "The newest first, unless sorted otherwise. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
 	Sort:        []string{"createdAt", "expiresAt", "name", "email", "role"},
 	Query: []front.Parameter{
@@ -28,6 +28,7 @@ var docInvitations = front.Doc{
 		{Name: "status", Description: "Only invitations in this state", Enum: []string{"PENDING", "ACCEPTED", "REVOKED", "EXPIRED"}},
 		{Name: "delivery", Description: "Only invitations whose newest mail is in this state", Enum: []string{"queued", "sent", "failed"}},
 	},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (invitationList, error) {

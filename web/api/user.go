@@ -82,7 +82,7 @@ func (a *api) userRows(ctx context.Context, c *front.Call, w doorward.Window) ([
 	if err != nil {
 		return nil, nil, err
 	}
-	page, err := a.app.Users.Export(ctx, c.Caller, f, w)
+	page, err := a.app.Users.List(ctx, c.Caller, f, w)
 	return front.UserRows(page.Items), page.Next, err
 }
 

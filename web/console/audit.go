@@ -122,7 +122,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: pages, Export: trailExportLink(c, resolved), Presets: presets(pages.Filter, c.Now()), People: people}
+	body := trail{pageData: s, pager: pages, Export: h.exportLink(c, "/console/audit", pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == pages.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -219,8 +219,8 @@ func instant(text string, atEnd bool) string {
 // field.
 func (t trail) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
-// trailExportLink returns the address of the same part of the trail from the API, as a file.
-func trailExportLink(c *ui.Call, f filters) string {
+// trailFile returns the path of the same part of the trail from the API, as a file.
+func trailFile(f filters) string {
 	a := auditFilter(f)
 	q := url.Values{"format": {"csv"}}
 	for name, value := range map[string]string{
@@ -230,7 +230,7 @@ func trailExportLink(c *ui.Call, f filters) string {
 			q.Set(name, value)
 		}
 	}
-	return c.Site().BasePath() + "/api/v2/audit-events?" + q.Encode()
+	return "/api/v2/audit-events?" + q.Encode()
 }
 
 // entries returns the events with the names of actors and objects.

@@ -28,7 +28,7 @@ type header struct{ Name, Value string }
 // noAnswerKeys are the keys of the messages for the errors of attempts without an answer.
 var noAnswerKeys = map[string]string{
 	webhook.NotAllowed: "hooks.silent.address", webhook.Late: "hooks.silent.late", webhook.LateForTest: "hooks.silent.test",
-	webhook.Cancelled: "hooks.silent.cancelled", webhook.Unresolved: "hooks.silent.name", webhook.NotAccepted: "hooks.silent.refused",
+	webhook.Cancelled: "hooks.silent.cancelled", webhook.NotAccepted: "hooks.silent.refused",
 	webhook.Reset: "hooks.silent.reset", webhook.Broken: "hooks.silent.broken", webhook.NoMasterKey: "hooks.silent.masterkey", webhook.NoEvent: "hooks.silent.event",
 }
 

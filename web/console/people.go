@@ -53,19 +53,21 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 		pages.Total = found.Total
 		err = pages.setLinks(ctx, c, found.Prev, found.Next)
 	}
-	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.peopleExportLink(c, pages)}
+	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", "csv"))}
 	for _, u := range found.Items {
 		body.Items = append(body.Items, memberOf(c, u))
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: body, Wide: true}), err)
 }
 
-func (h *console) peopleExportLink(c *ui.Call, r pager) string {
+// exportLink returns the address of the file of a list, or of the page for the recent proof that
+// the file needs, which leads back to the list.
+func (h *console) exportLink(c *ui.Call, list string, r pager, file string) string {
 	base := c.Site().BasePath()
 	if h.app.Access.NeedProof(c.Caller) != nil {
-		return base + "/step-up?" + url.Values{"return": {base + peoplePath + "?" + r.Query}}.Encode()
+		return base + "/step-up?" + url.Values{"return": {base + list + "?" + r.Query}}.Encode()
 	}
-	return base + "/api/v2/users" + r.Filter.With("format", "csv")
+	return base + file
 }
 
 // UsesFolded reports whether a filter is in use that a narrow screen hides behind a button.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func (p policyPage) planned(plan policy.Plan) *planned {
 	}
 	all := &planned{Rows: plannedRows(plan.Matrix, labels), Checked: plan.Checked, Differ: len(plan.Changed)}
 	for _, c := range plan.Changed[:min(len(plan.Changed), maxPlanChanges)] {
-		one := plannedChange{Change: c, Name: c.ActorEmail, Page: "/console/people/" + c.ActorID, Label: labels[c.Action]}
+		one := plannedChange{Change: c, Name: cmp.Or(c.ActorEmail, c.ActorID), Page: "/console/people/" + c.ActorID, Label: labels[c.Action]}
 		if c.ActorType == doorward.ByKey {
 			one.Name, one.Page = c.ActorID, "/console/keys/"+c.ActorID
 		}

@@ -5,7 +5,23 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
+
+// The link to the file of a list leads to the proof that the file needs, and back to the list,
+// when the last proof is too old.
+func TestFilesOfListsNeedProof(t *testing.T) {
+	h := newFixture(t)
+	owner := h.browserOf(t, "OWNER")
+	for _, list := range []string{"people", "invitations", "audit"} {
+		owner.get("/console/"+list, http.StatusOK, `format=csv`)
+	}
+	h.Advance(11 * time.Minute)
+	for _, list := range []string{"people", "invitations", "audit"} {
+		page := owner.get("/console/"+list+"?limit=5", http.StatusOK, `/step-up?return=%2Fconsole%2F`+list+`%3F`)
+		lacks(t, page, "format=csv")
+	}
+}
 
 // The menu of a row offers only actions that the caller may perform, as the object's own page
 // does, and returns to the list with its filter.

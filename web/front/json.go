@@ -179,7 +179,8 @@ func (e Endpoint) EndsSession() Endpoint {
 // maxRowsCSV is the default and largest number of rows of an answer as CSV.
 const maxRowsCSV = 10_000
 
-// OrCSV adds the answer to "?format=csv". fn returns the rows, the first with the names
+// OrCSV adds the answer to "?format=csv", for which a session needs a recent proof of identity: a
+// file takes the whole list away. fn returns the rows, the first with the names
 // of the columns, and the position of the next page.
 func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window) (rows [][]string, next *doorward.Position, err error)) Endpoint {
 	asJSON := e.serve
@@ -193,6 +194,9 @@ func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window)
 			return asJSON(ctx, c)
 		case format != "csv":
 			return badParameter("format", "invalid", "The formats are json and csv.")
+		}
+		if err := c.site.App.Access.NeedProof(c.Caller); err != nil {
+			return err
 		}
 		w, err := c.WindowUpTo(ctx, maxRowsCSV, maxRowsCSV)
 		if err != nil {

@@ -305,7 +305,7 @@ export interface paths {
         };
         /**
          * List what was done and refused in the tenant
-         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listAuditEvents"];
         put?: never;
@@ -1029,7 +1029,7 @@ export interface paths {
         };
         /**
          * List what was done and refused in the installation itself
-         * @description The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listInstallationEvents"];
         put?: never;
@@ -1049,7 +1049,7 @@ export interface paths {
         };
         /**
          * List the tenant's invitations
-         * @description The newest first, unless sorted otherwise. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The newest first, unless sorted otherwise. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listInvitations"];
         put?: never;
@@ -6053,7 +6053,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10417,7 +10417,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

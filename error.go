@@ -23,6 +23,8 @@ type Error struct {
 	InvitationID string
 	// Policy is the policy that refuses, with denied_by_policy; nil otherwise.
 	Policy *PolicyRefusal
+	// Request is what a check took the gateway's request for, with cross_origin; nil otherwise.
+	Request *Request
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
 	// Quota is what the tenant has too many of, with quota_exceeded.

@@ -44,8 +44,8 @@ func testDoctor(t *testing.T, s *site) {
 	if found := faults(t, p); len(found) > 0 {
 		t.Errorf("%q", found)
 	}
-	if n := len(p.Run(t.Context())); n != 14 {
-		t.Errorf("%d checks, want 14", n)
+	if n := len(p.Run(t.Context())); n != 15 {
+		t.Errorf("%d checks, want 15", n)
 	}
 	if p.Token = ""; len(p.Run(t.Context())) != 4 || len(faults(t, p)) > 0 {
 		t.Errorf("without a session: %+v", p.Run(t.Context()))
@@ -78,8 +78,12 @@ var brokenNginx = []broken{
 	{"identity", "X_auth_", []string{"underscores_in_headers off;", "underscores_in_headers on;"}},
 	{"Connection", "gets no identity", []string{"proxy_set_header Connection $connection_header;", "proxy_set_header Connection $http_connection;"}},
 	{"overrides", "X-Rewrite-Url", []string{"proxy_set_header X-Rewrite-URL \"\";", ""}},
-	{"other origins", "a POST from a page of another site", []string{"proxy_set_header X-Original-Method $original_method;", ""}},
+	{"other origins", "a POST from a page of another site", []string{"proxy_set_header X-Original-Method  $original_method;", ""}},
 	{"WebSockets", "a page of another site can open", []string{checkProxyPass, "proxy_set_header Origin \"\";\n" + checkProxyPass}},
+	{"claims", "X-Forwarded-For: 192.0.2.66\" is believed", []string{"proxy_set_header X-Forwarded-For    $remote_addr; # needs", "#"}},
+	{"claims", "isn't told the request", []string{"proxy_set_header X-Forwarded-Host   $host;", ""}},
+	{"claims", "X-Original-URI", []string{"proxy_set_header X-Original-URI     \"\";", ""}},
+	{"claims", "X-Forwarded-Method", []string{"proxy_set_header X-Forwarded-Method \"\";\n        proxy_set_header X-Original-Method ", "proxy_set_header X-Original-Method "}},
 	{"cookies", "picks one", []string{checkProxyPass, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + checkProxyPass}},
 	{"paths", "reaches the service as", []string{"if ($request_uri ~* \"^[^?]*(", "if ($request_uri ~* \"^nothing("}},
 	{"Set-Cookie", "can set JSESSIONID", []string{"proxy_hide_header Set-Cookie;", ""}},

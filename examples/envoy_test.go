@@ -98,13 +98,20 @@ func envoyAsks(t *testing.T, address string, manager settings, r *http.Request) 
 	return q
 }
 
-// envoyMutates applies the filter header_mutation.
+// envoyMutates appends the client's address to X-Forwarded-For, as use_remote_address does, and
+// applies the filter header_mutation.
 func envoyMutates(manager settings, r *http.Request) http.Header {
 	h := r.Header.Clone()
+	ip, _, _ := strings.Cut(r.RemoteAddr, ":")
+	h.Set("X-Forwarded-For", strings.Join(append(h.Values("X-Forwarded-For"), ip), ","))
+	values := strings.NewReplacer(
+		"%REQ(:METHOD)%", r.Method, "%REQ(:AUTHORITY)%", r.Host, "%REQ(:PATH)%", r.URL.RequestURI(),
+		"%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%", ip,
+	)
 	for _, m := range filter(manager, "envoy.filters.http.header_mutation").at("mutations", "request_mutations").list() {
 		h.Del(m.at("remove").text())
 		if set := m.at("append", "header"); set.node != nil {
-			h.Set(set.at("key").text(), strings.ReplaceAll(set.at("value").text(), "%REQ(:METHOD)%", r.Method))
+			h.Set(set.at("key").text(), values.Replace(set.at("value").text()))
 		}
 	}
 	return h

@@ -54,7 +54,7 @@ var actionOfRoute = map[string]string{
 }
 
 func testSimulated(t *testing.T, g simulatedGateway) {
-	s := &site{gateway: "platform.example", server: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"), doorwardtest.Audiences("https://service.example"))}
+	s := &site{gateway: "platform.example", server: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"), doorwardtest.TrustLoopback(), doorwardtest.Audiences("https://service.example"))}
 	s.populate(t)
 	send := func(t *testing.T, action string, r *http.Request) answer {
 		t.Helper()
@@ -72,6 +72,7 @@ func testSimulated(t *testing.T, g simulatedGateway) {
 	t.Run("roles", func(t *testing.T) { simulateRoles(t, s, g, send) })
 	t.Run("refusals", func(t *testing.T) { simulateRefusals(t, s, send) })
 	t.Run("spoofing", func(t *testing.T) { simulateSpoofing(t, s, g, send) })
+	t.Run("claims of the client", func(t *testing.T) { simulateStated(t, s, send) })
 	t.Run("outage", func(t *testing.T) {
 		if err := s.server.Node.DB.Close(); err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ func testGateway(t *testing.T, s *site) {
 	}{
 		{"roles", testRoles},
 		{"refusals", testRefusals},
+		{"claims of the client", testStated},
 		{"bodies", testBodies},
 		{"other origins", testOrigins},
 		{"WebSockets", testWebSockets},

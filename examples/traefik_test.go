@@ -13,14 +13,20 @@ import (
 // https://doc.traefik.io/traefik/reference/routing-configuration/http/middlewares/forwardauth/
 func TestTraefik(t *testing.T) {
 	routes := readSettings(t, "traefik/routes.yml").at("http")
+	if first := readSettings(t, "traefik/traefik.yml").at("entryPoints", "platform", "http", "middlewares").texts(); !slices.Equal(first, []string{"unclaimed@file"}) {
+		t.Fatalf("in front of all routes: %q", first)
+	}
 	t.Parallel()
 	testSimulated(t, simulatedGateway{
 		authRequest: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
+			r = r.Clone(t.Context())
+			removeCustom(routes, "unclaimed", r.Header)
 			return traefikAsks(t, server, forwardAuth(t, routes, action), r)
 		},
 		pass: func(r *http.Request, answer http.Header) http.Header {
 			h := r.Header.Clone()
+			removeCustom(routes, "unclaimed", h)
 			for _, name := range forwardAuth(t, routes, "message.send").at("authResponseHeaders").texts() {
 				name = http.CanonicalHeaderKey(name)
 				h.Del(name)
@@ -28,14 +34,21 @@ func TestTraefik(t *testing.T) {
 					h[name] = slices.Clone(values)
 				}
 			}
-			stripped, _ := routes.at("middlewares", "stripped", "headers", "customRequestHeaders").node.(map[string]any)
-			for name := range stripped {
-				h.Del(name)
-			}
+			removeCustom(routes, "stripped", h)
 			removeForwarded(h)
 			return h
 		},
 	})
+}
+
+// removeCustom removes the headers that the middleware sets to an empty text.
+func removeCustom(routes settings, middleware string, h http.Header) {
+	removed, _ := routes.at("middlewares", middleware, "headers", "customRequestHeaders").node.(map[string]any)
+	for name, value := range removed {
+		if value == "" {
+			h.Del(name)
+		}
+	}
 }
 
 // forwardAuth returns the middleware that asks for the action.

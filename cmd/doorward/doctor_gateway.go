@@ -26,8 +26,9 @@ func gatewayDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "gateway URL", Short: "Ask through a gateway as an attacker would, and say what to correct",
 		Long: `Gateway checks the configuration of a gateway in front of a service: forged identities
-in every spelling, duplicate cookies, ambiguous paths, requests of other origins, what
-becomes of the credential, and whether the service sets the session's cookie.
+in every spelling, forged addresses, hosts and paths, duplicate cookies, ambiguous paths,
+requests of other origins, what becomes of the credential, and whether the service sets
+the session's cookie.
 
 Run examples/upstream behind the gateway, in place of the service: it answers with the
 request that it got. URL is a path of it, and --session-file names a file with the token

@@ -9,7 +9,7 @@
 -- The headers that Doorward needs: credentials, where a browser's request comes from,
 -- and whether it would open a WebSocket.
 local forwarded = {
-	"cookie", "authorization", "origin", "sec-fetch-site", "user-agent", "x-forwarded-for", "x-request-id",
+	"cookie", "authorization", "origin", "sec-fetch-site", "user-agent", "x-request-id",
 	"upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol",
 }
 
@@ -38,8 +38,12 @@ local function question(txn)
 			headers[name] = all
 		end
 	end
-	-- So that a request from a page of another origin is refused when it would
-	-- change something. The question itself is always GET.
+	-- What Doorward believes about the request: for policies, limits and the allowed
+	-- addresses of keys. By the method it also refuses a request from a page of another
+	-- origin when it would change something: the question itself is always GET.
+	headers["x-forwarded-for"] = { txn.f:src() } -- needs --trusted-proxies
+	headers["x-forwarded-host"] = { txn.f:req_hdr("host") }
+	headers["x-forwarded-uri"] = { txn.f:pathq() }
 	headers["x-original-method"] = { txn.f:method() }
 	return headers
 end

@@ -198,6 +198,35 @@ func TestNginxForwardsIdentity(t *testing.T) {
 	}
 }
 
+// TestNginxStatesTheRequest: Doorward records the address, method, host and path that nginx saw,
+// whatever the client claims.
+func TestNginxStatesTheRequest(t *testing.T) {
+	installed.Program(t, "nginx", "nginx")
+	front := freeport.AddressOn("127.0.0.1")
+	server := doorwardtest.Start(t, doorwardtest.TrustLoopback())
+	viewer := server.Tenant("Acme").Join("viewer@acme.example", "VIEWER")
+	startNginx(t, front, strings.TrimPrefix(server.URL, "http://"), freeport.AddressOn("127.0.0.1"))
+
+	r := messageRequest("http://"+front, viewer.Token())
+	r.header = http.Header{
+		"X-Forwarded-For": {"192.0.2.66"}, "X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Uri": {"/evil"}, "X-Forwarded-Method": {"PUT"},
+		"X-Original-Uri": {"/evil"}, "X-Original-Method": {"PUT"},
+	}
+	wantStatus(t, 403, r)
+	if err := server.Node.App.Access.Decisions().Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := server.Node.DB.Read().DecisionsBy(t.Context(), viewer.ID, 10)
+	if err != nil || len(recorded) == 0 {
+		t.Fatalf("recorded: %v, %v", recorded, err)
+	}
+	for _, d := range recorded {
+		if got := d.Request; got.IP.String() != "127.0.0.1" || got.Method != "POST" || got.Host != "127.0.0.1" || got.Path != "/messages" || got.Unreadable != nil {
+			t.Errorf("recorded: %+v", got)
+		}
+	}
+}
+
 func TestBehindAGatewayOnLoopbackOnly(t *testing.T) {
 	program := exec.Command(os.Args[0], "--behind-gateway", "--listen", ":0")
 	program.Env = append(os.Environ(), "MESSAGING_TEST_AS_MAIN=yes")

@@ -11,6 +11,7 @@ package gatewayprobe
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,7 +57,7 @@ func (p Probe) Run(ctx context.Context) []Finding {
 		return findings
 	}
 	return append(
-		findings, p.credential(ctx), p.identity(ctx), p.connection(ctx, user), p.overrides(ctx), p.origins(ctx), p.webSockets(ctx),
+		findings, p.credential(ctx), p.identity(ctx), p.connection(ctx, user), p.overrides(ctx), p.origins(ctx), p.webSockets(ctx), p.claims(ctx),
 		p.cookies(ctx), p.paths(ctx), p.setCookie(ctx),
 	)
 }
@@ -238,17 +239,62 @@ func (p Probe) origins(ctx context.Context) Finding {
 	return f
 }
 
+// openWebSocket asks for a WebSocket as a page of another origin does.
+func (p Probe) openWebSocket(ctx context.Context, headers ...string) (answer, error) {
+	return p.get(ctx, "", append([]string{
+		p.cookie(), "Origin: https://" + forged + ".invalid", "Connection: Upgrade", "Upgrade: websocket",
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+	}, headers...)...)
+}
+
 func (p Probe) webSockets(ctx context.Context) Finding {
 	f := Finding{Check: "WebSockets", Fine: "are not opened by pages of other origins"}
-	a, err := p.get(
-		ctx, "", p.cookie(), "Origin: https://"+forged+".invalid", "Connection: Upgrade", "Upgrade: websocket",
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
-	)
+	a, err := p.openWebSocket(ctx)
 	if err == nil && (a.echo != nil || a.status == http.StatusSwitchingProtocols) {
 		f.Wrong = "a page of another site can open a WebSocket with the person's session"
 		f.Remedy = "Pass Sec-WebSocket-Key, Sec-WebSocket-Version, Origin and Upgrade on with the check."
 	}
 	return f
+}
+
+// claimed are headers by which a client claims another address, host, path or method. Doorward
+// believes them from a gateway. 192.0.2.66 is nobody's (RFC 5737).
+var claimed = []string{
+	"X-Forwarded-For: 192.0.2.66", "X-Forwarded-Host: " + forged + ".invalid", "X-Forwarded-Uri: /" + forged, "X-Forwarded-Method: PUT",
+	"X-Original-URI: /" + forged, "X-Original-Method: PUT",
+}
+
+// claims compares what Doorward takes the same request for without and with claims of the
+// client. Doorward says it in the refusal of a WebSocket from another origin.
+func (p Probe) claims(ctx context.Context) Finding {
+	f := Finding{Check: "claims", Remedy: "Set X-Forwarded-For, -Host, -Uri and -Method (or X-Original-Method) in the check to what the gateway saw, empty X-Original-URI, and name the gateway in --trusted-proxies."}
+	want := p.believed(ctx)
+	f.Fine = fmt.Sprintf("change nothing: Doorward sees %s %s%s from %s", want.Method, want.Host, want.Path, want.IP)
+	if host := strings.ToLower(p.URL.Hostname()); want.Method != http.MethodGet || want.Host != host || want.Path != p.URL.Path {
+		f.Wrong = fmt.Sprintf("Doorward isn't told the request, and policies can't read it: it sees %+v", want)
+		return f
+	}
+	names := "Connection: X-Forwarded-For, X-Forwarded-Host, X-Forwarded-Uri, X-Forwarded-Method, X-Original-Method"
+	for _, header := range append(slices.Clone(claimed), names) {
+		if got := p.believed(ctx, header); got != want {
+			f.Wrong = fmt.Sprintf("a client's %q is believed: Doorward sees %+v in place of %+v", header, got, want)
+			return f
+		}
+	}
+	f.Remedy = ""
+	return f
+}
+
+// checkedRequest is what Doorward takes a request for; empty fields: it can't tell.
+type checkedRequest struct{ IP, Method, Host, Path string }
+
+// believed returns what Doorward takes a request with these headers for.
+func (p Probe) believed(ctx context.Context, headers ...string) checkedRequest {
+	var problem struct{ Request checkedRequest }
+	if a, err := p.openWebSocket(ctx, headers...); err == nil {
+		_ = json.Unmarshal([]byte(a.body), &problem) // another body says nothing
+	}
+	return problem.Request
 }
 
 // cookies sends a second credential, in the form of a session's token: 43 characters. A client

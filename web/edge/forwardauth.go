@@ -52,7 +52,7 @@ func Documented(a *app.App) []front.Route {
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The eight headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The eight headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked. That refusal says in `request` what Doorward took the request for, so that `doorward doctor gateway` can compare it with what it sent.",
 	Query: []front.Parameter{
 		{Name: "action", Description: "A permission that the role must grant, and the key have", Example: "message.send"},
 		{Name: "resource", Description: "Only `deferred`: the service behind the gateway asks again, with the resource, so that a policy that needs it doesn't refuse here", Enum: []string{"deferred"}},
@@ -194,7 +194,9 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	}
 	if mayBeFromPage(r.Header) && !front.HasBearer(r.Header) && (mayChangeSomething(r.Header) || asksUpgrade(r)) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
-			return "", err
+			refusal := front.AsError(err)
+			refusal.Request = c.request(r, query{})
+			return "", refusal
 		}
 	}
 	q, err := c.readQuery(r.URL.RawQuery)

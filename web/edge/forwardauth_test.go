@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/waittest"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web/front"
 )
 
 func TestCheckAnswersEveryMethod(t *testing.T) {
@@ -325,6 +328,36 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 	d.check(t, "POST", "action=message.send", append(asBearer, as(user, foreign...)...)).fails(http.StatusUnauthorized, "unauthenticated")
 	// The credential is checked first: without one the answer reveals nothing else.
 	d.check(t, "GET", "", headers{"Origin", "null", "X-Forwarded-Method", "POST"}).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestCheckSaysWhatItBelieves: doctor gateway compares it with what it has sent.
+func TestCheckSaysWhatItBelieves(t *testing.T) {
+	t.Parallel()
+	long := "/" + strings.Repeat("x", 100)
+	for _, test := range []struct {
+		trusted bool
+		uri     string
+		want    front.CheckedRequest
+	}{
+		{true, "/reports/a%20b?c=d", front.CheckedRequest{IP: "192.0.2.7", Method: "POST", Host: "platform.example", Path: "/reports/a b"}},
+		{true, long, front.CheckedRequest{IP: "192.0.2.7", Method: "POST", Host: "platform.example"}},
+		{false, "/reports", front.CheckedRequest{IP: "127.0.0.1"}},
+	} {
+		options := []doorwardtest.Option{doorwardtest.BaseURL("https://platform.example"), func(c *node.Config) { c.Listen = "127.0.0.1:0" }}
+		if test.trusted {
+			options = append(options, doorwardtest.TrustLoopback())
+		}
+		d := start(t, options...)
+		a := d.check(t, "GET", "", as(
+			d.people["USER"], "Origin", "https://other.example", "X-Forwarded-Method", "POST",
+			"X-Forwarded-For", "192.0.2.7", "X-Forwarded-Host", "platform.example", "X-Forwarded-Uri", test.uri,
+		))
+		a.fails(http.StatusForbidden, "cross_origin")
+		var problem front.Problem
+		if err := json.Unmarshal(a.body, &problem); err != nil || problem.Request == nil || *problem.Request != test.want {
+			t.Errorf("trusted %v: %s, want %+v", test.trusted, a.body, test.want)
+		}
+	}
 }
 
 // TestCheckByConnect: for a WebSocket over HTTP/2, a gateway that only forwards the

@@ -114,12 +114,43 @@ type Problem struct {
 	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
+	Request      *CheckedRequest       `json:"request,omitempty" doc:"With the code cross_origin at a check: what Doorward takes the request for, and policies read"`
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check): to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
 	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first"`
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
 	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter"`
 	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
 	PublicKey    WebAuthn              `json:"publicKey,omitempty" doc:"With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON"`
+}
+
+// CheckedRequest is what Doorward takes a gateway's request for. doctor gateway compares it with
+// what it has sent.
+type CheckedRequest struct {
+	IP     string `json:"ip,omitempty" doc:"Address of the client" example:"192.0.2.7"`
+	Method string `json:"method,omitempty" doc:"As the gateway states it; absent if it doesn't, if it can't be read, or above 100 bytes" example:"POST"`
+	Host   string `json:"host,omitempty" doc:"Likewise" example:"platform.example"`
+	Path   string `json:"path,omitempty" doc:"Likewise" example:"/messages"`
+}
+
+// maxChecked is the longest text in a CheckedRequest, in bytes: a gateway may read only 2 KiB of an
+// answer.
+const maxChecked = 100
+
+func viewChecked(r *doorward.Request) *CheckedRequest {
+	if r == nil {
+		return nil
+	}
+	short := func(text string) string {
+		if len(text) > maxChecked {
+			return ""
+		}
+		return text
+	}
+	seen := &CheckedRequest{Method: short(r.Method), Host: short(r.Host), Path: short(r.Path)}
+	if r.IP.IsValid() {
+		seen.IP = r.IP.String()
+	}
+	return seen
 }
 
 // Problem returns the problem for err, and logs the details for the operator.
@@ -134,6 +165,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL() + ProblemPath(described.Code), Title: described.Title, Status: Status(e.Code), Detail: e.Detail,
 		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Quota: e.Quota,
+		Request: viewChecked(e.Request),
 	}
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason

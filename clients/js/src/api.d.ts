@@ -153,7 +153,7 @@ export interface paths {
         };
         /**
          * Ask whether a request may pass
-         * @description For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The eight headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.
+         * @description For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The eight headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked. That refusal says in `request` what Doorward took the request for, so that `doorward doctor gateway` can compare it with what it sent.
          */
         get: operations["checkAccess"];
         put?: never;
@@ -2094,6 +2094,28 @@ export interface components {
              */
             password: string;
         };
+        CheckedRequest: {
+            /**
+             * @description Likewise
+             * @example platform.example
+             */
+            host?: string;
+            /**
+             * @description Address of the client
+             * @example 192.0.2.7
+             */
+            ip?: string;
+            /**
+             * @description As the gateway states it; absent if it doesn't, if it can't be read, or above 100 bytes
+             * @example POST
+             */
+            method?: string;
+            /**
+             * @description Likewise
+             * @example /messages
+             */
+            path?: string;
+        };
         CloseInput: {
             /**
              * @description The name of the tenant, letter for letter
@@ -3408,6 +3430,8 @@ export interface components {
             quota?: string;
             /** @description With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says */
             reason?: string;
+            /** @description With the code cross_origin at a check: what Doorward takes the request for, and policies read */
+            request?: components["schemas"]["CheckedRequest"];
             /** @description Also in the header X-Request-Id and in the log */
             requestId: string;
             /** Format: int64 */

@@ -73,17 +73,40 @@ func OperatorAtTerminal() Caller {
 	return Caller{Principal: Principal{Kind: Operator}, UserAgent: "doorward command line"}
 }
 
+// siteShare is how many times the limit of one client all clients of an IPv6 /48 may have together.
+const siteShare = 10
+
 // Network returns the address range of one client: an IPv4 address, or the /64 that one IPv6
 // customer has. It returns a text that isn't an address unchanged.
 func Network(ip string) string {
+	limits := NetworkLimits(ip, 0)
+	return limits[len(limits)-1].Network
+}
+
+// Site returns the widest address range that one customer usually has: an IPv4 address, or a /48 of
+// IPv6 (RFC 6177), which is 65,536 clients. It returns a text that isn't an address unchanged.
+func Site(ip string) string { return NetworkLimits(ip, 0)[0].Network }
+
+// NetworkLimit is how much a network may have of something that is counted by client address.
+type NetworkLimit struct {
+	Network string
+	Limit   int
+}
+
+// NetworkLimits returns all networks in which something from an address counts, if one client may have
+// limit of it, in the order in which to lock their counters. With IPv4, and for a text that isn't an
+// address, that is the client alone. With IPv6 it is the /48, which may have ten times as much, then
+// the client's /64. An IPv4-mapped address is IPv4. Those of 6to4 and NAT64 are IPv6 like any other.
+func NetworkLimits(ip string, limit int) []NetworkLimit {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
-		return ip
+		return []NetworkLimit{{ip, limit}}
 	}
 	addr = addr.Unmap().WithZone("")
 	if addr.Is4() {
-		return addr.String()
+		return []NetworkLimit{{addr.String(), limit}}
 	}
-	prefix, _ := addr.Prefix(64)
-	return prefix.String()
+	site, _ := addr.Prefix(48)
+	client, _ := addr.Prefix(64)
+	return []NetworkLimit{{site.String(), siteShare * limit}, {client.String(), limit}}
 }

@@ -165,7 +165,7 @@ func New(db *store.DB, s Settings) *App {
 		Roles:        role.New(writer, db),
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
-		Leaks:        leak.New(writer, db, reportableKeys(apiKeys, keys, s)...),
+		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,

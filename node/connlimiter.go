@@ -7,19 +7,19 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward"
 )
 
 // connLimiter limits the open connections per client on one listening address, so that one
 // client can't take all file descriptors and memory. A client is an IPv4 address, or the /64
-// of IPv6. Trusted proxies carry the connections of many clients and are not counted.
+// of IPv6, whose /48 may have ten times as many. Trusted proxies carry the connections of many clients and are not counted.
 type connLimiter struct {
 	limits  atomic.Pointer[connLimits]
 	traffic *traffic
 	conns   *openConns
 
 	mu   sync.Mutex
-	open map[string]int // connections by client; a client without any has no entry
+	open map[string]int // connections by network; a network without any has no entry
 }
 
 // connLimits are the limits of a connLimiter. They may be replaced while the node runs. A
@@ -39,51 +39,52 @@ type traffic struct {
 // reached the limit.
 func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 	limits := c.limits.Load()
-	client := limits.client(conn.RemoteAddr())
-	if !c.acquire(client, limits.perClient) {
+	counted := limits.countedFor(conn.RemoteAddr())
+	if !c.acquire(counted) {
 		c.traffic.refused.Add(1)
 		return nil
 	}
 	c.traffic.open.Add(1)
 	return c.conns.add(conn, func() {
 		c.traffic.open.Add(-1)
-		c.release(client)
+		c.release(counted)
 	})
 }
 
-// client returns the key that a connection counts under; empty: it isn't counted.
-func (c *connLimits) client(addr net.Addr) string {
+// countedFor returns the networks that a connection counts for; none: it isn't counted.
+func (c *connLimits) countedFor(addr net.Addr) []doorward.NetworkLimit {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || c.perClient == 0 {
-		return ""
+		return nil
 	}
 	ip := tcp.AddrPort().Addr().Unmap()
 	if slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(ip.WithZone("")) }) {
-		return ""
+		return nil
 	}
-	return credential.Network(ip.String())
+	return doorward.NetworkLimits(ip.String(), c.perClient)
 }
 
-func (c *connLimiter) acquire(client string, limit int) bool {
-	if client == "" {
-		return true
-	}
+// acquire counts a connection for all its networks, or for none if one has reached its limit.
+func (c *connLimiter) acquire(counted []doorward.NetworkLimit) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[client] >= limit {
-		return false
+	for _, n := range counted {
+		if c.open[n.Network] >= n.Limit {
+			return false
+		}
 	}
-	c.open[client]++
+	for _, n := range counted {
+		c.open[n.Network]++
+	}
 	return true
 }
 
-func (c *connLimiter) release(client string) {
-	if client == "" {
-		return
-	}
+func (c *connLimiter) release(counted []doorward.NetworkLimit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[client]--; c.open[client] <= 0 {
-		delete(c.open, client)
+	for _, n := range counted {
+		if c.open[n.Network]--; c.open[n.Network] <= 0 {
+			delete(c.open, n.Network)
+		}
 	}
 }

@@ -10,6 +10,7 @@ type Attempt struct {
 	ID          string
 	OwnBucket   string // of the account or the known browser; may be empty
 	WiderBucket string // of the client's network, or of all known browsers of the account; may be empty
+	SiteBucket  string // of the /48 of a client with an IPv6 address; may be empty
 }
 
 // A write, to lock the row. It resets a counter whose window has expired.
@@ -26,14 +27,14 @@ func (tx *Tx) LockThrottle(ctx context.Context, bucket string, window time.Durat
 	return one(ctx, tx.Reader, throttleFields, sqlLockThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
-const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES ($1, $2, $3, $4)`
+const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, site, ends_at) VALUES ($1, $2, $3, $4, $5)`
 
 // InsertAttempt records that the attempt is in flight, until endsAt at the latest.
 func (tx *Tx) InsertAttempt(ctx context.Context, a Attempt, endsAt time.Time) error {
-	return tx.run(ctx, sqlInsertAttempt, a.ID, a.OwnBucket, a.WiderBucket, micros(endsAt))
+	return tx.run(ctx, sqlInsertAttempt, a.ID, a.OwnBucket, a.WiderBucket, a.SiteBucket, micros(endsAt))
 }
 
-const sqlAttemptsInFlight = `SELECT count(*) FROM attempts WHERE (own = $1 OR wider = $1) AND ends_at > $2`
+const sqlAttemptsInFlight = `SELECT count(*) FROM attempts WHERE (own = $1 OR wider = $1 OR site = $1) AND ends_at > $2`
 
 // AttemptsInFlight counts the attempts of the bucket that have no outcome yet. The
 // count is right only under LockThrottle.

@@ -23,18 +23,28 @@ func (r Reader) Throttle(ctx context.Context, bucket string) (Throttle, error) {
 	return one(ctx, r, throttleFields, sqlThrottle, bucket)
 }
 
-const sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 1, $2, 0, $4)
+const (
+	hitConflict = `
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 1  ELSE throttles.hits + 1 END,
   since = CASE WHEN throttles.since <= $3 THEN $2 ELSE throttles.since END,
-  expires_at = CASE WHEN throttles.until > $4 THEN throttles.until ELSE $4 END
-RETURNING hits, since, until`
+  expires_at = CASE WHEN throttles.until > $4 THEN throttles.until ELSE $4 END`
+	sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 1, $2, 0, $4)` +
+		hitConflict + ` RETURNING hits, since, until`
+	sqlHitTwoThrottles = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 1, $2, 0, $4), ($5, 1, $2, 0, $4)` +
+		hitConflict
+)
 
 // HitThrottle adds a hit to the bucket, or starts again at one when its window has
 // expired, and returns the new count. It locks the bucket until the transaction
 // ends. The counter may be deleted one window after its last hit.
 func (tx *Tx) HitThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
 	return one(ctx, tx.Reader, throttleFields, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
+}
+
+// HitTwoThrottles is HitThrottle for two buckets in one statement. It locks first before second.
+func (tx *Tx) HitTwoThrottles(ctx context.Context, first, second string, window time.Duration) error {
+	return tx.run(ctx, sqlHitTwoThrottles, first, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)), second)
 }
 
 const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END WHERE bucket = $2`

@@ -299,10 +299,10 @@ func (w *Writer) inOwnTransaction(ctx context.Context, action doorward.Action) f
 }
 
 // RefuseKey records that an API key was refused, and returns the reason. Refusals are
-// counted by client network, key and cause, for every kind of caller.
+// counted by client network (doorward.Site), key and cause, for every kind of caller.
 func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.Object, cause string, reason *doorward.Error) error {
 	row := refusal(by, doorward.APIKeyRefuse, on, reason)
-	row.Source, row.Subject = doorward.Network(by.IP), row.Subject+" "+cause
+	row.Source, row.Subject = doorward.Site(by.IP), row.Subject+" "+cause
 	row.Event.Changes = append(row.Event.Changes, doorward.Change{Field: "cause", To: cause})
 	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
@@ -375,10 +375,11 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 }
 
 // SourceOf returns the key under which the refusals of a caller are counted: for an anonymous
-// caller the client network, else the caller's id, or the kind if there is no id.
+// caller the client network (doorward.Site: the clients of an IPv6 /48 take turns as one), else the
+// caller's id, or the kind if there is no id.
 func SourceOf(by doorward.Caller) string {
 	if by.Kind == doorward.Anonymous {
-		return doorward.Network(by.IP)
+		return doorward.Site(by.IP)
 	}
 	return cmp.Or(by.ID, string(by.Kind))
 }

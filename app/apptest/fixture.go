@@ -79,6 +79,7 @@ type Fixture struct {
 	mail      *mailbox
 	emails    int // how many addresses NewEmail has returned
 	observer
+	statements statements
 }
 
 // OnEach runs a test in a new installation on each engine, without limits.
@@ -139,6 +140,7 @@ func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
 	f.Helper()
 	db, err := store.Open(f.Context(), f.DSN, now)
 	f.NoError(err)
+	db.Watch(f.statements.note)
 	f.DB = db
 	f.Nodes = append(f.Nodes, f.start(db, limits))
 }

@@ -17,6 +17,35 @@ type observer struct {
 	db *sql.DB
 }
 
+// statements has the texts of statements that the nodes have run, while it is on.
+type statements struct {
+	mu  sync.Mutex
+	on  bool
+	all []string
+}
+
+func (s *statements) note(query string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on {
+		s.all = append(s.all, query)
+	}
+}
+
+func (s *statements) set(on bool) (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, s.all, s.on = s.all, nil, on
+	return all
+}
+
+// StatementsOf returns the statements that the nodes run during do.
+func (f *Fixture) StatementsOf(do func()) []string {
+	f.statements.set(true)
+	do()
+	return f.statements.set(false)
+}
+
 // SQL returns a connection that bypasses the store.
 func (f *Fixture) SQL() *sql.DB {
 	f.Helper()

@@ -49,7 +49,7 @@ func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, e
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
 		return err
 	}
-	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.ownBucket, a.networkBucket), reason)
+	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.ownBucket, a.widerBucket()), reason)
 }
 
 // HomeTenant returns the tenant whose trail records the user's own actions and failures: the

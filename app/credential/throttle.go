@@ -43,21 +43,35 @@ var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // attempt names the buckets in which an attempt counts. An attempt from a known device doesn't count
 // in the bucket of its client network.
 type attempt struct {
-	id                    string  // empty when no limit applies
-	limits                *Limits // in force when the attempt began
-	ownBucket             string  // of the known device, else of the account
-	networkBucket         string  // of the client network; empty with a known device
-	devicesBucket         string  // of all devices of the account; empty without a known device
-	device                []byte  // hash of the known device
+	id        string  // empty when no limit applies
+	limits    *Limits // in force when the attempt began
+	ownBucket string  // of the known device, else of the account
+	// clientBuckets are those of access.ClientCounters; none with a known device. After a refusal by one
+	// of them, that is the last.
+	clientBuckets         []string
+	devicesBucket         string // of all devices of the account; empty without a known device
+	device                []byte // hash of the known device
 	allowance             *doorward.Allowance
 	remainingAfterSuccess int // what is left of the allowance after a success
 	// busy reports whether the attempt was refused only because of attempts in flight.
 	busy bool
 }
 
-// widerBucket returns the bucket besides ownBucket: at most one of networkBucket and devicesBucket
-// is set.
-func (a attempt) widerBucket() string { return a.networkBucket + a.devicesBucket }
+// widerBucket returns the bucket besides ownBucket, that of the devices or of the client.
+func (a attempt) widerBucket() string {
+	if len(a.clientBuckets) == 0 {
+		return a.devicesBucket
+	}
+	return a.clientBuckets[len(a.clientBuckets)-1]
+}
+
+// siteBucket returns the bucket of the /48 of a client with an IPv6 address, else nothing.
+func (a attempt) siteBucket() string {
+	if len(a.clientBuckets) < 2 {
+		return ""
+	}
+	return a.clientBuckets[0]
+}
 
 // reserve stores the attempt before the password is hashed, so that parallel guesses on any node
 // can't exceed the limits between the check and the count. While the attempt is in flight it counts
@@ -71,7 +85,8 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 		if err := admit(tx, &a); err != nil || a.ownBucket+a.widerBucket() == "" {
 			return err
 		}
-		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, OwnBucket: a.ownBucket, WiderBucket: a.widerBucket()}, tx.Now.Add(attemptLife))
+		row := store.Attempt{ID: a.id, OwnBucket: a.ownBucket, WiderBucket: a.widerBucket(), SiteBucket: a.siteBucket()}
+		return tx.InsertAttempt(ctx, row, tx.Now.Add(attemptLife))
 	})
 	switch {
 	case err == nil:
@@ -181,17 +196,22 @@ func (a *attempt) refuseBusy() error {
 	return tooMany(time.Second)
 }
 
-// admitClient checks the limit of the client network.
+// admitClient checks the limits of the client network.
 func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
 	if a.limits.PerIP == 0 {
 		return nil
 	}
-	a.networkBucket = "ip:" + Network(by.IP)
-	c, err := lock(ctx, tx, a.networkBucket, ipWindow)
-	if err == nil && c.remaining(a.limits.PerIP) == 0 {
-		err = a.refusal(c, a.limits.PerIP, ipWindow, tx.Now)
+	for _, l := range access.ClientCounters("ip", by, a.limits.PerIP, ipWindow) {
+		a.clientBuckets = append(a.clientBuckets, l.Bucket)
+		c, err := lock(ctx, tx, l.Bucket, l.Window)
+		if err == nil && c.remaining(l.Limit) == 0 {
+			err = a.refusal(c, l.Limit, l.Window, tx.Now)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // admitDevice checks the allowance of a known device, which nobody else can use up, and that of all
@@ -279,10 +299,8 @@ func (v *Verifier) fail(ctx context.Context, a attempt, record access.RecordFunc
 // so that attempts can't deadlock. The record comes last: every transaction locks buckets before the
 // row of a record.
 func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
-	if a.networkBucket != "" {
-		if _, err := tx.HitThrottle(ctx, a.networkBucket, ipWindow); err != nil {
-			return err
-		}
+	if err := countClient(ctx, tx, a.clientBuckets); err != nil {
+		return err
 	}
 	if a.devicesBucket != "" {
 		if _, err := tx.HitThrottle(ctx, a.devicesBucket, deviceWindow); err != nil {
@@ -297,6 +315,17 @@ func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) er
 		return err
 	}
 	return failAccount(ctx, tx, a)
+}
+
+// countClient counts a failure of the client network, in one statement.
+func countClient(ctx context.Context, tx *store.Tx, buckets []string) (err error) {
+	switch len(buckets) {
+	case 1:
+		_, err = tx.HitThrottle(ctx, buckets[0], ipWindow)
+	case 2:
+		err = tx.HitTwoThrottles(ctx, buckets[0], buckets[1], ipWindow)
+	}
+	return err
 }
 
 // failAccount counts a failure of the account and sets the delay.
@@ -403,9 +432,7 @@ func ClearDelays(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)
 }
 
-func tooMany(wait time.Duration) *doorward.Error {
-	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
-}
+func tooMany(wait time.Duration) *doorward.Error { return access.TooManyAttempts(wait) }
 
 // Network returns the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
@@ -437,9 +464,6 @@ func (v *Verifier) CountPasskeyBegin(ctx context.Context, tx *store.Tx, by doorw
 	if v.limits.Load().PerIP == 0 {
 		return nil
 	}
-	t, err := tx.HitThrottle(ctx, "passkey:"+Network(by.IP), ipWindow)
-	if err == nil && t.Hits > passkeysPerNetwork {
-		err = tooMany(t.Since.Add(ipWindow).Sub(tx.Now))
-	}
+	_, err := access.HitCounters(ctx, tx, access.ClientCounters("passkey", by, passkeysPerNetwork, ipWindow))
 	return err
 }

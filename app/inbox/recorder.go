@@ -148,7 +148,7 @@ func (r *recorder) count(row store.InboxRow) {
 			Target: doorward.Object{Type: "user"}, IP: row.Source, Changes: []doorward.Change{},
 		}
 	}
-	key := anonymousKey{doorward.Network(row.Event.IP), row.Action, row.Reason, row.Minute}
+	key := anonymousKey{doorward.Site(row.Event.IP), row.Action, row.Reason, row.Minute}
 	sum, has := r.anonymous[key]
 	if !has {
 		sum = row

@@ -4,14 +4,12 @@ package leak
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
-	"github.com/doorward/doorward/store"
 )
 
 // Kind is a kind of keys that can be reported.
@@ -28,13 +26,12 @@ type Kind struct {
 // Reports is the feature. Make it with New.
 type Reports struct {
 	writer *access.Writer
-	db     *store.DB
 	kinds  []Kind
 }
 
 // New returns the feature for keys of the kinds.
-func New(writer *access.Writer, db *store.DB, kinds ...Kind) *Reports {
-	return &Reports{writer, db, kinds}
+func New(writer *access.Writer, kinds ...Kind) *Reports {
+	return &Reports{writer, kinds}
 }
 
 // Limit on the reports of one client network.
@@ -55,35 +52,10 @@ func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) e
 		if err != nil {
 			break
 		}
-		if err := r.count(ctx, by); err != nil {
+		if err := r.writer.CountWithin(ctx, access.ClientCounters("report", by, maxReports, window)); err != nil {
 			return err
 		}
 		return kind.End(ctx, by, hash)
 	}
 	return doorward.Invalid("/key", "invalid", "This is no key: its form or its checksum is wrong. Send all of it, from the prefix on.")
-}
-
-// count counts the report. Beyond the limit it writes nothing. Errors: too_many_attempts.
-func (r *Reports) count(ctx context.Context, by doorward.Caller) error {
-	bucket := "report:" + doorward.Network(by.IP)
-	t, err := r.db.Read().Throttle(ctx, bucket)
-	if err == nil && t.Hits >= maxReports && t.Since.Add(window).After(r.db.Now()) {
-		return r.tooMany(t)
-	}
-	if err != nil && !errors.Is(err, store.ErrNone) {
-		return err
-	}
-	err = r.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		t, err = tx.HitThrottle(ctx, bucket, window)
-		return err
-	})
-	if err == nil && t.Hits > maxReports {
-		err = r.tooMany(t)
-	}
-	return err
-}
-
-func (r *Reports) tooMany(t store.Throttle) error {
-	wait := t.Since.Add(window).Sub(r.db.Now())
-	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
 }

@@ -75,7 +75,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 // address. Each request has a row of its own, since each may lead to a mail.
 func newRequest(tx *store.Tx, by doorward.Caller, email string, nth int, returnTo string) store.InboxRow {
 	return store.InboxRow{
-		Source: doorward.Network(by.IP), Action: doorward.PasswordForgot, Subject: strconv.Itoa(nth) + " " + email,
+		Source: doorward.Site(by.IP), Action: doorward.PasswordForgot, Subject: strconv.Itoa(nth) + " " + email,
 		Minute: tx.Now.Truncate(store.InboxMinute), Email: email, ReturnTo: returnTo, Hits: 1,
 		Event: doorward.Event{
 			ID: doorward.NewID(doorward.PrefixEvent), At: tx.Now, Action: doorward.PasswordForgot, Outcome: doorward.Done,

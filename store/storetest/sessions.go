@@ -333,12 +333,15 @@ func throttles(f *fixture) {
 		noError(f, tx.ClearThrottle(ctx, "none"))
 	})
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 3, Since: again, Until: noon.Add(time.Hour)})
+	f.write(func(tx *store.Tx) { noError(f, tx.HitTwoThrottles(ctx, "site", "ann", time.Minute)) })
+	equal(f, f.value(hit("ann")), store.Throttle{Hits: 5, Since: again, Until: noon.Add(time.Hour)})
+	equal(f, f.value(hit("site")), store.Throttle{Hits: 2, Since: again, Until: never})
 	f.write(func(tx *store.Tx) { noError(f, tx.ClearThrottle(ctx, "ann")) })
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 1, Since: again, Until: never})
 	equal(f, f.value(hit("Ann")), store.Throttle{Hits: 2, Since: again.Add(-time.Microsecond), Until: never})
 }
 
-// attemptsInFlight count in both of their buckets until they end or expire; the
+// attemptsInFlight count in all of their buckets until they end or expire; the
 // lock of a bucket adds no count.
 func attemptsInFlight(f *fixture) {
 	ctx := f.Context()
@@ -357,11 +360,11 @@ func attemptsInFlight(f *fixture) {
 	equal(f, inFlight("ann"), 0)
 	ends := f.clock.read().Add(time.Minute)
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "ann", WiderBucket: "office"}, ends))
+		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "ann", WiderBucket: "office", SiteBucket: "site"}, ends))
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "2", OwnBucket: "bob", WiderBucket: "office"}, ends.Add(time.Microsecond)))
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "3", OwnBucket: "ann"}, ends))
 	})
-	equal(f, []int{inFlight("ann"), inFlight("bob"), inFlight("office"), inFlight("home")}, []int{2, 1, 2, 0})
+	equal(f, []int{inFlight("ann"), inFlight("bob"), inFlight("office"), inFlight("site"), inFlight("home")}, []int{2, 1, 2, 1, 0})
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.DeleteAttempt(ctx, "3"))
 		f.wantNoChange(tx.DeleteAttempt(ctx, "3"))

@@ -217,7 +217,7 @@ type reportKeyInput struct {
 var docReportKey = front.Doc{
 	ID: "reportKey", Tag: "API keys", Summary: "Report a key that was found",
 	WhilePaused: true,
-	Description: "For people and secret scanners that find a key where it should not be: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address.",
+	Description: "For people and secret scanners that find a key where it should not be: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address, 300 from an IPv6 /48.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 

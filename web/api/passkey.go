@@ -11,7 +11,7 @@ import (
 var docBeginPasskeyLogin = front.Doc{
 	ID: "beginPasskeyLogin", Tag: "Sessions", Summary: "Begin to sign in with a passkey alone",
 	WhilePaused: true,
-	Description: "The challenge belongs to no account: the passkey names the account. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: \"conditional\"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.",
+	Description: "The challenge belongs to no account: the passkey names the account. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: \"conditional\"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes, an IPv6 /48 10,000.",
 	Errors:      []doorward.Code{doorward.CodePasskeysUnavailable, doorward.CodeTooManyAttempts},
 }
 

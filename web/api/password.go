@@ -13,7 +13,7 @@ type forgotInput struct {
 
 var docForgotPassword = front.Doc{
 	ID: "forgotPassword", Tag: "Passwords", Summary: "Ask for a mail with a reset link",
-	Description: "202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier links stop working. At most 3 mails an hour and address, and 30 requests an hour and client address.",
+	Description: "202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier links stop working. At most 3 mails an hour and address, and 30 requests an hour and client address, 300 from an IPv6 /48.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 

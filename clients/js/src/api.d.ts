@@ -631,7 +631,7 @@ export interface paths {
         put?: never;
         /**
          * Ask for a mail with a reset link
-         * @description 202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier links stop working. At most 3 mails an hour and address, and 30 requests an hour and client address.
+         * @description 202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier links stop working. At most 3 mails an hour and address, and 30 requests an hour and client address, 300 from an IPv6 /48.
          */
         post: operations["forgotPassword"];
         delete?: never;
@@ -811,7 +811,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to sign in with a passkey alone
-         * @description The challenge belongs to no account: the passkey names the account. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: "conditional"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.
+         * @description The challenge belongs to no account: the passkey names the account. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: "conditional"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes, an IPv6 /48 10,000.
          */
         post: operations["beginPasskeyLogin"];
         delete?: never;
@@ -851,7 +851,7 @@ export interface paths {
         put?: never;
         /**
          * Report a key that was found
-         * @description For people and secret scanners that find a key where it should not be: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address.
+         * @description For people and secret scanners that find a key where it should not be: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address, 300 from an IPv6 /48.
          */
         post: operations["reportKey"];
         delete?: never;

@@ -23,7 +23,7 @@ type factorHolder struct {
 func newFactorHolder(f *apptest.Fixture) factorHolder {
 	f.Helper()
 	p := factorHolder{holder: newHolder(f, true)} // in two tenants
-	p.id = f.Enrol(p.ann).ID
+	p.id = f.Enrol(&p.ann).ID
 	other := p.ann
 	other.User = p.elsewhere.User
 	p.challenge = f.Challenge(apptest.Anonymous(1), other)
@@ -112,7 +112,7 @@ func TestFactorsEndWithTheLastMembership(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, ann.User, user.Handover{}, nil)
 		f.NoError(err)
 		if n := f.CountRows("factors") + f.CountRows("recovery_codes"); n != 0 || f.Account(ann).Factors != 0 {
@@ -130,7 +130,7 @@ func TestResetOfSuspended(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		before := len(f.Subjects(ann.User.Email))
 		_, err := f.Node(0).Factors.Reset(f.Context(), owner.Caller, ann.User)
 		f.NoError(err)

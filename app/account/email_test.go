@@ -210,7 +210,7 @@ func TestFactorResetsOfAnotherAddress(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		reset := func(address string) string {
 			f.NoError(apptest.ErrorOf(f.Node(0).Factors.Reset(f.Context(), owner.Caller, ann.User)))
 			return f.MailToken(address)

@@ -41,8 +41,8 @@ func (a *Authenticator) Code(now time.Time) string {
 	return totp.Code(a.Seed, a.last)
 }
 
-// Enrol sets up an authenticator app for the person.
-func (f *Fixture) Enrol(p Person) *Authenticator {
+// Enrol sets up an authenticator app for the person, whose session gets a new token by that.
+func (f *Fixture) Enrol(p *Person) *Authenticator {
 	f.Helper()
 	f.UseMasterKey()
 	e, err := f.Node(0).Factors.Enrol(f.Context(), p.Caller, "")
@@ -50,7 +50,7 @@ func (f *Fixture) Enrol(p Person) *Authenticator {
 	a := &Authenticator{ID: e.ID, Seed: e.Seed}
 	done, err := f.Node(0).Factors.Confirm(f.Context(), p.Caller, e.ID, a.Code(f.DB.Now()))
 	f.NoError(err)
-	a.Recovery = done.RecoveryCodes
+	a.Recovery, p.Token = done.RecoveryCodes, done.Raised.Token
 	return a
 }
 

@@ -44,12 +44,15 @@ func TestFirstFactor(t *testing.T) {
 			f.Fatalf("confirming: %q, %+v", got, done)
 		}
 		for i := range f.Nodes {
-			p, err := f.Node(i).Sessions.Check(f.Context(), ann.Token)
+			if _, err := f.Node(i).Sessions.Check(f.Context(), ann.Token); apptest.Code(err) != doorward.CodeUnauthenticated {
+				f.Errorf("node %d, with the token of before: %v", i, err)
+			}
+			p, err := f.Node(i).Sessions.Check(f.Context(), done.Raised.Token)
 			if err != nil || p.AAL != 2 || !p.HasFactor || p.FactorAt.IsZero() {
 				f.Errorf("node %d: %+v, %v", i, p, err)
 			}
 		}
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		own, err := f.Node(0).Factors.OfCaller(f.Context(), ann.Caller)
 		if err != nil || len(own.Factors) != 2 || own.RecoveryCodes != doorward.RecoveryCodes {
 			f.Errorf("the factors are %+v, %v", own, err)
@@ -65,7 +68,7 @@ func TestFirstFactor(t *testing.T) {
 func TestRecoveryCodesAreRandom(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
-		codes := f.Enrol(ann).Recovery
+		codes := f.Enrol(&ann).Recovery
 		more, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), ann.Caller)
 		f.NoError(err)
 		seen := map[string]bool{}
@@ -108,7 +111,7 @@ func TestLastFactor(t *testing.T) {
 		_, token := f.Invite(otherOwner, ann.User.Email, doorward.RoleViewer)
 		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
 		f.NoError(err)
-		a, b := f.Enrol(ann), f.Enrol(ann)
+		a, b := f.Enrol(&ann), f.Enrol(&ann)
 		remove := func(id string) doorward.Code {
 			return apptest.Code(apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), ann.Caller, id)))
 		}
@@ -143,7 +146,7 @@ func TestOthersFactors(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		_, bob := f.Tenant()
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		factors := f.Node(0).Factors
 		pending, err := factors.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
@@ -170,7 +173,7 @@ func TestOthersFactors(t *testing.T) {
 func TestMaxFactors(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		for i := range doorward.MaxFactors - 1 {
 			at := f.DB.Now()
 			_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
@@ -204,7 +207,8 @@ func TestOldEnrolments(t *testing.T) {
 		if n := f.CountRows("factors"); n != 0 {
 			f.Errorf("%d enrolments are left", n)
 		}
-		f.Enrol(f.SignIn(ann.User.Email, apptest.FirstPassword))
+		here := f.SignIn(ann.User.Email, apptest.FirstPassword)
+		f.Enrol(&here)
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if got := f.Node(0).Factors.Totals(); got != (store.FactorTotals{Apps: 1, Accounts: 1}) {
 			f.Errorf("the factors are counted as %+v", got)
@@ -218,7 +222,7 @@ func TestReset(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann, bob := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		for _, p := range []apptest.Person{ann, bob} {
 			ended, err := f.Node(1).Factors.Reset(f.Context(), owner.Caller, p.User)
 			if err != nil || ended.Sessions != 1 || f.IsValid(p.Token) {
@@ -257,7 +261,7 @@ func TestReset(t *testing.T) {
 func TestOperatorsReset(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		ended, err := f.Node(0).Factors.ResetByAddress(f.Context(), apptest.Operator, strings.ToUpper(ann.User.Email))
 		if err != nil || ended.Sessions != 1 || f.IsValid(ann.Token) {
 			f.Errorf("the reset has ended %+v, %v; the session is valid: %v", ended, err, f.IsValid(ann.Token))
@@ -283,12 +287,12 @@ func TestEveryChangeSendsAMail(t *testing.T) {
 			do   func() error
 			want string
 		}{
-			{func() error { a = f.Enrol(ann); return nil }, "A second factor was added to your account"},
+			{func() error { a = f.Enrol(&ann); return nil }, "A second factor was added to your account"},
 			{func() error { return apptest.ErrorOf(factors.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, "A second factor of your account has another name"},
 			{func() error { return apptest.ErrorOf(factors.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, ""},
 			{func() error { return apptest.ErrorOf(factors.NewRecoveryCodes(f.Context(), ann.Caller)) }, "New recovery codes for your account"},
 			{func() error { return apptest.ErrorOf(factors.Remove(f.Context(), ann.Caller, a.ID)) }, "A second factor was removed from your account"},
-			{func() error { f.Enrol(ann); return nil }, "A second factor was added to your account"},
+			{func() error { f.Enrol(&ann); return nil }, "A second factor was added to your account"},
 			{func() error { return apptest.ErrorOf(factors.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor again"},
 			{func() error {
 				return apptest.ErrorOf(factors.ResetByAddress(f.Context(), apptest.Operator, ann.User.Email))
@@ -309,7 +313,7 @@ func TestNewCodesAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 4
 		_, ann := f.Tenant()
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		sets := make([][]string, callers)
 		f.WantCodes(apptest.Concurrently(callers, func(i int) (err error) {
 			sets[i], err = f.Node(i).Factors.NewRecoveryCodes(f.Context(), ann.Caller)

@@ -116,7 +116,7 @@ func TestRaceSuspendedInTheSecondStep(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		for i := range apptest.Rounds(6, 10) {
 			c := f.Challenge(apptest.Anonymous(1), ann)
 			var opened session.Opened

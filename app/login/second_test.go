@@ -69,7 +69,7 @@ func onThreeNodes(t *testing.T, test func(*apptest.Fixture, *apptest.MovedClock)
 func TestSecondStep(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		refused := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		if fmt.Sprint(b.Methods) != "[totp recovery]" || b.ExpiresAt.Sub(f.DB.Now()) > doorward.ChallengeLife {
@@ -119,7 +119,7 @@ func TestRaceOneCodeAtOnce(t *testing.T) {
 			t.Parallel()
 			f := apptest.New(t, e, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 			_, ann := f.Tenant()
-			a := f.Enrol(ann)
+			a := f.Enrol(&ann)
 			var challenges []factor.NewChallenge
 			for range 32 {
 				challenges = append(challenges, f.Challenge(apptest.Anonymous(1), ann))
@@ -188,7 +188,7 @@ func TestRaceOneCodeForAllUses(t *testing.T) {
 func TestFiveTries(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		for i := range doorward.ChallengeTries {
 			if got := resultOfSecond(f, i, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
@@ -228,7 +228,7 @@ func TestHundredWrongCodes(t *testing.T) {
 	limits := credential.Limits{PerAccount: 1000, PerIP: 1000}
 	f := apptest.New(t, apptest.SQLite, limits, time.Now)
 	_, ann := f.Tenant()
-	a := f.Enrol(ann)
+	a := f.Enrol(&ann)
 	for range 100 / doorward.ChallengeTries {
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		for range doorward.ChallengeTries {
@@ -275,8 +275,8 @@ func TestFalseChallenges(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann, bob, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
-		a := f.Enrol(ann)
-		f.Enrol(bob)
+		a := f.Enrol(&ann)
+		f.Enrol(&bob)
 		wantOver := func(why string, b factor.NewChallenge) {
 			f.Helper()
 			if got := resultOfSecond(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
@@ -313,7 +313,7 @@ func TestFalseChallenges(t *testing.T) {
 func TestRememberedBrowser(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		allowDays := func(n int) {
 			f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = n })
 		}
@@ -357,7 +357,7 @@ func TestRememberedBrowser(t *testing.T) {
 func TestNewPasswordForgetsBrowsers(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
 		browser, in := signInRemembered(f, ann, a)
 		by := browser.As(in.User)
@@ -426,7 +426,7 @@ func TestGraceEnds(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann, bob := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
-		a := f.Enrol(owner)
+		a := f.Enrol(&owner)
 		f.EditTenant(owner, func(s *doorward.TenantSettings) {
 			s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: []doorward.Role{doorward.RoleUser, doorward.RoleOwner}, GraceDays: 1}
 		})
@@ -467,7 +467,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		_, token := f.Invite(otherOwner, ann.User.Email, doorward.RoleUser)
 		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
 		f.NoError(err)
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
 		by, _ := signInRemembered(f, ann, a)
 		weak, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, ann.User.TenantID))
@@ -500,7 +500,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 func TestTallies(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a := f.Enrol(ann)
+		a := f.Enrol(&ann)
 		n := f.Node(0)
 		before := map[factor.Metric]uint64{}
 		want := func(m factor.Metric, times uint64) {

@@ -120,7 +120,7 @@ func TestStepUpIsRefused(t *testing.T) {
 func TestRaceStepUpByCode(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
-		app := f.Enrol(ann)
+		app := f.Enrol(&ann)
 		token := beginStepUp(f, ann.Caller)
 		_, err := stepUp(f, 0, ann.Caller, token, byPassword(apptest.FirstPassword))
 		wantCode(f, err, doorward.CodeValidationFailed)

@@ -55,7 +55,7 @@ func TestChangeWithFactor(t *testing.T) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		before := ann.Caller
-		f.Enrol(ann)
+		f.Enrol(&ann)
 		clock.Move(11 * time.Minute) // longer than the proof at the login counts
 		withFactor := before
 		withFactor.HasFactor, withFactor.HasCode = true, true

@@ -169,7 +169,7 @@ func TestReplayIsIdentical(t *testing.T) {
 		ctx, r := f.Context(), rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))
 		tenant, owner := f.Tenant()
 		people := []apptest.Person{owner, f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)}
-		f.Enrol(people[1]) // which raises the session to level 2
+		f.Enrol(&people[1]) // which raises the session to level 2
 		_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Role: "ADMIN", Permissions: []string{"tenant.read", "user.read"}})
 		f.NoError(err)
 		const model = "actions: {doc.sign: {roles: [OWNER]}}\npolicies: |\n  permit (principal in Role::\"USER\", action, resource) when { context.ip.isLoopback() };\n" +

@@ -192,7 +192,7 @@ func TestAssuranceLevel(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		weak, strong := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
-		f.Enrol(strong) // which raises the session to level 2
+		f.Enrol(&strong) // which raises the session to level 2
 		for _, level := range []int{1, 2} {
 			text := fmt.Sprintf(`@id("level") forbid(principal, action == Action::"message.send", resource) when { context has aal && context.aal == %d };`, level)
 			put(f, 0, owner.Caller, policy.Draft{Text: text})

@@ -119,7 +119,7 @@ func TestEraseWhileSigningIn(t *testing.T) {
 		for range apptest.Rounds(4, 30) {
 			p := f.Join(owner, doorward.RoleUser)
 			const remember = true // the browser
-			app := f.Enrol(p)
+			app := f.Enrol(&p)
 			begun := f.Challenge(apptest.Anonymous(1), p)
 			var opened secret.Token
 			errs := apptest.Concurrently(2, func(i int) error {

@@ -75,7 +75,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	f.NoError(err)
 	f.Subjects(first)
 	p.User.Email = second
-	f.Enrol(p)
+	f.Enrol(&p)
 	f.Challenge(p.Caller, p)
 	for _, email := range []string{first, second} {
 		if f.TryLogin(email, "not the password") == "" {

@@ -155,6 +155,7 @@ func TestDemandedFactor(t *testing.T) {
 		again := d.login(t, ann.Email, password, cookie(device)).ok(http.StatusOK)
 		d.send(t, "GET /api/v2/auth/session", nil, as(again.text("token"))).is("session.aal", 1.0)
 
+		d.send(t, "POST /api/v2/users/"+d.Tenant("Globex").Owner.ID+"/mfa/reset", nil, as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
 		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
 		d.send(t, "GET /api/v2/auth/session", nil, as(again.text("token"))).fails(http.StatusUnauthorized, "unauthenticated")
 		d.login(t, ann.Email, password, cookie(device)).fails(http.StatusForbidden, "mfa_required")

@@ -224,6 +224,7 @@ func TestExamplesWorkUnchanged(t *testing.T) {
 // expectedCodes are the problem codes that answer examples whose codes, ids or passwords
 // exist only in the reference.
 var expectedCodes = map[string]string{
+	"createWebhook": "validation_failed", // no such host
 	"applyModel":    "precondition_failed",
 	"explainAccess": "validation_failed", // has only the action, since there are three ways to name the caller
 	"putPolicy":     "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",

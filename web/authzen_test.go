@@ -494,7 +494,7 @@ func TestEvaluationFault(t *testing.T) {
 	acme := d.Tenant("Acme")
 	e, tenant := newEvaluator(t, d), entity("tenant", acme.ID)
 	id, _ := d.newKey(t, acme.Owner, nil)
-	db, err := sql.Open("sqlite", file)
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(30000)") // the server writes, too
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestBearerLikeAnOperatorKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", file)
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(30000)") // the server writes, too
 	if err != nil {
 		t.Fatal(err)
 	}

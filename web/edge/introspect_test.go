@@ -290,7 +290,7 @@ func TestIntrospectWithoutSessions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	d := start(t, doorwardtest.Database("sqlite:"+file))
 	key, token := d.createOperatorKey(t), d.people["USER"].Token()
-	db, err := sql.Open("sqlite", file)
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(30000)") // the server writes, too
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,16 @@ import (
 	"time"
 )
 
-// Assurance says how the user of a session was authenticated.
+// Issuer is who vouches for a proof of identity.
+type Issuer string
+
+// OwnIssuer is Doorward itself, by a password or a passkey. Any other issuer is a tenant's connection, by
+// its id ("con_…"): what it vouches for is good in that tenant only, and never for the account.
+const OwnIssuer Issuer = ""
+
+// Assurance says how the user of a session was authenticated, and who vouches for that.
 type Assurance struct {
+	Issuer   Issuer
 	AAL      int       // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
 	AMR      []string  // methods (RFC 8176)
 	ProvedAt time.Time // last proof of any kind

@@ -47,6 +47,7 @@ type Principal struct {
 	Policy PrincipalPolicies
 
 	SessionID string    // empty without a session
+	Issuer    Issuer    // who vouches for the session
 	AuthAt    time.Time // when the user last authenticated
 	AAL       int       // of the session, see Assurance; 0 without one
 	FactorAt  time.Time // of the session, see Assurance; the zero Time for none
@@ -65,7 +66,7 @@ type Principal struct {
 func PrincipalOf(u User, s Session) Principal {
 	p := Principal{
 		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,
-		Rules: u.Rules, Role: u.Role, SessionID: s.ID, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt,
+		Rules: u.Rules, Role: u.Role, SessionID: s.ID, Issuer: s.Issuer, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt,
 		HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys, HasPasskey: u.Passkeys > u.DisabledPasskeys,
 		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
 	}

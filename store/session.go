@@ -26,13 +26,13 @@ func sessionFields(s *doorward.Session) []any {
 		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent,
 		&s.AAL, (*words)(&s.AMR), (*storedTime)(&s.ProvedAt),
 		optionalTime{&s.FactorAt},
-		&s.Remembered, &s.Role, (*storedTime)(&s.JoinedAt),
+		&s.Remembered, &s.Issuer, &s.Role, (*storedTime)(&s.JoinedAt),
 	}
 }
 
 // sessionColumns are scanned into sessionFields.
 const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
-  s.aal, s.amr, s.proved_at, s.factor_at, s.remembered, m.role, m.created_at`
+  s.aal, s.amr, s.proved_at, s.factor_at, s.remembered, s.issuer, m.role, m.created_at`
 
 const selectCredential = `SELECT ` + sessionColumns + `,
   ` + settingsColumns + `, ` + userColumns + `
@@ -108,14 +108,14 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
-  aal, amr, proved_at, factor_at, remembered)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+  aal, amr, proved_at, factor_at, remembered, issuer)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
 	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent,
-		s.AAL, strings.Join(s.AMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), s.Remembered)
+		s.AAL, strings.Join(s.AMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), s.Remembered, s.Issuer)
 }
 
 const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`

@@ -20,6 +20,7 @@ type Session struct {
 	AAL           int       `json:"aal" enum:"1,2" doc:"Assurance level (NIST SP 800-63B): 2 after a second factor or a passkey"`
 	AMR           []string  `json:"amr" doc:"Methods of the login (RFC 8176)" example:"pwd"`
 	AuthAt        time.Time `json:"authAt" doc:"When the person last proved who they are: at the login, or at a step-up since"`
+	ConnectionID  string    `json:"connectionId,omitempty" doc:"The tenant's own sign-on that vouches for the session; absent for Doorward itself"`
 }
 
 // ViewSession returns the session as it is shown.
@@ -27,7 +28,7 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 	return Session{
 		ID: s.ID, Current: current, TenantID: s.TenantID, CreatedAt: s.CreatedAt, LastSeenAt: s.LastSeenAt,
 		ExpiresAt: s.ExpiresAt(l), IdleExpiresAt: s.IdleExpiresAt(l), IP: s.IP, UserAgent: s.UserAgent,
-		AAL: s.AAL, AMR: s.AMR, AuthAt: s.AuthAt(),
+		AAL: s.AAL, AMR: s.AMR, AuthAt: s.AuthAt(), ConnectionID: string(s.Issuer),
 	}
 }
 

@@ -1,6 +1,9 @@
 package doorward
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Action is an action such as "user.invite". The list in this file serves as permissions,
 // policy actions, names of audit events, types of webhook events and metric labels, so that
@@ -111,6 +114,17 @@ const (
 	AuditEnd  Action = "audit.end"  // an operator's page was left, or all of these pages were ended
 )
 
+// What the keys of services and limited operator keys can be permitted beside actions: reads, which
+// are not recorded, and broader permissions than one action.
+const (
+	ServiceIntrospect   Action = "access.introspect"
+	ServiceEvaluate     Action = "access.evaluate"
+	ServiceTenantList   Action = "tenant.list"
+	ServiceTenantStatus Action = "tenant.status" // freezing and thawing
+	ServiceEventsRead   Action = "events.read"   // of all tenants
+	OperatorModelRead   Action = "model.read"
+)
+
 // Authority says what makes an action allowed.
 type Authority uint8
 
@@ -122,14 +136,72 @@ const (
 	ByProof
 	// ByOperator actions are for the operator of the installation, and for Doorward itself.
 	ByOperator
+	// ByGrant actions are those of ByOperator that are only permissions of keys: they are never
+	// recorded, and Verbs leaves them out.
+	ByGrant
 )
 
-// Verb has the properties of an action: a row of the list below.
+// Scope says whose thing an action changes, and so whose word counts for it.
+type Scope uint8
+
+const (
+	// OfTenant actions change what belongs to one tenant.
+	OfTenant Scope = iota
+	// OfMembership actions change what a person is in one tenant.
+	OfMembership
+	// OfAccount actions change what belongs to a person in all tenants: address, password, factors.
+	OfAccount
+	// OfInstallation actions change what belongs to the operator.
+	OfInstallation
+)
+
+// Demand says of whom an action demands a recent proof of identity. Keys, services and the operator
+// never need one.
+type Demand uint8
+
+const (
+	// NoProof: of nobody.
+	NoProof Demand = iota
+	// ProofAlways: of everybody.
+	ProofAlways
+	// ProofIfDemanded: of people who have a second factor, or whose tenant demands one.
+	ProofIfDemanded
+	// ProofIfRaising: as ProofIfDemanded, where the action gives a role of ADMIN's rank or above.
+	ProofIfRaising
+	// ProofIfFactor: of people who have a second factor. Others send the password in the request.
+	ProofIfFactor
+)
+
+// Exemption says for whom policies can't refuse an action.
+type Exemption uint8
+
+const (
+	// NotExempt: for nobody.
+	NotExempt Exemption = iota
+	// ExemptForOwners: for OWNERs, so that somebody can always mend the policies.
+	ExemptForOwners
+	// ExemptForAll: for nobody's action a policy counts.
+	ExemptForAll
+)
+
+// Verb has the properties of an action: a row of the list below. Nothing else about an action is
+// written elsewhere: decisions, guards of routes and documents read it here.
 type Verb struct {
 	Action Action
 	By     Authority
 	// Permission is the permission that allows a ByRole action. A permission has itself here.
 	Permission Action
+	// Scope says whose thing it changes.
+	Scope Scope
+	// Proof says of whom a recent proof of identity is demanded.
+	Proof Demand
+	// Service is the permission that a service key needs; empty: no service key may do it. A
+	// ByRole action needs its Permission instead.
+	Service Action
+	// Operator is the permission that a limited operator key needs; empty: none may do it.
+	Operator Action
+	// Exempt says for whom policies can't refuse it.
+	Exempt Exemption
 	// AllowedWhileClosing reports whether the action is allowed in a closing tenant.
 	AllowedWhileClosing bool
 	// AllowedWhilePaused reports whether the action is allowed while the operator has paused
@@ -140,13 +212,13 @@ type Verb struct {
 	// that is used up, the action is refused. Signing in and actions that end access, delete something
 	// or protect an account aren't counted: a used-up quota must not lock people out or keep them in.
 	CountsInQuota bool
-	// NoKeys reports whether API keys can't have the permission.
+	// NoKeys reports whether API keys can't have the permission: with it a key could give itself, or
+	// others, more than it was given. Of another action: no key may do it, whatever it has.
 	NoKeys bool
 	// Platform reports whether it is an action of the platform, not of Doorward.
 	Platform bool
 	About    string // the description in the platform's model; empty for Doorward's own actions
 	Resource string // the type of the objects that it acts on; empty: the tenant
-	StepUp   bool   // whether it needs a recent proof of the user's identity
 	roles    roleSet
 	bit      uint16 // the position of Permission in Permissions
 }
@@ -171,153 +243,180 @@ func (r Role) bit() roleSet {
 	return 1 << r.rank()
 }
 
+// from returns the roles that rank at least as high as the lowest.
+func from(lowest Role) (set roleSet) {
+	for _, r := range Roles[lowest.rank():] {
+		set |= r.bit()
+	}
+	return set
+}
+
 // IsPermission reports whether roles grant the action by its own name.
 func (v Verb) IsPermission() bool { return v.By == ByRole && v.Permission == v.Action }
 
+// ForPeople reports whether only a person may do it, in a session: no key may, whatever it has.
+func (v Verb) ForPeople() bool { return v.NoKeys && !v.IsPermission() }
+
 // own are Doorward's own actions.
-var own = []Verb{
-	grantedTo(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
-	whileClosing(grantedTo(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	counted(grantedTo(UserInvite, RoleOwner, RoleAdmin)),
-	whilePaused(grantedTo(UserManage, RoleOwner, RoleAdmin)), // by itself it changes nothing
-	grantedTo(SettingsManage, RoleOwner, RoleAdmin),
-	notForKeys(grantedTo(APIKeyManage, RoleOwner, RoleAdmin)),
-	grantedTo(WebhookManage, RoleOwner, RoleAdmin),
-	grantedTo(AuditRead, RoleOwner, RoleAdmin),
-	grantedTo(PolicyRead, RoleOwner, RoleAdmin),
-	notForKeys(grantedTo(RoleManage, RoleOwner, RoleAdmin)),
-	whileClosing(notForKeys(grantedTo(TenantDestroy, RoleOwner))),
-	notForKeys(grantedTo(PolicyManage, RoleOwner)),
-	notForKeys(grantedTo(SSOManage, RoleOwner)),
+var own = slices.Concat(by(ByRole, permissions), by(ByRole, allowed), by(ByProof, proved), by(ByOperator, operated), by(ByGrant, granted))
 
-	counted(allowedBy(UserManage, UserRole)),
-	whilePaused(allowedBy(UserManage, UserSuspend)),
-	counted(allowedBy(UserManage, UserResume)),
-	allowedBy(UserManage, UserRemove),
-	counted(allowedBy(UserManage, UserRename)),
-	whilePaused(allowedBy(UserManage, UserSignOut)),
-	allowedBy(UserManage, MFAReset),
-	whilePaused(allowedBy(UserInvite, InvitationRevoke)),
-	counted(allowedBy(UserInvite, InvitationResend)),
-	counted(allowedBy(APIKeyManage, APIKeyCreate)),
-	counted(allowedBy(APIKeyManage, APIKeyUpdate)),
-	allowedBy(APIKeyManage, APIKeyRotate),
-	whilePaused(allowedBy(APIKeyManage, APIKeyRevoke)),
-	counted(allowedBy(RoleManage, RoleCreate)),
-	counted(allowedBy(RoleManage, RoleUpdate)),
-	allowedBy(RoleManage, RoleDelete),
-	counted(allowedBy(PolicyManage, PolicyUpdate)),
-	allowedBy(PolicyManage, PolicyConfirm),
-	allowedBy(PolicyManage, PolicyRestore), // not counted: the way out of a policy that refuses too much
-	counted(allowedBy(WebhookManage, WebhookCreate)),
-	counted(allowedBy(WebhookManage, WebhookUpdate)),
-	allowedBy(WebhookManage, WebhookDelete),
-	allowedBy(WebhookManage, WebhookRotate),
-	allowedBy(WebhookManage, WebhookTest), // not counted: recorded after the request was sent
-	counted(allowedBy(WebhookManage, WebhookRetry)),
-	counted(allowedBy(WebhookManage, WebhookReplay)),
-	counted(allowedBy(SettingsManage, TenantUpdate)),
-	whileClosing(allowedBy(TenantDestroy, TenantClose)),
-	whileClosing(allowedBy(TenantDestroy, TenantRestore)),
+// by completes rows: their authority, of a permission itself, and of what the operator does the
+// permission of the same name.
+func by(a Authority, rows []Verb) []Verb {
+	for i := range rows {
+		v := &rows[i]
+		v.By = a
+		switch {
+		case a == ByRole:
+			v.Permission = cmp.Or(v.Permission, v.Action)
+		case a == ByOperator || a == ByGrant:
+			v.Scope = OfInstallation
+		}
+	}
+	return rows
+}
 
-	whilePaused(Verb{Action: SessionOpen, By: ByProof}),
-	whilePaused(Verb{Action: SessionRefuse, By: ByProof}),
-	whilePaused(Verb{Action: RequestRefuse, By: ByProof}),
-	whilePaused(Verb{Action: SessionEnd, By: ByProof}),
-	counted(Verb{Action: InvitationAccept, By: ByProof}),
-	{Action: UserLeave, By: ByProof},
-	counted(Verb{Action: UserProfile, By: ByProof}),
-	{Action: PasswordChange, By: ByProof},
-	{Action: PasswordReset, By: ByProof},
-	{Action: PasswordForgot, By: ByProof},
-	{Action: AccountEmail, By: ByProof},
-	{Action: AccountErase, By: ByProof},
-	whilePaused(Verb{Action: SessionStepUp, By: ByProof}),
-	{Action: MFAEnrol, By: ByProof},
-	{Action: MFARemove, By: ByProof},
-	whilePaused(Verb{Action: MFAChallenge, By: ByProof}),
-	whilePaused(Verb{Action: MFARefuse, By: ByProof}),
-	whilePaused(Verb{Action: MFARecover, By: ByProof}),
-	whilePaused(Verb{Action: MFAClone, By: ByProof}),
-	whilePaused(Verb{Action: APIKeyLeak, By: ByProof}),
-	whilePaused(Verb{Action: APIKeyRefuse, By: ByProof}),
-	whilePaused(Verb{Action: AuditOpen, By: ByProof}),
-	whilePaused(Verb{Action: AuditEnd, By: ByProof}),
+// permissions are what roles grant. Service and Operator have the action itself where such keys
+// can have it.
+var permissions = []Verb{
+	{Action: UserRead, roles: from(RoleViewer), Service: UserRead},
+	{Action: TenantRead, roles: from(RoleViewer), Service: TenantRead, AllowedWhileClosing: true},
+	{Action: UserInvite, roles: from(RoleAdmin), Service: UserInvite, Proof: ProofIfRaising, CountsInQuota: true},
+	{Action: UserManage, roles: from(RoleAdmin), Service: UserManage, AllowedWhilePaused: true}, // by itself it changes nothing
+	{Action: SettingsManage, roles: from(RoleAdmin)},
+	{Action: APIKeyManage, roles: from(RoleAdmin), Service: APIKeyManage, NoKeys: true},
+	{Action: WebhookManage, roles: from(RoleAdmin), Service: WebhookManage, Operator: WebhookManage},
+	{Action: AuditRead, roles: from(RoleAdmin), Service: AuditRead, Operator: AuditRead},
+	{Action: PolicyRead, roles: from(RoleAdmin), Exempt: ExemptForOwners},
+	{Action: RoleManage, roles: from(RoleAdmin), NoKeys: true},
+	{Action: TenantDestroy, roles: from(RoleOwner), NoKeys: true, AllowedWhileClosing: true},
+	{Action: PolicyManage, roles: from(RoleOwner), Exempt: ExemptForOwners, NoKeys: true},
+	{Action: SSOManage, roles: from(RoleOwner), NoKeys: true},
+}
 
-	{Action: TenantCreate, By: ByOperator},
-	whilePaused(Verb{Action: TenantFreeze, By: ByOperator}),
-	{Action: TenantThaw, By: ByOperator},
-	{Action: TenantQuota, By: ByOperator},
-	{Action: TenantExport, By: ByOperator},
-	{Action: UserImport, By: ByOperator},
-	{Action: KeyCreate, By: ByOperator},
-	whilePaused(Verb{Action: KeyRevoke, By: ByOperator}),
-	{Action: KeyEnable, By: ByOperator},
-	{Action: MasterKeyRotate, By: ByOperator},
-	{Action: SigningKeyRotate, By: ByOperator},
-	{Action: APIKeyExpiring, By: ByOperator},
-	{Action: APIKeyExpire, By: ByOperator},
-	{Action: WebhookFailing, By: ByOperator},
-	{Action: WebhookDisable, By: ByOperator},
-	{Action: InstallationBackup, By: ByOperator},
-	{Action: InstallationRestore, By: ByOperator},
-	{Action: InstallationMove, By: ByOperator},
-	{Action: ModelApply, By: ByOperator},
-	{Action: InstallationMaintenance, By: ByOperator},
-	whilePaused(Verb{Action: AuditLink, By: ByOperator}),
+// allowed are what a broader permission allows.
+var allowed = []Verb{
+	{Action: UserRole, Permission: UserManage, Scope: OfMembership, Proof: ProofIfRaising, CountsInQuota: true},
+	{Action: UserSuspend, Permission: UserManage, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: UserResume, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
+	{Action: UserRemove, Permission: UserManage, Scope: OfMembership},
+	{Action: UserRename, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
+	{Action: UserSignOut, Permission: UserManage, Scope: OfMembership, Exempt: ExemptForAll, AllowedWhilePaused: true},
+	{Action: MFAReset, Permission: UserManage, Scope: OfAccount, NoKeys: true},
+	{Action: InvitationRevoke, Permission: UserInvite, AllowedWhilePaused: true},
+	{Action: InvitationResend, Permission: UserInvite, CountsInQuota: true},
+	{Action: APIKeyCreate, Permission: APIKeyManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: APIKeyUpdate, Permission: APIKeyManage, CountsInQuota: true}, // a proof where it can do more afterwards
+	{Action: APIKeyRotate, Permission: APIKeyManage},
+	{Action: APIKeyRevoke, Permission: APIKeyManage, AllowedWhilePaused: true},
+	{Action: RoleCreate, Permission: RoleManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: RoleUpdate, Permission: RoleManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: RoleDelete, Permission: RoleManage, Proof: ProofAlways},
+	{Action: PolicyUpdate, Permission: PolicyManage, Proof: ProofAlways, Exempt: ExemptForOwners, CountsInQuota: true},
+	{Action: PolicyConfirm, Permission: PolicyManage, Exempt: ExemptForOwners},
+	{Action: PolicyRestore, Permission: PolicyManage, Proof: ProofAlways, Exempt: ExemptForOwners}, // not counted: the way out of a policy that refuses too much
+	{Action: WebhookCreate, Permission: WebhookManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: WebhookUpdate, Permission: WebhookManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: WebhookDelete, Permission: WebhookManage, Proof: ProofAlways},
+	{Action: WebhookRotate, Permission: WebhookManage, Proof: ProofAlways},
+	{Action: WebhookTest, Permission: WebhookManage}, // not counted: recorded after the request was sent
+	{Action: WebhookRetry, Permission: WebhookManage, CountsInQuota: true},
+	{Action: WebhookReplay, Permission: WebhookManage, CountsInQuota: true},
+	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
+	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
+	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},
+}
+
+// proved are what a proof in the request allows.
+var proved = []Verb{
+	{Action: SessionOpen, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: SessionRefuse, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: RequestRefuse, AllowedWhilePaused: true},
+	{Action: SessionEnd, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: InvitationAccept, Scope: OfMembership, CountsInQuota: true},
+	{Action: UserLeave, Scope: OfMembership},
+	{Action: UserProfile, Scope: OfMembership, CountsInQuota: true},
+	{Action: PasswordChange, Scope: OfAccount, Proof: ProofIfFactor},
+	{Action: PasswordReset, Scope: OfAccount},
+	{Action: PasswordForgot, Scope: OfAccount},
+	{Action: AccountEmail, Scope: OfAccount, Proof: ProofAlways},
+	{Action: AccountErase, Scope: OfAccount, Proof: ProofAlways},
+	{Action: SessionStepUp, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: MFAEnrol, Scope: OfAccount, Proof: ProofAlways},
+	{Action: MFARemove, Scope: OfAccount, Proof: ProofAlways},
+	{Action: MFAChallenge, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: MFARefuse, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: MFARecover, Scope: OfAccount, AllowedWhilePaused: true},
+	{Action: MFAClone, Scope: OfAccount, AllowedWhilePaused: true},
+	{Action: APIKeyLeak, AllowedWhilePaused: true},
+	{Action: APIKeyRefuse, AllowedWhilePaused: true},
+	{Action: AuditOpen, Scope: OfInstallation, AllowedWhilePaused: true},
+	{Action: AuditEnd, Scope: OfInstallation, AllowedWhilePaused: true},
+}
+
+// operated are what the operator does, and Doorward itself.
+var operated = []Verb{
+	{Action: TenantCreate, Service: TenantCreate, Operator: TenantCreate},
+	{Action: TenantFreeze, Service: ServiceTenantStatus, Operator: ServiceTenantStatus, AllowedWhilePaused: true},
+	{Action: TenantThaw, Service: ServiceTenantStatus, Operator: ServiceTenantStatus},
+	{Action: TenantQuota, Operator: TenantQuota},
+	{Action: TenantExport},
+	{Action: UserImport},
+	{Action: KeyCreate},
+	{Action: KeyRevoke, AllowedWhilePaused: true},
+	{Action: KeyEnable},
+	{Action: MasterKeyRotate},
+	{Action: SigningKeyRotate},
+	{Action: APIKeyExpiring},
+	{Action: APIKeyExpire},
+	{Action: WebhookFailing},
+	{Action: WebhookDisable},
+	{Action: InstallationBackup},
+	{Action: InstallationRestore},
+	{Action: InstallationMove},
+	{Action: ModelApply, Operator: ModelApply},
+	{Action: InstallationMaintenance},
+	{Action: AuditLink, AllowedWhilePaused: true},
+}
+
+// granted are only permissions of keys.
+var granted = []Verb{
+	{Action: ServiceIntrospect, Service: ServiceIntrospect, Operator: ServiceIntrospect},
+	{Action: ServiceEvaluate, Service: ServiceEvaluate, Operator: ServiceEvaluate},
+	{Action: ServiceTenantList, Service: ServiceTenantList, Operator: ServiceTenantList},
+	{Action: ServiceEventsRead, Service: ServiceEventsRead},
+	{Action: OperatorModelRead, Operator: OperatorModelRead},
+}
+
+// ServicePermissions returns the permissions that a service key can have: first those across
+// tenants, then those inside one.
+func ServicePermissions() []Action { return column(func(v Verb) Action { return v.Service }) }
+
+// OperatorPermissions returns the permissions that an operator key can be limited to.
+func OperatorPermissions() []Action { return column(func(v Verb) Action { return v.Operator }) }
+
+// column returns the different values of a column of own, first those across tenants.
+func column(of func(Verb) Action) (all []Action) {
+	for _, v := range slices.Concat(granted, operated, permissions, allowed) {
+		if a := of(v); a != "" && !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // messaging are the actions of a messaging platform, the default. An applied model replaces them.
 var messaging = []Verb{
-	platform(grantedTo(MessageSend, RoleOwner, RoleAdmin, RoleUser)),
-	platform(grantedTo(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	platform(grantedTo(ReportRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	platform(grantedTo(BillingRead, RoleOwner)),
-	platform(notForKeys(grantedTo(BillingManage, RoleOwner))),
-	platform(notForKeys(grantedTo(DataDestroy, RoleOwner))),
+	platform(MessageSend, RoleUser),
+	platform(MessageRead, RoleViewer),
+	platform(ReportRead, RoleViewer),
+	platform(BillingRead, RoleOwner),
+	platform(BillingManage, RoleOwner),
+	platform(DataDestroy, RoleOwner),
 }
 
-// grantedTo returns a permission that the roles grant.
-func grantedTo(a Action, to ...Role) Verb {
-	v := Verb{Action: a, By: ByRole, Permission: a}
-	for _, r := range to {
-		v.roles |= r.bit()
-	}
-	return v
-}
-
-// allowedBy returns an action that a broader permission allows.
-func allowedBy(permission, action Action) Verb {
-	return Verb{Action: action, By: ByRole, Permission: permission}
-}
-
-// whileClosing marks an action that is allowed while the tenant is closing.
-func whileClosing(v Verb) Verb {
-	v.AllowedWhileClosing = true
-	return v
-}
-
-// whilePaused marks an action that is allowed while the operator has paused changes.
-func whilePaused(v Verb) Verb {
-	v.AllowedWhilePaused = true
-	return v
-}
-
-// counted marks an action whose events count in the quota of events a day.
-func counted(v Verb) Verb {
-	v.CountsInQuota = true
-	return v
-}
-
-// notForKeys marks a permission that no API key can have: with it a key could give
-// itself, or others, more than it was given.
-func notForKeys(v Verb) Verb {
-	v.NoKeys = true
-	return v
-}
-
-// platform marks an action that is not Doorward's own.
-func platform(v Verb) Verb {
-	v.Platform = true
-	return v
+// platform returns a permission that is not Doorward's own, which the lowest role and higher ones
+// grant. Keys can't have two of them, as docs/model.md says.
+func platform(a Action, lowest Role) Verb {
+	return Verb{Action: a, By: ByRole, Permission: a, roles: from(lowest), NoKeys: a == BillingManage || a == DataDestroy, Platform: true}
 }

@@ -262,7 +262,7 @@ func guardCallers(g front.Guard) string {
 		return "a session or an API key"
 	case front.KeyOnly().Name():
 		return "an API key"
-	case front.OperatorOnly().Name():
+	case front.Operated().Name():
 		if need := g.Service(); need != "" {
 			return "an operator key, a service key with " + code(need)
 		}

@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -99,9 +100,11 @@ func NewModel(platform []PlatformAction) (*Model, error) {
 }
 
 func (a PlatformAction) verb() Verb {
-	v := grantedTo(a.Name, Roles[a.Lowest.rank():]...)
-	v.About, v.Resource, v.StepUp, v.Platform = a.About, a.Resource, a.StepUp, true
-	v.NoKeys = a.NoKeys || a.Name == BillingManage || a.Name == DataDestroy // these two never, as docs/model.md says
+	v := platform(a.Name, a.Lowest)
+	v.About, v.Resource, v.NoKeys = a.About, a.Resource, v.NoKeys || a.NoKeys
+	if a.StepUp {
+		v.Proof = ProofAlways
+	}
 	return v
 }
 
@@ -124,18 +127,21 @@ func newModel(rows []Verb) *Model {
 	return m
 }
 
-// add adds an action. An action that a broader permission allows gets its bit and its roles from
-// that permission, which must have been added before.
+// add adds an action. An action that a broader permission allows gets its bit, its roles and what
+// operator keys need from that permission, which must have been added before.
 func (m *Model) add(v Verb) {
 	if v.By == ByRole && !v.IsPermission() {
 		permission, ok := m.named[v.Permission]
 		if !ok {
 			panic("doorward: " + v.Action + " comes before the permission that allows it")
 		}
-		v.bit, v.roles = permission.bit, permission.roles
+		v.bit, v.roles, v.Operator = permission.bit, permission.roles, cmp.Or(v.Operator, permission.Operator)
+	}
+	m.named[v.Action] = &v
+	if v.By == ByGrant {
+		return
 	}
 	m.verbs = append(m.verbs, v)
-	m.named[v.Action] = &v
 	for _, r := range v.Roles() {
 		if g := m.grants[r]; v.IsPermission() {
 			g.Permissions.add(&v)
@@ -144,7 +150,7 @@ func (m *Model) add(v Verb) {
 	}
 }
 
-// Verbs returns the list of all actions.
+// Verbs returns the list of all actions, without those that are only permissions of keys.
 func (m *Model) Verbs() []Verb { return slices.Clone(m.verbs) }
 
 // Lookup returns the Verb of an action, which must not be changed, and whether there is one. It

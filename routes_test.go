@@ -50,7 +50,7 @@ func derived(r front.Route) []refusal {
 		add("not signed in", "", "{}", 401, doorward.CodeUnauthenticated)
 		add("a session that is over", "ended", "{}", 401, doorward.CodeUnauthenticated)
 		caller = "OWNER"
-		if guard == front.OperatorOnly().Name() {
+		if guard == front.Operated().Name() {
 			caller = "operator"
 		}
 		for _, who := range refusedCallers(guard) {
@@ -79,7 +79,7 @@ func derived(r front.Route) []refusal {
 
 // refusedCallers returns the callers with a credential that a guard refuses.
 func refusedCallers(guard string) []string {
-	if guard == front.OperatorOnly().Name() {
+	if guard == front.Operated().Name() {
 		return []string{"VIEWER", "USER", "ADMIN", "OWNER"}
 	}
 	all := []string{"operator"}
@@ -103,7 +103,7 @@ func TestEachRouteHasASample(t *testing.T) {
 func wrongCallers(routes []front.Route, rows map[string][]routetest.Sample) (all []string) {
 	callers := map[string]string{
 		front.Public().Name(): routetest.Nobody, front.Optional().Name(): routetest.Nobody,
-		front.KeyOnly().Name(): routetest.Key, front.OperatorOnly().Name(): routetest.Operator,
+		front.KeyOnly().Name(): routetest.Key, front.Operated().Name(): routetest.Operator,
 	}
 	for _, r := range routes {
 		want, has := callers[r.Guard.Name()]

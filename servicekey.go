@@ -18,26 +18,6 @@ type ServiceKey struct {
 	Disabled bool
 }
 
-// Permissions of service keys across tenants. Inside a tenant they have permissions of roles, too.
-const (
-	ServiceIntrospect   Action = "access.introspect"
-	ServiceEvaluate     Action = "access.evaluate"
-	ServiceTenantList   Action = "tenant.list"
-	ServiceTenantCreate Action = "tenant.create"
-	ServiceTenantStatus Action = "tenant.status" // freezing and thawing
-	ServiceEventsRead   Action = "events.read"
-)
-
-// servicePermissions are all that a service key can have.
-var servicePermissions = []Action{
-	ServiceIntrospect, ServiceEvaluate, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus, ServiceEventsRead,
-	UserRead, UserInvite, UserManage, TenantRead, AuditRead, APIKeyManage, WebhookManage,
-}
-
-// ServicePermissions returns the permissions that a service key can have: first those
-// across tenants, then those inside one.
-func ServicePermissions() []Action { return slices.Clone(servicePermissions) }
-
 // Has reports whether the key has the permission. A nil key has none.
 func (k *ServiceKey) Has(a Action) bool { return k != nil && slices.Contains(k.May, a) }
 

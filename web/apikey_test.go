@@ -459,7 +459,7 @@ func (r *recorder) keySteps() []step {
 		{"an API key by a USER", func() {
 			r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, r.as(r.bob)).fails(403, "forbidden")
 		}, []string{
-			`Acme: bob refused apikey.manage tenant Acme, reason "" "forbidden"`,
+			`Acme: bob refused apikey.create tenant Acme, reason "" "forbidden"`,
 		}},
 		{"an API key above one's role", func() {
 			r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}, "role": "OWNER"}, r.as(r.ann)).fails(403, "forbidden")

@@ -753,7 +753,7 @@ func (r *recorder) tenantSteps() []step {
 			r.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, r.as(r.owner)).ok(422)
 			r.closeTenant(r.t, r.owner, r.acme.ID, "Acme II")
 		}, []string{
-			`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
+			`Acme: ann refused tenant.close tenant Acme, reason "" "forbidden"`,
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "4"`,
 		}},

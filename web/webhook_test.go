@@ -391,7 +391,7 @@ func (r *recorder) webhookSteps() []step {
 		{"a webhook by a USER", func() {
 			r.ask("POST "+hooksPath, m{"url": receiver.URL, "events": []string{"*"}}, r.as(r.bob)).fails(403, "forbidden")
 		}, []string{
-			`Acme: bob refused webhook.manage tenant Acme, reason "" "forbidden"`,
+			`Acme: bob refused webhook.create tenant Acme, reason "" "forbidden"`,
 		}},
 		{"a webhook changed", func() {
 			for range 2 {

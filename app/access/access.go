@@ -101,7 +101,7 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 			continue
 		}
 		changes := []doorward.Change{{Field: fieldSessionsEnded, To: strconv.FormatInt(sessions[tenantID], 10)}}
-		if accountActions[tx.event.Action] {
+		if verb, _ := doorward.Lookup(tx.event.Action); verb.Scope == doorward.OfAccount {
 			changes = append(changes, doorward.Change{Field: "cause", To: string(tx.event.Action)})
 		}
 		on := doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
@@ -112,13 +112,17 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 	return nil
 }
 
-// accountActions are the actions on an account, which its tenants share.
-var accountActions = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true, doorward.AccountEmail: true}
-
 // SetTenant puts the event into a tenant's trail, for an action whose tenant is
 // known only after reading the row.
 func (tx *Tx) SetTenant(tenantID string) {
 	tx.event.Target.TenantID = tenantID
+	tx.MailShare = share(tx.event)
+}
+
+// RecordAs records the transaction as another action, for one that is known only after reading rows:
+// a sign-in that turns out to need a second factor. Both actions must be ByProof.
+func (tx *Tx) RecordAs(action doorward.Action, on doorward.Object) {
+	tx.event.Action, tx.event.Target = action, on
 	tx.MailShare = share(tx.event)
 }
 
@@ -362,7 +366,7 @@ func (w *Writer) RecordIfRefusal(ctx context.Context, by doorward.Caller, action
 }
 
 // asksForProof are the codes that ask for another proof.
-var asksForProof = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true}
+var asksForProof = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true, doorward.CodeSignInRequired: true}
 
 // Upkeep writes without a decision or a record. Don't use it for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {

@@ -54,7 +54,7 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 		return no(ReasonUnknown)
 	}
 	d := can(p, action, &ownTenant, r)
-	d.stepUp = verb.StepUp
+	d.stepUp = verb.Proof == doorward.ProofAlways
 	return d
 }
 
@@ -98,21 +98,39 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *
 	case !ok:
 		return Decision{} // a bug: no such action
 	case verb.By == doorward.ByProof:
-		return yes(ReasonProof)
+		return canProved(p, verb)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
 		return canMember(p, verb, on, r)
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
 		return canServiceInTenant(p, verb, on)
-	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
-		return canServiceAsOperator(p, action, on)
+	case verb.By != doorward.ByRole && p.Kind == doorward.ByService:
+		return canServiceAsOperator(p, verb, on)
 	case p.Kind == doorward.Operator:
-		return canOperator(p, action)
+		return canOperator(p, verb)
 	case p.Kind == doorward.System:
 		return yes(ReasonOperator)
-	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:
+	case verb.By != doorward.ByRole && p.Kind != doorward.Anonymous:
 		return no(ReasonOperator)
 	}
 	return no(ReasonCredential)
+}
+
+// canProved decides on an action that a proof in the request allows. What belongs to the account takes a
+// session that Doorward itself vouches for.
+func canProved(p *doorward.Principal, verb *doorward.Verb) Decision {
+	if verb.Scope == doorward.OfAccount && p.Issuer != doorward.OwnIssuer {
+		return no(ReasonIssuer)
+	}
+	return yes(ReasonProof)
+}
+
+// CanActIn decides whether the session may act in another tenant than its own, for its user: switch to
+// it, leave it, or join it.
+func CanActIn(p *doorward.Principal, tenantID string) Decision {
+	if p.Issuer != doorward.OwnIssuer && tenantID != p.TenantID {
+		return no(ReasonIssuer)
+	}
+	return yes(ReasonProof)
 }
 
 // canMember decides for a user or an API key on an object of their tenant, and for a service inside
@@ -121,6 +139,8 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
+	case verb.ForPeople() && p.Kind != doorward.ByUser:
+		return no(ReasonPerson)
 	case !p.Permissions.Allow(verb):
 		return canByPermit(p, verb, r)
 	}
@@ -185,16 +205,16 @@ func CheckPolicy(by *doorward.Caller, now time.Time, action doorward.Action) err
 	return applyPolicies(&by.Principal, verb, requestOf(by, now)).Err()
 }
 
-// isExempt reports whether policies can't refuse the action: an OWNER may always read and change
-// the policies. Restoring a tenant, ending sessions, and the actions that a closing tenant still
-// allows are exempt, too.
+// isExempt reports whether policies can't refuse the action to the principal: by its row, or because
+// it is one that a closing tenant still allows.
 func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
-	switch verb.Permission {
-	case doorward.PolicyRead, doorward.PolicyManage:
+	switch verb.Exempt {
+	case doorward.ExemptForAll:
+		return true
+	case doorward.ExemptForOwners:
 		return p.Kind == doorward.ByUser && p.Role == doorward.RoleOwner
 	}
-	return verb.Action == doorward.UserSignOut || verb.Action == doorward.TenantRestore ||
-		verb.AllowedWhileClosing && p.TenantStatus == doorward.TenantClosing
+	return verb.AllowedWhileClosing && p.TenantStatus == doorward.TenantClosing
 }
 
 // canActOn compares the principal's role with the role that the action gives, and with the role
@@ -265,36 +285,33 @@ func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return yes(ReasonService)
 }
 
-// neededByService maps the operator's actions that services may do to the permissions that they
-// need.
-var neededByService = map[doorward.Action]doorward.Action{
-	doorward.TenantCreate: doorward.ServiceTenantCreate,
-	doorward.TenantFreeze: doorward.ServiceTenantStatus,
-	doorward.TenantThaw:   doorward.ServiceTenantStatus,
-}
-
 // canServiceAsOperator decides for a service on one of the operator's actions on tenants. A key
 // that is limited to some tenants can't create a tenant.
-func canServiceAsOperator(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
-	need := neededByService[action]
+func canServiceAsOperator(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+	d := canServe(p, verb)
 	switch {
-	case need == "":
+	case !d.Allowed, p.Service.Covers(on.TenantID):
+		return d
+	case verb.Action == doorward.TenantCreate:
+		return Decision{Reason: ReasonService, detail: string(verb.Service)}
+	}
+	return no(ReasonForeign)
+}
+
+// canServe decides by the permissions of a service key alone.
+func canServe(p *doorward.Principal, verb *doorward.Verb) Decision {
+	switch {
+	case verb.By == doorward.ByRole || verb.Service == "":
 		return no(ReasonOperator)
-	case !p.Service.Has(need) || need == doorward.ServiceTenantCreate && !p.Service.Covers(on.TenantID):
-		return Decision{Reason: ReasonService, detail: string(need)}
-	case !p.Service.Covers(on.TenantID):
-		return no(ReasonForeign)
+	case !p.Service.Has(verb.Service):
+		return Decision{Reason: ReasonService, detail: string(verb.Service)}
 	}
 	return yes(ReasonService)
 }
 
-// CanServe decides whether the principal may use a route for the operator and for services with
-// the permission. An empty permission means that the route is for the operator only.
+// CanServe decides whether a service may use a route of tenants that needs the permission.
 func CanServe(p *doorward.Principal, need doorward.Action) Decision {
-	switch {
-	case p.Kind != doorward.ByService || need == "":
-		return CanOperate(p)
-	case !p.Service.Has(need):
+	if !p.Service.Has(need) {
 		return Decision{Reason: ReasonService, detail: string(need)}
 	}
 	return yes(ReasonService)
@@ -381,39 +398,36 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 }
 
 // canOperator decides for the operator, whose key may be limited.
-func canOperator(p *doorward.Principal, action doorward.Action) Decision {
-	need := doorward.OperatorPermission(action)
-	if p.IsLimited() && !slices.Contains(p.Limits, need) {
-		return Decision{Reason: ReasonLimits, detail: string(need)}
+func canOperator(p *doorward.Principal, verb *doorward.Verb) Decision {
+	if p.IsLimited() && (verb.Operator == "" || !slices.Contains(p.Limits, verb.Operator)) {
+		return Decision{Reason: ReasonLimits, detail: string(cmp.Or(verb.Operator, verb.Action))}
 	}
 	return yes(ReasonOperator)
 }
 
-// CanOperateWith is CanOperate for a route that a limited operator key may use if it has one of
-// the permissions.
-func CanOperateWith(p *doorward.Principal, permissions ...doorward.Action) Decision {
-	d := CanOperate(p)
-	if !d.Allowed || !p.IsLimited() {
-		return d
+// CanOperate decides whether the principal may use a route for the operator that is about these
+// actions: a limited operator key, or the key of a service, needs the permission for one of them.
+func CanOperate(p *doorward.Principal, actions ...doorward.Action) Decision {
+	decide := canOperator
+	switch {
+	case p.Kind == doorward.Operator && !p.IsLimited():
+		return yes(ReasonOperator)
+	case p.Kind == doorward.Operator:
+	case p.Kind == doorward.ByService:
+		decide = canServe
+	case p.Kind == doorward.Anonymous:
+		return no(ReasonCredential)
+	default:
+		return no(ReasonOperator)
 	}
-	d = Decision{Reason: ReasonLimits}
-	for _, permission := range permissions {
-		if d = canOperator(p, permission); d.Allowed {
+	d := decide(p, &doorward.Verb{})
+	for _, action := range actions {
+		verb, _ := doorward.Lookup(action)
+		if d = decide(p, verb); d.Allowed {
 			break
 		}
 	}
 	return d
-}
-
-// CanOperate decides whether the principal may use a route for the operator.
-func CanOperate(p *doorward.Principal) Decision {
-	switch p.Kind {
-	case doorward.Operator:
-		return yes(ReasonOperator)
-	case doorward.Anonymous:
-		return no(ReasonCredential)
-	}
-	return no(ReasonOperator)
 }
 
 // CanSignIn decides whether the membership allows a session to be opened or to continue. In a

@@ -25,7 +25,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	verb, _ := doorward.Lookup(op.Action)
 	// Of the other callers' actions, two kinds are decided only once: those on no tenant, and
 	// ByProof actions, unless they also need a recent proof of identity.
-	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
+	if verb.By == doorward.ByProof && verb.Proof == doorward.NoProof || op.On.TenantID == "" {
 		return by, nil
 	}
 	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {

@@ -45,6 +45,8 @@ const (
 	ReasonPolicy Reason = "policy"
 	// ReasonStepUp: the user's identity was not proved recently, or not by a second factor.
 	ReasonStepUp Reason = "step-up"
+	// ReasonIssuer: what vouches for the session doesn't speak for the account.
+	ReasonIssuer Reason = "issuer"
 	// ReasonUnknown: the action doesn't exist, or is no permission that a service can ask for.
 	ReasonUnknown Reason = "unknown"
 )
@@ -135,6 +137,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return d.stepUpError()
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
+	case ReasonIssuer:
+		return doorward.Fail(doorward.CodeSignInRequired, "")
 	case ReasonUnknown:
 		return doorward.Fail(doorward.CodeUnknownAction, "")
 	case ReasonOperator:

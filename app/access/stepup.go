@@ -6,49 +6,29 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// proofRule says of whom an action demands a recent proof of identity.
-type proofRule uint8
-
-const (
-	proofNever proofRule = iota
-	// proofAlways: of everybody.
-	proofAlways
-	// proofIfDemanded: of users who have a second factor, or whose tenant demands one.
-	proofIfDemanded
-	// proofIfFactor: of users who have a second factor. Others send the password in the request.
-	proofIfFactor
-)
-
-// proofRules has the rules of sensitive actions. ruleOf also covers actions that give the role ADMIN
-// or a higher one.
-var proofRules = map[doorward.Action]proofRule{
-	doorward.APIKeyCreate:  proofAlways,
-	doorward.PolicyUpdate:  proofAlways,
-	doorward.PolicyRestore: proofAlways,
-	doorward.RoleCreate:    proofAlways,
-	doorward.RoleUpdate:    proofAlways,
-	doorward.RoleDelete:    proofAlways,
-	doorward.TenantClose:   proofIfDemanded,
-	doorward.WebhookCreate: proofAlways,
-	doorward.WebhookUpdate: proofAlways,
-	doorward.WebhookDelete: proofAlways,
-	doorward.WebhookRotate: proofAlways,
-
-	doorward.AccountEmail:   proofAlways,
-	doorward.AccountErase:   proofAlways,
-	doorward.MFAEnrol:       proofAlways,
-	doorward.MFARemove:      proofAlways,
-	doorward.PasswordChange: proofIfFactor,
+// demandOf returns of whom the action on the object demands a proof.
+func demandOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) doorward.Demand {
+	verb, _ := p.Rules.Model().Lookup(action)
+	if verb.Proof != doorward.ProofIfRaising {
+		return verb.Proof
+	}
+	if on.Granted == "" || doorward.RoleAdmin.Outranks(p.Rules.Rank(on.Granted)) {
+		return doorward.NoProof
+	}
+	return doorward.ProofIfDemanded
 }
 
-func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {
-	switch action {
-	case doorward.UserInvite, doorward.UserRole:
-		if given := p.Rules.Rank(on.Granted); !doorward.RoleAdmin.Outranks(given) && on.Granted != "" {
-			return proofIfDemanded
-		}
+// concerns reports whether the principal has to meet the demand.
+func concerns(demand doorward.Demand, p *doorward.Principal) bool {
+	switch demand {
+	case doorward.NoProof:
+		return false
+	case doorward.ProofIfDemanded:
+		return p.HasFactor || p.DemandsFactor
+	case doorward.ProofIfFactor:
+		return p.HasFactor
 	}
-	return proofRules[action]
+	return true
 }
 
 // requireProofByRule returns d, or a refusal if the action is sensitive and the user has not
@@ -57,7 +37,7 @@ func requireProofByRule(by *doorward.Caller, action doorward.Action, on *doorwar
 	if !d.Allowed || by.Kind != doorward.ByUser || by.SessionID == "" {
 		return d
 	}
-	if !ruleOf(&by.Principal, action, on).appliesTo(&by.Principal) {
+	if !concerns(demandOf(&by.Principal, action, on), &by.Principal) {
 		return d
 	}
 	return requireProofOf(by, now, d)
@@ -70,18 +50,6 @@ func requireProofOf(by *doorward.Caller, now time.Time, d Decision) Decision {
 		by.Idempotent.NeededProof = true
 	}
 	return RequireProof(&by.Principal, 1, by.MaxProofAge, now, d)
-}
-
-func (r proofRule) appliesTo(p *doorward.Principal) bool {
-	switch r {
-	case proofNever:
-		return false
-	case proofIfDemanded:
-		return p.HasFactor || p.DemandsFactor
-	case proofIfFactor:
-		return p.HasFactor
-	}
-	return true
 }
 
 // RequireProof returns d, or a refusal if the user's proof of identity is older than maxAge or has

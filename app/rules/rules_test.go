@@ -32,7 +32,7 @@ func TestCompilesModelAndRoles(t *testing.T) {
 	}
 	approve, _ := r.Model().Lookup("invoice.approve")
 	read, _ := r.Model().Lookup("invoice.read")
-	if approve.Resource != "invoice" || !approve.StepUp || !approve.NoKeys || !approve.Platform || read.About != "See invoices" || read.NoKeys {
+	if approve.Resource != "invoice" || approve.Proof != doorward.ProofAlways || !approve.NoKeys || !approve.Platform || read.About != "See invoices" || read.NoKeys {
 		t.Errorf("the actions are %+v and %+v", approve, read)
 	}
 	if r.Grant(doorward.RoleUser).Permissions.Allow(approve) || !r.Grant(doorward.RoleUser).Permissions.Allow(read) || r.Grant(doorward.RoleViewer).Permissions.Allow(read) {

@@ -91,6 +91,7 @@ func closeForGood(f *apptest.Fixture, clock *apptest.MovedClock, name string, ow
 		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
 		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 		f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Restore(f.Context(), owner.Caller)))
+		owner = f.SignIn(owner.User.Email, apptest.FirstPassword) // as a member of an active tenant
 		f.SignIn(member.User.Email, apptest.FirstPassword)
 	}
 	closeNow()

@@ -30,7 +30,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 					_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 					return err
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, acme.ID, doorward.Assurance{}, apptest.NoExtraWrites))
+				return o.Add(f.Enter(i, account, acme.ID))
 			})
 			f.NoError(errs[4])
 			f.WantOnly(errs, "", doorward.CodeTenantClosing)
@@ -43,6 +43,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 			if n := f.CountValid(&o); n > 0 || !f.IsValid(owner.Token) {
 				f.Fatalf("%d sessions were revived; the OWNER's own is valid: %v", n, f.IsValid(owner.Token))
 			}
+			owner = f.SignIn(owner.User.Email, apptest.FirstPassword) // as a member of an active tenant
 		}
 	})
 }
@@ -155,6 +156,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 				closedToo++
 				_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
 				f.NoError(err)
+				owner = f.SignIn(owner.User.Email, apptest.FirstPassword) // as a member of an active tenant
 			}
 		}
 		t.Logf("of %d freezes %d came with a closing", rounds, closedToo)

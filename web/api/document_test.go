@@ -70,7 +70,7 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 	session, bearer, key, none := map[string][]string{"sessionCookie": {}}, map[string][]string{"sessionToken": {}}, map[string][]string{"tenantKey": {}}, map[string][]string{}
 	want := map[string][]map[string][]string{
 		front.Public().Name(): {none}, front.Optional().Name(): {session, bearer, none}, front.SignedIn().Name(): {session, bearer},
-		front.OperatorOnly().Name(): {{"operatorKey": {}}}, front.KeyOnly().Name(): {key}, front.SignedInOrKey().Name(): {session, bearer, key},
+		front.Operated().Name(): {{"operatorKey": {}}}, front.KeyOnly().Name(): {key}, front.SignedInOrKey().Name(): {session, bearer, key},
 	}
 	ids := map[string]bool{}
 	for _, r := range api.Routes(nil) {

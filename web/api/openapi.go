@@ -185,7 +185,7 @@ func security(g front.Guard) []map[string][]string {
 		return []map[string][]string{none}
 	case front.Optional().Name():
 		return []map[string][]string{session, bearer, none}
-	case front.OperatorOnly().Name():
+	case front.Operated().Name():
 		return append([]map[string][]string{{operatorKey: {}}}, serviceSecurity(g)...)
 	case front.KeyOnly().Name():
 		return []map[string][]string{{tenantKey: {}}}

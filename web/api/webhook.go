@@ -13,18 +13,19 @@ import (
 // webhookRoutes are also open to the operator, and to services that name no tenant, for the
 // webhooks of the installation.
 func (a *api) webhookRoutes() []front.Route {
-	guard := front.Allowed(doorward.WebhookManage).OrInstallation()
+	may := func(action doorward.Action) front.Guard { return front.Allowed(action).OrInstallation() }
+	guard := may(doorward.WebhookManage)
 	return []front.Route{
 		front.On("GET /api/v2/webhooks", guard, front.JSON(http.StatusOK, a.webhooks), docWebhooks),
-		front.On("POST /api/v2/webhooks", guard, front.Create(http.StatusCreated, a.createWebhook, viewIssuedWebhook), docCreateWebhook),
+		front.On("POST /api/v2/webhooks", may(doorward.WebhookCreate), front.Create(http.StatusCreated, a.createWebhook, viewIssuedWebhook), docCreateWebhook),
 		front.On("GET /api/v2/webhooks/{id}", guard, front.JSON(http.StatusOK, a.webhook), docWebhook),
-		front.On("PATCH /api/v2/webhooks/{id}", guard, front.JSON(http.StatusOK, a.editWebhook), docEditWebhook),
-		front.On("DELETE /api/v2/webhooks/{id}", guard, front.JSON(http.StatusNoContent, a.deleteWebhook), docDeleteWebhook),
-		front.On("POST /api/v2/webhooks/{id}/rotate-secret", guard, front.Create(http.StatusCreated, a.rotateWebhook, viewWebhookSecret), docRotateWebhook),
-		front.On("POST /api/v2/webhooks/{id}/test", guard, front.JSON(http.StatusOK, a.testWebhook), docTestWebhook),
+		front.On("PATCH /api/v2/webhooks/{id}", may(doorward.WebhookUpdate), front.JSON(http.StatusOK, a.editWebhook), docEditWebhook),
+		front.On("DELETE /api/v2/webhooks/{id}", may(doorward.WebhookDelete), front.JSON(http.StatusNoContent, a.deleteWebhook), docDeleteWebhook),
+		front.On("POST /api/v2/webhooks/{id}/rotate-secret", may(doorward.WebhookRotate), front.Create(http.StatusCreated, a.rotateWebhook, viewWebhookSecret), docRotateWebhook),
+		front.On("POST /api/v2/webhooks/{id}/test", may(doorward.WebhookTest), front.JSON(http.StatusOK, a.testWebhook), docTestWebhook),
 		front.On("GET /api/v2/webhooks/{id}/deliveries", guard, front.JSON(http.StatusOK, a.deliveries), docDeliveries),
-		front.On("POST /api/v2/webhooks/deliveries/{id}/retry", guard, front.JSON(http.StatusAccepted, a.retryDelivery), docRetryDelivery),
-		front.On("POST /api/v2/webhooks/{id}/replay", guard, front.JSON(http.StatusAccepted, a.replay), docReplay),
+		front.On("POST /api/v2/webhooks/deliveries/{id}/retry", may(doorward.WebhookRetry), front.JSON(http.StatusAccepted, a.retryDelivery), docRetryDelivery),
+		front.On("POST /api/v2/webhooks/{id}/replay", may(doorward.WebhookReplay), front.JSON(http.StatusAccepted, a.replay), docReplay),
 	}
 }
 

@@ -30,7 +30,7 @@ type handler struct{ app *app.App }
 // Routes returns the routes of the decision point.
 func Routes(a *app.App) []front.Route {
 	h := &handler{a}
-	guard := front.OperatorOnly().OrService(doorward.ServiceEvaluate)
+	guard := front.Operated(doorward.ServiceEvaluate)
 	on := func(path string, e front.Endpoint, d front.Doc) front.Route {
 		d.Errors = append(d.Errors, doorward.CodeBodyTooLarge, doorward.CodeInvalidBody)
 		return front.On("POST "+path, guard, e, d).Check()

@@ -23,7 +23,7 @@ import (
 func Routes(a *app.App) []front.Route {
 	i := &introspection{a}
 	return append(assertionRoutes(a),
-		front.On("POST /api/v2/access/introspect", front.OperatorOnly().OrService(doorward.ServiceIntrospect), front.JSON(http.StatusOK, i.serve), docIntrospect).Check(),
+		front.On("POST /api/v2/access/introspect", front.Operated(doorward.ServiceIntrospect), front.JSON(http.StatusOK, i.serve), docIntrospect).Check(),
 	)
 }
 

@@ -1,7 +1,6 @@
 package front
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -15,27 +14,23 @@ import (
 )
 
 // Guard decides who may call a route. Make it with Public, Optional, SignedIn,
-// SignedInOrKey, KeyOnly, OperatorOnly or Allowed.
+// SignedInOrKey, KeyOnly, Operated or Allowed. What an action allows, such as a call while the tenant is
+// closing, is in its row of doorward.Verb.
 type Guard struct {
 	name   string
 	action doorward.Action
-	// service is the permission that a service key needs for an operator's route; empty: no
-	// service key may use it.
-	service doorward.Action
-	// limited lists permissions. A limited operator key may use the route if it has one of
-	// them, or the permission in service or action.
-	limited []doorward.Action
-	// narrowerAction, if set, is decided on in place of action, whose permission includes it.
-	narrowerAction doorward.Action
+	// operated are the actions of an operator's route.
+	operated []doorward.Action
 	// acrossTenants is the permission that a service key needs to use a tenant's route for all tenants;
 	// empty: the request has to name a tenant.
 	acrossTenants doorward.Action
-	// openWhileClosing: the route also serves the OWNERs of a tenant that is being closed.
+	// openWhileClosing: the route, which has no action, also serves the OWNERs of a tenant that is
+	// being closed.
 	openWhileClosing bool
 	// openToInstallation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.
 	openToInstallation bool
-	// sessionsOnly: the route refuses credentials other than sessions.
+	// sessionsOnly: the route, which has no action, refuses credentials other than sessions.
 	sessionsOnly bool
 }
 
@@ -64,7 +59,9 @@ func (g Guard) ForPeople() Guard {
 }
 
 // PeopleOnly reports whether the route refuses keys because it is about the person.
-func (g Guard) PeopleOnly() bool { return g.sessionsOnly || g.Name() == signedIn }
+func (g Guard) PeopleOnly() bool {
+	return g.sessionsOnly || g.Name() == signedIn || g.verb().ForPeople()
+}
 
 // SignedIn routes need a session, whatever its role. They are about the person: API keys
 // are refused.
@@ -76,21 +73,9 @@ func SignedInOrKey() Guard { return Guard{name: sessionOrKey} }
 // KeyOnly routes need an API key.
 func KeyOnly() Guard { return Guard{name: keyOnly} }
 
-// OperatorOnly routes need an operator key.
-func OperatorOnly() Guard { return Guard{name: operator} }
-
-// OrService opens an operator's route to service keys with the permission need.
-func (g Guard) OrService(need doorward.Action) Guard {
-	g.service = need
-	return g
-}
-
-// ForLimited opens an operator's route to limited operator keys with one of these permissions.
-// Keys with the permission of OrService may use the route anyway.
-func (g Guard) ForLimited(permissions ...doorward.Action) Guard {
-	g.limited = permissions
-	return g
-}
+// Operated routes need an operator key. A limited one, or the key of a service, needs the permission
+// for one of the actions; a service key only those of actions that are the operator's alone.
+func Operated(actions ...doorward.Action) Guard { return Guard{name: operator, operated: actions} }
 
 // OrAcrossTenants also admits service keys with the permission that name no tenant: the route is
 // then about all tenants that the key covers, and Caller.TenantID is empty.
@@ -102,26 +87,34 @@ func (g Guard) OrAcrossTenants(need doorward.Action) Guard {
 // AcrossTenants is the permission of OrAcrossTenants; empty: the route has none.
 func (g Guard) AcrossTenants() doorward.Action { return g.acrossTenants }
 
+// verb is the row of the route's action; the zero Verb without one.
+func (g Guard) verb() *doorward.Verb {
+	v, _ := doorward.Lookup(g.action)
+	return v
+}
+
 // Service is the permission that a service key needs for the route; empty: none may
 // use it.
 func (g Guard) Service() doorward.Action {
-	if g.name == operator {
-		return g.service
+	for _, action := range g.operated {
+		if v, _ := doorward.Lookup(action); v.By != doorward.ByRole && v.Service != "" {
+			return v.Service
+		}
 	}
-	if g.sessionsOnly {
+	if g.PeopleOnly() || g.action == "" {
 		return ""
 	}
-	if slices.Contains(doorward.ServicePermissions(), g.action) {
-		return g.action
-	}
-	return ""
+	permission, _ := doorward.Lookup(g.verb().Permission)
+	return permission.Service
 }
 
 // InTenant reports whether a service key may use the route to act inside a tenant, which
 // the request names.
 func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" }
 
-// Allowed routes need a session, or an API key, that is permitted the action.
+// Allowed routes need a session, or an API key, that is permitted the action. Name the narrowest one:
+// policies refuse and exempt it by its own name, and a proof that it demands is asked for before the
+// body is read.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
 // OrInstallation opens the route to operator keys, and to service keys that name no tenant:
@@ -134,13 +127,6 @@ func (g Guard) OrInstallation() Guard {
 // OfInstallation reports whether OrInstallation has opened the route.
 func (g Guard) OfInstallation() bool { return g.openToInstallation }
 
-// NarrowedTo makes the guard decide on a narrower action that the permission includes, so that
-// policies can refuse or exempt that action by its own name.
-func (g Guard) NarrowedTo(action doorward.Action) Guard {
-	g.narrowerAction = action
-	return g
-}
-
 // WhileClosing also admits the OWNERs of a tenant that is being closed.
 func (g Guard) WhileClosing() Guard {
 	g.openWhileClosing = true
@@ -150,24 +136,27 @@ func (g Guard) WhileClosing() Guard {
 // RefusesWhileClosing reports whether sessions of a tenant that is being closed get
 // tenant_closing.
 func (g Guard) RefusesWhileClosing() bool {
-	return !g.openWhileClosing && g.name != public && g.name != operator
+	return !g.isOpenWhileClosing() && g.name != public && g.name != operator
+}
+
+func (g Guard) isOpenWhileClosing() bool {
+	return g.openWhileClosing || g.action != "" && g.verb().AllowedWhileClosing
 }
 
 // TakesKeys reports whether API keys with the permission may call the route.
 func (g Guard) TakesKeys() bool {
-	return g.action != "" && !g.sessionsOnly || g.name == keyOnly || g.name == sessionOrKey
+	return g.action != "" && !g.PeopleOnly() || g.name == keyOnly || g.name == sessionOrKey
 }
 
 // CanBeDeniedByPolicy reports whether policies can refuse the guard's action.
 func (g Guard) CanBeDeniedByPolicy() bool {
-	exempt := g.narrowerAction == doorward.UserSignOut || g.narrowerAction == doorward.TenantRestore // see access.Can
-	return g.action != "" && !exempt
+	return g.action != "" && g.verb().Exempt != doorward.ExemptForAll
 }
 
-// Name is "public", "optional", "session", "key", "session or key", "operator" or the action that is needed.
+// Name is "public", "optional", "session", "key", "session or key", "operator" or the permission that is needed.
 func (g Guard) Name() string {
 	if g.action != "" {
-		return string(g.action)
+		return string(g.verb().Permission)
 	}
 	return g.name
 }
@@ -180,7 +169,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if err != nil {
 		return by, err
 	}
-	if by.Kind == doorward.ByService && !g.sessionsOnly {
+	if by.Kind == doorward.ByService && !g.PeopleOnly() {
 		return g.admitService(ctx, s, by, r)
 	}
 	if d := g.decideEntry(&by.Principal); !d.Allowed {
@@ -189,9 +178,8 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if g.action == "" {
 		return by, nil
 	}
-	action := cmp.Or(g.narrowerAction, g.action)
-	err = s.App.Access.Require(ctx, by, action, by.Tenant())
-	by.Decided = action
+	err = s.App.Access.Require(ctx, by, g.action, by.Tenant())
+	by.Decided = g.action
 	return by, err
 }
 
@@ -215,22 +203,22 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 func (g Guard) decideEntry(p *doorward.Principal) access.Decision {
 	switch {
 	case g.name == operator, g.openToInstallation && p.Kind == doorward.Operator:
-		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action)...)
+		return access.CanOperate(p, append(slices.Clone(g.operated), g.verb().Permission)...)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return access.Decision{Allowed: true} // the route needs no credential
 	case g.name == keyOnly:
 		return access.CanEnterByKey(p)
 	case !g.TakesKeys():
-		return access.CanEnterInPerson(p, g.openWhileClosing)
+		return access.CanEnterInPerson(p, g.isOpenWhileClosing())
 	}
-	return access.CanEnter(p, g.openWhileClosing)
+	return access.CanEnter(p, g.isOpenWhileClosing())
 }
 
 // refusal is the error for a caller whom the guard doesn't let in.
 func (g Guard) refusal(d access.Decision) *doorward.Error {
 	e := d.Refusal()
-	if d.Reason == access.ReasonOperator && g.service != "" {
-		e.Detail = fmt.Sprintf(`This needs an operator key, or a service key with the permission %s, sent as "Authorization: Bearer <key>".`, g.service)
+	if d.Reason == access.ReasonOperator && g.name == operator && g.Service() != "" {
+		e.Detail = fmt.Sprintf(`This needs an operator key, or a service key with the permission %s, sent as "Authorization: Bearer <key>".`, g.Service())
 	}
 	return e
 }

@@ -19,11 +19,7 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 	if g.acrossTenants != "" && by.Service.Has(g.acrossTenants) && len(r.Header.Values(TenantHeader)) == 0 {
 		return by, nil
 	}
-	d := access.CanServe(&by.Principal, g.Service())
-	if g.name != operator && g.Service() == "" { // a route that no service key may use
-		d = g.decideEntry(&by.Principal)
-	}
-	if !d.Allowed {
+	if d := g.decideService(&by.Principal); !d.Allowed {
 		return by, s.refuseEntry(ctx, by, r, d.Refusal())
 	}
 	if g.name == operator {
@@ -44,4 +40,12 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 		return by, err
 	}
 	return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
+}
+
+// decideService is decideEntry for a service key, before the tenant is read in which it acts.
+func (g Guard) decideService(p *doorward.Principal) access.Decision {
+	if need := g.Service(); g.name != operator && need != "" {
+		return access.CanServe(p, need)
+	}
+	return g.decideEntry(p)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/fulltest"
@@ -115,9 +115,6 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 // Rounds returns how many rounds of a race to run: many in make test-all, else few.
 func Rounds(few, many int) int { return fulltest.Of(few, many) }
 
-// NoExtraWrites is an empty callback for session.Open.
-func NoExtraWrites(*access.Tx) error { return nil }
-
 // OpenedSessions collects the sessions that logins have opened.
 type OpenedSessions struct {
 	mu     sync.Mutex
@@ -153,4 +150,17 @@ func SignedIn(o login.Outcome, err error) (login.SignedIn, error) {
 		err = fmt.Errorf("the outcome is %T, want login.SignedIn", o)
 	}
 	return done, err
+}
+
+// Enter signs in as the account to the tenant on node i, like a right password whose hash took no time.
+func (f *Fixture) Enter(i int, account doorward.Account, tenantID string) (session.Opened, error) {
+	proof := credential.Proof{Account: account, Methods: []string{doorward.MethodPassword}}
+	done, err := SignedIn(f.Node(i).Login.Enter(f.Context(), Anonymous(i), proof, tenantID))
+	return done.Opened, err
+}
+
+// Switch switches the caller's session to the tenant on node i.
+func (f *Fixture) Switch(i int, by doorward.Caller, tenantID string) (session.Opened, error) {
+	done, err := SignedIn(f.Node(i).Login.Switch(f.Context(), by, tenantID))
+	return done.Opened, err
 }

@@ -63,7 +63,12 @@ func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 // stands for a proof without an attempt, such as a session; Succeed and FailIfRefused then do
 // nothing.
 type Proof struct {
-	Account  doorward.Account
+	Account doorward.Account
+	// Issuer vouches for it; Methods are those of doorward.Assurance. A passkey names its own when it is
+	// answered.
+	Issuer  doorward.Issuer
+	Methods []string
+
 	verifier *Verifier
 	by       doorward.Caller
 	attempt  attempt
@@ -87,7 +92,7 @@ func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	if !correct {
 		return Proof{}, v.refuse(ctx, by, email, attempt)
 	}
-	proof.verifier, proof.by, proof.attempt = v, by, attempt
+	proof.verifier, proof.by, proof.attempt, proof.Methods = v, by, attempt, []string{doorward.MethodPassword}
 	return proof, nil
 }
 
@@ -101,11 +106,11 @@ func (v *Verifier) CheckForAccount(ctx context.Context, by doorward.Caller, id, 
 	return proof, err
 }
 
-// Begin reserves an attempt at a proof other than the password, under the same limits. The Proof
+// Begin reserves an attempt at a proof that follows the password, under the same limits. The Proof
 // succeeds, fails or is released like that of a password. Errors: too_many_attempts, unavailable.
 func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorward.Account) (Proof, error) {
 	attempt, err := v.begin(ctx, by, account.Email)
-	return Proof{Account: account, verifier: v, by: by, attempt: attempt}, err
+	return Proof{Account: account, Methods: []string{doorward.MethodPassword}, verifier: v, by: by, attempt: attempt}, err
 }
 
 // BeginUsernameless is Begin for a passkey that names its account. Only the limit of the client
@@ -140,6 +145,17 @@ func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof
 		p.newHash, err = v.Hash(ctx, password)
 	}
 	return p, result.OK, err
+}
+
+// Lock locks the account, unless it has changed since it was proved: then it returns changed. It is the
+// first step of each transaction that acts on the proof. Every action on an account or its sessions locks
+// in this order: tenant, account, membership.
+func (p Proof) Lock(ctx context.Context, tx *access.Tx, changed error) error {
+	same, err := tx.LockAccountIfSamePassword(ctx, p.Account)
+	if err == nil && !same {
+		err = changed
+	}
+	return err
 }
 
 // Succeed counts the attempt as a success, in the transaction of the permitted action and under the lock

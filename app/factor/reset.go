@@ -82,11 +82,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
 	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, c.TenantID), func(tx *access.Tx) error {
-		same, err := tx.LockAccountIfSamePassword(ctx, proof.Account)
-		if err == nil && !same {
-			err = doorward.Fail(doorward.CodeInvalidCredentials, "")
-		}
-		if err != nil {
+		if err := proof.Lock(ctx, tx, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
 		if err := explainResetOver(challengeOverUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {

@@ -98,7 +98,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 		return Joined{}, i.recordRefusal(ctx, by, inv, err)
 	}
 	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
-		err := lockUnchanged(ctx, tx, proof.Account)
+		err := lockUnchanged(ctx, tx, proof)
 		if isBySession(by, inv) {
 			return cmp.Or(checkSignedIn(ctx, tx, by, inv), err) // the end of the session is the better reason
 		}
@@ -148,15 +148,14 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 
 // lockUnchanged locks the account and refuses when its password or its address has changed
 // since they were verified.
-func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	same, err := tx.LockAccountIfSamePassword(ctx, account)
-	if err == nil && same {
-		var current doorward.Account
-		current, err = tx.Account(ctx, account.ID)
-		same = current.Email == account.Email
+func lockUnchanged(ctx context.Context, tx *access.Tx, proof credential.Proof) error {
+	changed := doorward.Fail(doorward.CodeInvalidCredentials, "")
+	if err := proof.Lock(ctx, tx, changed); err != nil {
+		return err
 	}
-	if err == nil && !same {
-		err = doorward.Fail(doorward.CodeInvalidCredentials, "")
+	current, err := tx.Account(ctx, proof.Account.ID)
+	if err == nil && current.Email != proof.Account.Email {
+		err = changed
 	}
 	return err
 }

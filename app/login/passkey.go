@@ -40,7 +40,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	if err != nil {
 		return nil, err
 	}
-	a := challengedAttempt{factors: l.factors, by: by, proof: proof, passkeyOnly: true}
+	a := challengedAttempt{factors: l.factors, by: by, proof: proof}
 	c, account, match, err := l.factors.TryUsernameless(ctx, by, c, response)
 	a.challenge, a.proof.Account = c, account
 	if err != nil {
@@ -50,7 +50,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	if err != nil {
 		return nil, err
 	}
-	a.challenge.TenantID = choice.tenantID
+	a.challenge.TenantID, a.memberships = choice.tenantID, choice.memberships
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, choice.tenantID) })
 }
 

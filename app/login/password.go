@@ -25,36 +25,16 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 	if err != nil {
 		return nil, err
 	}
-	return l.complete(ctx, by, proof, choice)
-}
-
-// tenantChoice is the tenant to sign in to, and whether there are others.
-type tenantChoice struct {
-	tenantID  string
-	hasOthers bool
-}
-
-// complete opens the session, counts the attempt as a success and stores the browser, in one
-// transaction. If the account may not sign in to the tenant, the attempt has failed, and the
-// browser doesn't become known. If a second factor is needed, the transaction is rolled back,
-// and complete makes a challenge.
-func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, choice tenantChoice) (Outcome, error) {
-	device, isNew := secret.New(), false
-	opened, err := l.sessions.Open(ctx, by, proof.Account, choice.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
-		if err := proof.Succeed(ctx, tx.Tx); err != nil {
-			return err
-		}
-		_, isNew, err = rememberBrowser(ctx, tx, by, proof.Account, device.Hash())
-		return err
+	outcome, err := l.enter(ctx, entry{
+		by: by, proof: proof, tenantID: choice.tenantID, memberships: choice.memberships, changed: doorward.Fail(doorward.CodeInvalidCredentials, ""),
 	})
-	if err != nil {
-		return l.askForMore(ctx, by, proof, choice.tenantID, "", err) // "": not a switch
-	}
-	done := SignedIn{Opened: opened, CanSwitch: choice.hasOthers, Allowance: proof.Allowance()}
-	if isNew {
-		done.Device = &device
-	}
-	return done, nil
+	return outcome, proof.FailIfRefused(ctx, err)
+}
+
+// tenantChoice is the tenant to sign in to, and all memberships of the account.
+type tenantChoice struct {
+	tenantID    string
+	memberships []doorward.User
 }
 
 // chooseTenant returns the tenant to sign in to. When it returns an error, it has ended the
@@ -66,7 +46,7 @@ func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenant
 	}
 	user, reason := choose(memberships, tenantID)
 	if reason == nil {
-		return tenantChoice{user.TenantID, hasOther(memberships, user.TenantID)}, nil
+		return tenantChoice{user.TenantID, memberships}, nil
 	}
 	return tenantChoice{}, proof.Refuse(ctx, doorward.SessionRefuse, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
 }

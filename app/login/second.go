@@ -1,7 +1,6 @@
 package login
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,79 +10,29 @@ import (
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/session"
-	"github.com/doorward/doorward/internal/secret"
 )
 
-// askForMore makes a challenge if a session was refused because a second factor is missing.
-// The attempt then counts neither as a failure nor as a success; see
-// credential.Proof.Pause. Other causes end the attempt. sessionID is the session to switch from;
-// empty for a login.
-func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID, sessionID string, cause error) (Outcome, error) {
-	purpose := factor.ForLogin
-	switch {
-	case doorward.HasCode(cause, doorward.CodeMFARequired):
-	case doorward.HasCode(cause, doorward.CodeMFAEnrolmentRequired):
-		purpose = factor.ForEnrolment
-	default:
-		return nil, proof.FailIfRefused(ctx, cause)
-	}
-	begun, err := l.begin(ctx, by, proof, purpose, tenantID, sessionID)
-	if err = proof.FailIfRefused(ctx, err); err != nil {
-		return nil, err
-	}
-	if purpose == factor.ForEnrolment {
-		return EnrolmentNeeded{begun}, nil
-	}
-	return SecondNeeded{begun}, nil
-}
-
-func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.NewChallenge, err error) {
-	account := proof.Account
-	changed := doorward.Fail(doorward.CodeInvalidCredentials, "")
-	if sessionID != "" {
-		changed = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
-	}
-	caller := by.As(doorward.User{ID: account.ID, Email: account.Email})
-	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
-	_, err = l.writer.Do(ctx, caller, doorward.MFAChallenge, on, func(tx *access.Tx) error {
-		if same, err := tx.LockAccountIfSamePassword(ctx, account); err != nil || !same {
-			return cmp.Or(err, error(changed))
-		}
-		if err := proof.Pause(ctx, tx.Tx); err != nil {
-			return err
-		}
-		begun, err = l.factors.BeginChallenge(ctx, tx, purpose, account, tenantID, sessionID)
-		return err
-	})
-	if err == nil {
-		l.factors.Tally(factor.Asked)
-	}
-	return begun, err
-}
-
-// Switch opens a session of the caller in another tenant and ends the current one; see
-// session.Sessions.Switch. Where that tenant asks for a second factor, the challenge
-// completes the switch and the current session stays until then. Where that tenant demands the
-// first factor of the account, the session must have been proved recently: no password is asked
-// for, and a thief of an old session could set up a factor of their own. Errors:
-// step_up_required, and those of session.Sessions.Switch.
+// Switch opens a session of the caller in another tenant and ends the current one. The new one has the
+// time and the proofs of the same login, since switching takes no password. Where that tenant asks for a
+// second factor, the challenge completes the switch and the current session stays until then. Errors:
+// sign_in_required, not_found without an active membership in that tenant, login_too_old if that tenant's
+// limit has passed since the login, step_up_required where that tenant demands the account's first
+// factor, tenant_frozen, tenant_closing, unauthenticated if the session has ended.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
-	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil }) // nil: without another proof
-	switch {
-	case err == nil:
-		return SignedIn{Opened: opened}, nil
-	case doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired):
-		if err := l.writer.NeedProof(by); err != nil {
-			return nil, err
-		}
-	case !doorward.HasCode(err, doorward.CodeMFARequired):
-		return nil, err
+	outcome, err := l.enter(ctx, entry{
+		by: by, proof: credential.Proof{Account: doorward.Account{ID: by.ID, Email: by.Email}}, tenantID: tenantID,
+		sessionID: by.SessionID, bySession: true, changed: session.Ended(),
+	})
+	return outcome, hideMembership(err)
+}
+
+// hideMembership hides the difference between a suspended membership and none: to the
+// caller of a switch both are an absent tenant.
+func hideMembership(err error) error {
+	if doorward.HasCode(err, doorward.CodeInvalidCredentials) || doorward.HasCode(err, doorward.CodeMembershipSuspended) {
+		return doorward.Fail(doorward.CodeNotFound, "")
 	}
-	account, readErr := access.OwnAccount(ctx, l.db.Read(), by)
-	if readErr != nil {
-		return nil, readErr
-	}
-	return l.askForMore(ctx, by, credential.Proof{Account: account}, tenantID, by.SessionID, err)
+	return err
 }
 
 // WithSecond completes a sign-in by the answer to its challenge. remember makes the
@@ -172,7 +121,8 @@ type challengedAttempt struct {
 	challenge   factor.Challenge
 	proof       credential.Proof
 	remember    bool
-	passkeyOnly bool // without a password
+	passkeyOnly bool            // without a password
+	memberships []doorward.User // of the account, if they have been read
 }
 
 // resume opens the challenge and reserves an attempt.
@@ -204,72 +154,32 @@ func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 // finish opens the session, or switches to it. In the same transaction the challenge and
 // the answer are used up, the attempt succeeds and the browser becomes a known one.
 func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []string, use func(*access.Tx) error) (Outcome, error) {
-	var memberships []doorward.User
-	device, isNew := secret.New(), false
-	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
-		if err := l.factors.TakeChallenge(ctx, tx, a.challenge); err != nil {
-			return err
-		}
-		if err := use(tx); err != nil {
-			return err
-		}
-		if err := a.proof.Succeed(ctx, tx.Tx); err != nil {
-			return err
-		}
-		if isNew, err = a.storeBrowser(ctx, tx, device.Hash()); err != nil {
-			return err
-		}
-		// Before the commit: a fault after it would lose the session's token.
-		memberships, err = tx.Memberships(ctx, a.challenge.UserID)
-		return err
+	outcome, err := l.enter(ctx, entry{
+		by: a.by, proof: a.proof, tenantID: a.challenge.TenantID, sessionID: a.challenge.SessionID,
+		methods: methods, remember: a.remember, memberships: a.memberships,
+		use: func(ctx context.Context, tx *access.Tx) error {
+			if err := l.factors.TakeChallenge(ctx, tx, a.challenge); err != nil {
+				return err
+			}
+			return use(tx)
+		},
+		changed: a.changed(),
 	})
+	if a.challenge.SessionID != "" {
+		if err = hideMembership(err); doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			err = factor.ChallengeOver() // with the session to switch from
+		}
+	}
 	if err != nil {
 		return nil, a.refuse(ctx, err)
 	}
 	l.factors.Tally(a.success)
-	done := SignedIn{Opened: opened, CanSwitch: a.challenge.SessionID == "" && hasOther(memberships, a.challenge.TenantID), Allowance: a.proof.Allowance()}
-	if isNew {
-		done.Device = &device
-	}
-	return done, nil
+	return outcome, nil
 }
 
-// open opens a session; for a switch, one that replaces the session that asked for it.
-func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string, prepare func(*access.Tx) error) (session.Opened, error) {
-	account := a.proof.Account
-	if a.challenge.SessionID == "" {
-		assurance := doorward.Assurance{}
-		if !a.passkeyOnly {
-			assurance.AMR = []string{doorward.MethodPassword}
-		}
-		assurance = assurance.WithProof(l.db.Now(), methods...)
-		return l.sessions.Open(ctx, a.by, account, a.challenge.TenantID, assurance, prepare)
+func (a challengedAttempt) changed() error {
+	if a.challenge.SessionID != "" {
+		return session.Ended()
 	}
-	by := a.by.As(doorward.User{ID: account.ID, Email: account.Email})
-	by.SessionID = a.challenge.SessionID
-	opened, err := l.sessions.Switch(ctx, by, a.challenge.TenantID, methods, prepare)
-	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
-		err = factor.ChallengeOver()
-	}
-	return opened, err
-}
-
-// storeBrowser is rememberBrowser after a challenge. It also makes the browser stand in for the
-// factor if the person wants that and the tenant allows it. A browser that was known already then gets
-// a new cookie: somebody who has the password may have made the old one, and have planted it here.
-func (a challengedAttempt) storeBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
-	device, isNew, err := rememberBrowser(ctx, tx, a.by, a.proof.Account, hash)
-	if err != nil || !a.remember || device == nil {
-		return isNew, err
-	}
-	tenant, err := tx.Tenant(ctx, a.challenge.TenantID)
-	if err != nil || tenant.Settings.SecondFactor.RememberDays == 0 {
-		return isNew, err
-	}
-	if !isNew {
-		if err := tx.RenewDevice(ctx, device, hash[:]); err != nil {
-			return false, err
-		}
-	}
-	return true, tx.RememberBrowser(ctx, hash[:], a.by.IP, a.by.UserAgent)
+	return doorward.Fail(doorward.CodeInvalidCredentials, "")
 }

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -28,6 +29,9 @@ func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.New
 const requested, unrequested = true, false
 
 func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested bool) (begun factor.NewChallenge, err error) {
+	if by.Issuer != doorward.OwnIssuer { // what Doorward can ask for doesn't speak for another issuer
+		return begun, doorward.Fail(doorward.CodeSignInRequired, "")
+	}
 	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) error {
 		if !isRequested {
 			tx.SkipEvent()
@@ -102,8 +106,8 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 	if err != nil {
 		return session.Opened{}, err
 	}
-	assure := func(a doorward.Assurance, tx *access.Tx) doorward.Assurance {
-		a.ProvedAt = tx.Now
+	assure := func(a doorward.Assurance, now time.Time) doorward.Assurance {
+		a.ProvedAt = now
 		return a
 	}
 	opened, err := l.renew(ctx, by, c, proof, assure, func(*access.Tx) error { return nil })
@@ -123,8 +127,8 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	if err != nil {
 		return session.Opened{}, asFieldFault(answer, a.refuse(ctx, err))
 	}
-	assure := func(was doorward.Assurance, tx *access.Tx) doorward.Assurance {
-		return was.WithProof(tx.Now, match.Methods...)
+	assure := func(was doorward.Assurance, now time.Time) doorward.Assurance {
+		return was.WithProof(now, match.Methods...)
 	}
 	opened, err := l.renew(ctx, by, c, proof, assure, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
 	if err != nil {
@@ -134,23 +138,34 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 }
 
 // renew uses up the challenge and the answer, and counts the attempt as a success, in the transaction in
-// which the session gets its new token. assure returns the assurance after the proof.
+// which the session gets its new token. assure returns the assurance after a proof at an instant.
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
-	assure func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
+	assure func(doorward.Assurance, time.Time) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
-	opened, err := l.sessions.Renew(ctx, by, proof.Account, assure, func(tx *access.Tx) error {
+	opened := l.sessions.Renewal()
+	revocation, err := l.writer.Do(ctx, by, doorward.SessionStepUp, sessionObject(by), func(tx *access.Tx) error {
+		if err := proof.Lock(ctx, tx, session.Ended()); err != nil {
+			return err
+		}
 		if err := l.factors.TakeChallenge(ctx, tx, c); err != nil {
 			return err
 		}
 		if err := use(tx); err != nil {
 			return err
 		}
-		return proof.Succeed(ctx, tx.Tx)
+		if err := proof.Succeed(ctx, tx.Tx); err != nil {
+			return err
+		}
+		tx.RecordUserAgent()
+		return session.Raise(ctx, tx, &opened, by.SessionID, func(a doorward.Assurance) doorward.Assurance { return assure(a, tx.Now) })
 	})
-	if err == nil {
-		l.factors.Tally(factor.Proved)
+	if err != nil {
+		return session.Opened{}, err
 	}
-	return opened, err
+	opened.Revocation = revocation
+	l.sessions.Keep(opened)
+	l.factors.Tally(factor.Proved)
+	return opened, nil
 }
 
 func wrong(pointer, message string) *doorward.Error {

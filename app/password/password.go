@@ -205,11 +205,7 @@ func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash 
 	if err := guard(tx); err != nil {
 		return current, err
 	}
-	same, err := tx.LockAccountIfSamePassword(ctx, account)
-	if err == nil && !same {
-		err = errChanged
-	}
-	if err != nil {
+	if err := (credential.Proof{Account: account}).Lock(ctx, tx, errChanged); err != nil {
 		return current, err
 	}
 	if current, err = tx.Account(ctx, account.ID); err != nil {

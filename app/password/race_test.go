@@ -46,7 +46,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, old, ""))
 					return o.Add(r.Opened, err)
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, ann.User.TenantID, doorward.Assurance{}, apptest.NoExtraWrites))
+				return o.Add(f.Enter(i, account, ann.User.TenantID))
 			})
 			f.NoError(errs[5])
 			f.WantOnly(errs, "", doorward.CodeInvalidCredentials)

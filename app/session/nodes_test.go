@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
@@ -61,7 +62,8 @@ func login(t *testing.T, on *doorwardtest.Server, person *doorwardtest.Person) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, memberships[0].TenantID, doorward.Assurance{}, apptest.NoExtraWrites)
+	proof := credential.Proof{Account: account, Methods: []string{doorward.MethodPassword}}
+	opened, err := apptest.SignedIn(on.Node.App.Login.Enter(t.Context(), apptest.Anonymous(0), proof, memberships[0].TenantID))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestRaceSessionLimit(t *testing.T) {
 			errs := apptest.Concurrently(20, func(i int) error {
 				to := tenants[i%len(tenants)]
 				if round > 0 { // without hashing the logins are closer together
-					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, doorward.Assurance{}, apptest.NoExtraWrites))
+					return o.Add(f.Enter(i, account, to))
 				}
 				r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to))
 				return o.Add(r.Opened, err)
@@ -56,7 +56,7 @@ func TestRaceOneSwitch(t *testing.T) {
 		var o apptest.OpenedSessions
 		errs := apptest.Concurrently(8, func(i int) error {
 			to := []string{joined.TenantID, zeta.ID}[i%2]
-			return o.Add(f.Node(i).Sessions.Switch(f.Context(), invitee.Caller, to, nil, apptest.NoExtraWrites))
+			return o.Add(f.Switch(i, invitee.Caller, to))
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: 7})
 		if f.IsValid(invitee.Token) || f.CountValid(&o) != 1 {
@@ -78,7 +78,7 @@ func switchInBothDirections(f *apptest.Fixture, owner, invitee apptest.Person, a
 	f.WantCodes(apptest.Concurrently(2, func(i int) error {
 		by, destinations := both[i].Caller, []string{zeta, acme, zeta}[i:]
 		for n := range apptest.Rounds(20, 40) {
-			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, destinations[n%2], nil, apptest.NoExtraWrites)
+			opened, err := f.Switch(i, by, destinations[n%2])
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func switchInBothDirections(f *apptest.Fixture, owner, invitee apptest.Person, a
 // moved returns the person after a switch to the tenant.
 func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person {
 	f.Helper()
-	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID, nil, apptest.NoExtraWrites)
+	s, err := f.Switch(0, p.Caller, tenantID)
 	f.NoError(err)
 	by := p.Caller.As(s.User)
 	by.Principal = doorward.PrincipalOf(s.User, s.Session)

@@ -10,38 +10,27 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Renew gives the caller's session a new token after another proof of identity, as OWASP's
-// Session Management Cheat Sheet asks. The old token ends on all nodes; the limits stay.
-// assure returns the assurance after the proof; prepare is as with Open. Errors: unauthenticated
-// if the session has ended or the password has changed.
-func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorward.Account, assure func(doorward.Assurance, *access.Tx) doorward.Assurance, prepare func(*access.Tx) error) (Opened, error) {
-	mark := s.registry.Mark()
-	opened := Opened{Token: secret.New()}
-	hash := opened.Token.Hash()
-	on := doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
-	revocation, err := s.writer.Do(ctx, by, doorward.SessionStepUp, on, func(tx *access.Tx) error {
-		if err := lockUnchanged(ctx, tx, account, endedError()); err != nil {
-			return err
-		}
-		if err := prepare(tx); err != nil {
-			return err
-		}
-		old, err := tx.Session(ctx, by.SessionID)
-		if errors.Is(err, store.ErrNone) {
-			return endedError()
-		}
-		if err != nil {
-			return err
-		}
-		tx.RecordUserAgent()
-		opened.Session, opened.User = old.Session, old.User
-		opened.Session.Assurance, opened.Session.LastSeenAt = assure(old.Session.Assurance, tx), tx.Now
-		existed, err := tx.RenewSession(ctx, opened.Session, hash[:])
-		if err == nil && !existed {
-			err = endedError()
-		}
+// Renewal returns a draft for Raise, with the new token of a session.
+func (s *Sessions) Renewal() Opened { return Opened{Token: secret.New(), mark: s.registry.Mark()} }
+
+// Raise gives the session with the id the token of the draft after another proof of identity, as OWASP's
+// Session Management Cheat Sheet asks ("Renew the Session ID After Any Privilege Level Change"):
+// somebody else may know the old token, which proved less. The old one ends on all nodes; the limits
+// stay. assure returns the assurance after the proof. Errors: unauthenticated if the session has ended.
+func Raise(ctx context.Context, tx *access.Tx, o *Opened, id string, assure func(doorward.Assurance) doorward.Assurance) error {
+	old, err := tx.Session(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		return Ended()
+	}
+	if err != nil {
 		return err
-	})
-	opened.Revocation = revocation
-	return opened, s.keep(opened, hash, mark, err)
+	}
+	o.Session, o.User = old.Session, old.User
+	o.Session.Assurance, o.Session.LastSeenAt = assure(old.Session.Assurance), tx.Now
+	hash := o.Token.Hash()
+	existed, err := tx.RenewSession(ctx, o.Session, hash[:])
+	if err == nil && !existed {
+		err = Ended()
+	}
+	return err
 }

@@ -53,6 +53,8 @@ type Opened struct {
 	User    doorward.User
 	// Revocation says how the end of the replaced sessions was confirmed.
 	Revocation doorward.Revocation
+
+	mark uint64 // of the memory, when the session was drafted
 }
 
 // apply applies changes of this and other nodes to the memory. All are applied;

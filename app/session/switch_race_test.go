@@ -37,7 +37,7 @@ func TestRaceNoSwitchOutrunsTheEnd(t *testing.T) {
 			switched, ended := make(chan error, 1), make(chan error, 1)
 			f.WhileTrailLocked(acme.ID, func(waitFor func(int, <-chan struct{})) {
 				go func() {
-					switched <- o.Add(f.Node(0).Sessions.Switch(f.Context(), ann.Caller, acme.ID, nil, apptest.NoExtraWrites))
+					switched <- o.Add(f.Switch(0, ann.Caller, acme.ID))
 				}()
 				waitFor(1, nil)
 				go func() { ended <- end(f, owner, ann, again) }()

@@ -93,7 +93,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), bob.User.Email, apptest.FirstPassword, ""))
 					return o.Add(r.Opened, err)
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, bob.User.TenantID, doorward.Assurance{}, apptest.NoExtraWrites))
+				return o.Add(f.Enter(i, account, bob.User.TenantID))
 			})
 			f.NoError(errs[suspension])
 			f.WantOnly(errs, "", doorward.CodeMembershipSuspended)

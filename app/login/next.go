@@ -1,0 +1,91 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/store"
+)
+
+// Step is what comes after a proof of identity.
+type Step uint8
+
+// The steps. A refusal is an error instead.
+const (
+	Open   Step = iota // nothing is missing
+	Second             // the account's second factor
+	Enrol              // the first factor of the account, which the tenant demands
+)
+
+// Admission is what Next has decided, and what it has read for that.
+type Admission struct {
+	Step     Step
+	User     doorward.User // as a member of the tenant
+	Settings doorward.TenantSettings
+	// Assurance is that of the proof; Remembered reports that the browser stands in for a factor.
+	Assurance doorward.Assurance
+}
+
+// Next decides what comes after a proof of identity of a user, for a session in the tenant. It is the
+// one place that knows: each way to sign in or to switch asks it, in the transaction and before the
+// session is written. The account must be locked (credential.Proof.Lock): whatever ends a membership
+// or changes a factor takes that lock, too. Next writes nothing. Errors: sign_in_required for an
+// issuer that doesn't speak for the tenant; invalid_credentials if there is no membership;
+// membership_suspended, tenant_frozen, tenant_closing; unavailable.
+func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorward.Assurance) (next Admission, err error) {
+	next.Assurance = a
+	next.Assurance.Remembered = false
+	if err := access.CanActIn(&tx.By.Principal, tenantID).Err(); err != nil { // before whether there is such a tenant
+		return next, err
+	}
+	if next.User, err = tx.User(ctx, tenantID, userID); errors.Is(err, store.ErrNone) {
+		return next, doorward.Fail(doorward.CodeInvalidCredentials, "")
+	}
+	if err == nil {
+		err = access.CanSignIn(next.User).Err()
+	}
+	if err != nil {
+		return next, err
+	}
+	tenant, err := tx.Tenant(ctx, tenantID)
+	if err != nil {
+		return next, err
+	}
+	next.Settings = tenant.Settings
+	return next, next.missing(ctx, tx)
+}
+
+// missing sets the step. Where the account has a second factor, that is asked for, unless a browser in
+// which it was proved stands in for it, for as long as the tenant allows. Where it has none, the tenant
+// may demand one, after the days of grace.
+func (next *Admission) missing(ctx context.Context, tx *access.Tx) (err error) {
+	if next.Assurance.AAL > 1 {
+		return nil
+	}
+	demand := next.Settings.SecondFactor
+	if next.User.Factors > 0 {
+		next.Assurance.Remembered, err = isRemembered(ctx, tx, demand, next.User.Email)
+		if err == nil && !next.Assurance.Remembered {
+			next.Step = Second
+		}
+		return err
+	}
+	if deadline, demanded := demand.DueFrom(next.User.Role, next.User.CreatedAt); demanded && !tx.Now.Before(deadline) {
+		next.Step = Enrol
+	}
+	return nil
+}
+
+// isRemembered reports whether the caller's browser stands in for the second factor.
+func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
+	// Of several cookies another host has set one, and can't have the right one decide.
+	if demand.RememberDays == 0 || len(tx.By.Devices) != 1 {
+		return false, nil
+	}
+	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, email, tx.Now)
+	return slices.ContainsFunc(known, func(d store.KnownDevice) bool { return demand.Remembers(d.SecondAt, tx.Now) }), err
+}

@@ -155,8 +155,8 @@ const (
 	OfInstallation
 )
 
-// Demand says of whom an action demands a recent proof of identity. Keys, services and the operator
-// never need one.
+// Demand says of whom an action demands a recent proof of identity, whatever it changes. Effects say
+// what else does. Keys, services and the operator never need one.
 type Demand uint8
 
 const (
@@ -166,8 +166,6 @@ const (
 	ProofAlways
 	// ProofIfDemanded: of people who have a second factor, or whose tenant demands one.
 	ProofIfDemanded
-	// ProofIfRaising: as ProofIfDemanded, where the action gives a role of ADMIN's rank or above.
-	ProofIfRaising
 	// ProofIfFactor: of people who have a second factor. Others send the password in the request.
 	ProofIfFactor
 )
@@ -281,7 +279,7 @@ func by(a Authority, rows []Verb) []Verb {
 var permissions = []Verb{
 	{Action: UserRead, roles: from(RoleViewer), Service: UserRead},
 	{Action: TenantRead, roles: from(RoleViewer), Service: TenantRead, AllowedWhileClosing: true},
-	{Action: UserInvite, roles: from(RoleAdmin), Service: UserInvite, Proof: ProofIfRaising, CountsInQuota: true},
+	{Action: UserInvite, roles: from(RoleAdmin), Service: UserInvite, CountsInQuota: true},
 	{Action: UserManage, roles: from(RoleAdmin), Service: UserManage, AllowedWhilePaused: true}, // by itself it changes nothing
 	{Action: SettingsManage, roles: from(RoleAdmin)},
 	{Action: APIKeyManage, roles: from(RoleAdmin), Service: APIKeyManage, NoKeys: true},
@@ -296,7 +294,7 @@ var permissions = []Verb{
 
 // allowed are what a broader permission allows.
 var allowed = []Verb{
-	{Action: UserRole, Permission: UserManage, Scope: OfMembership, Proof: ProofIfRaising, CountsInQuota: true},
+	{Action: UserRole, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
 	{Action: UserSuspend, Permission: UserManage, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: UserResume, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
 	{Action: UserRemove, Permission: UserManage, Scope: OfMembership},

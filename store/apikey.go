@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -201,6 +202,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $10, $
 
 // InsertAPIKey adds the key with the hash of its secret, whose hint is k.Hint.
 func (tx *Tx) InsertAPIKey(ctx context.Context, k doorward.APIKey, hash []byte) error {
+	tx.Effects.Keys = append(tx.Effects.Keys, doorward.KeyEffect{After: k})
 	err := tx.run(ctx, sqlInsertAPIKey, k.ID, k.TenantID, k.Name, searchable(k.Name), k.Role, joined(k.Permissions, actionText), k.Status,
 		k.OwnerID, k.CreatedBy, micros(k.CreatedAt), micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()),
 		joined(k.AllowedIPs, doorward.AddressText), k.PerSecond, fold.Key(k.Name))
@@ -227,6 +229,14 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
 		return false, err
 	}
+	before, err := tx.APIKey(ctx, k.ID, tx.Now)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tx.Effects.Keys = append(tx.Effects.Keys, doorward.KeyEffect{Before: before, After: k})
 	return tx.affected(ctx, sqlUpdateAPIKey, micros(tx.Now), k.ID, k.Name, searchable(k.Name), joined(k.Permissions, actionText), k.Status,
 		k.OwnerID, micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()), joined(k.AllowedIPs, doorward.AddressText), k.PerSecond, fold.Key(k.Name))
 }
@@ -327,7 +337,9 @@ WHERE tenant_id = $2 AND owner_id = $3 AND ` + liveAPIKey + ` RETURNING id`
 // returns their ids. They end at rotateBy at the latest, unless they are rotated.
 func (tx *Tx) TransferAPIKeys(ctx context.Context, tenantID, from, to string, rotateBy time.Time) ([]string, error) {
 	tx.announce(ChangeUser, from)
-	return tx.sortedIDs(ctx, sqlTransferAPIKeys, micros(tx.Now), tenantID, from, to, micros(rotateBy))
+	ids, err := tx.sortedIDs(ctx, sqlTransferAPIKeys, micros(tx.Now), tenantID, from, to, micros(rotateBy))
+	tx.Effects.KeysTransferred = tx.Effects.KeysTransferred || len(ids) > 0
+	return ids, err
 }
 
 const sqlDisableAllAPIKeys = `UPDATE api_keys SET status = 'disabled' WHERE status = 'active' AND ends_at > $1 RETURNING id, name, tenant_id`

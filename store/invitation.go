@@ -125,6 +125,7 @@ WHERE id = $4 AND state = 'PENDING' AND expires_at > $5`
 // RenewInvitation writes inviter (a user or a service key) and expiry of the invitation, and
 // reports whether it was pending.
 func (tx *Tx) RenewInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
+	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{After: i.Role}) // an offer that could have lapsed
 	return tx.affected(ctx, sqlRenewInvitation, micros(i.ExpiresAt), nullable(i.InvitedBy), i.ServiceKeyID, i.ID, micros(tx.Now))
 }
 
@@ -152,6 +153,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CON
 // InsertInvitation adds the invitation, and reports false if the address has a pending one
 // of the tenant.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
+	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{After: i.Role})
 	return tx.affected(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
 		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID,
 		searchable(i.Email, i.Name), fold.Key(i.Name), fold.Key(i.Email))

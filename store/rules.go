@@ -308,6 +308,7 @@ const (
 // the tenant.
 func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
 	tx.announce(ChangeTenant, tenantID)
+	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: from, After: to})
 	for _, move := range []string{sqlMoveMembers, sqlMoveInvitations, sqlMoveAPIKeys} {
 		if err := tx.run(ctx, move, string(to), tenantID, string(from)); err != nil {
 			return err

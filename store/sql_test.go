@@ -237,3 +237,59 @@ func TestRulesFindViolations(t *testing.T) {
 		}
 	}
 }
+
+// authority are the columns by which somebody may do something, by table.
+var authority = map[string]string{
+	"memberships": `role|status`,
+	"invitations": `role|state|expires_at|invited_by|service_key_id`,
+	"tenants":     `session_idle|session_absolute|invitation_days|allowed_domains|mfa_\w+|step_up_minutes`,
+	"api_keys":    `role|permissions|status|owner_id|expires_at|ends_at|allowed_ips|per_second`,
+	"roles":       `permissions`,
+}
+
+// noted are the statements that give authority, with what notes it in Tx.Effects or why nothing has to.
+var noted = map[string]string{
+	"sqlInsertMembership": "InsertMembership", "sqlSetUserRole": "SetUserRole", "sqlSetUserStatus": "SetUserStatus", "sqlMoveMembers": "MoveRole",
+	"sqlInsertInvitation": "InsertInvitation", "sqlRenewInvitation": "RenewInvitation", "sqlMoveInvitations": "MoveRole",
+	"sqlEditTenant":   "EditTenant",
+	"sqlInsertAPIKey": "InsertAPIKey", "sqlUpdateAPIKey": "UpdateAPIKey", "sqlTransferAPIKeys": "TransferAPIKeys", "sqlMoveAPIKeys": "MoveRole",
+	"sqlInsertCustomRole": "role.create always demands a proof", "sqlUpdateCustomRole": "role.update always demands a proof",
+	"sqlAPIKeyRotated": "it is what apikey.rotate does, which demands a proof itself",
+
+	"sqlRevokeInvitation": "ends it", "sqlRetireExpiredInvitation": "ends it", "sqlRevokeInvitationsBy": "ends it", "sqlRevokeInvitationsOfService": "ends it",
+	"sqlRevokeRedundantInvitations": "ends it", "sqlForgetInviter": "ends it", "sqlBlankInvitationsAccepted": "ends it", "sqlBlankInvitationsTo": "ends it", "sqlClampInvitations": "shortens it",
+	"sqlAcceptInvitation": "the offer was judged",
+	"sqlRevokeAPIKey":     "ends it", "sqlRevokeAPIKeysOf": "ends it", "sqlDisableAllAPIKeys": "ends it", "sqlExpireAPIKey": "ends it", "sqlClampAPIKeys": "shortens it",
+	"sqlClampDemands": "of the installation's clock",
+}
+
+// givesAuthority reports whether a statement writes one of the columns of authority. A new tenant has
+// no settings yet.
+func givesAuthority(query string) bool {
+	for table, columns := range authority {
+		set := regexp.MustCompile(`(?is)UPDATE\s+` + table + `\s+SET\s+(.*?)(\bWHERE\b|$)`).FindStringSubmatch(query)
+		isWritten := set != nil && regexp.MustCompile(`\b(`+columns+`)\s*=`).MatchString(set[1])
+		if isWritten || table != "tenants" && regexp.MustCompile(`(?is)INSERT\s+INTO\s+`+table+`\b`).MatchString(query) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestStatementsNoteTheirEffects: every statement that writes who may do what is listed, so that access
+// can judge the change before the commit.
+func TestStatementsNoteTheirEffects(t *testing.T) {
+	for name, query := range readSource().statements {
+		if givesAuthority(query) != (noted[name] != "") {
+			t.Errorf("%s writes who may do what: %v; note it in Tx.Effects and list it in noted:\n%s", name, givesAuthority(query), query)
+		}
+	}
+	for query, want := range map[string]bool{
+		`UPDATE memberships SET role = $1 WHERE tenant_id = $2`: true, `UPDATE memberships SET name = $1 WHERE role = $2`: false,
+		`INSERT INTO api_keys (id) VALUES ($1)`: true, `DELETE FROM memberships WHERE role = $1`: false,
+	} {
+		if givesAuthority(query) != want {
+			t.Errorf("%s: want %v", query, want)
+		}
+	}
+}

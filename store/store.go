@@ -228,6 +228,8 @@ type Tx struct {
 	// or caller, or the IP address or network of the client. The dispatch of mail is fair between
 	// shares and limits each of them.
 	MailShare string
+	// Effects are what the statements have changed so far of who may do what.
+	Effects doorward.Effects
 
 	forceDurable   bool
 	mailQueued     bool

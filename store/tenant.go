@@ -205,6 +205,11 @@ WHERE id = $13`
 // EditTenant replaces name, settings and accent.
 func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 	tx.announce(ChangeTenant, t.ID)
+	before, err := tx.Tenant(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	tx.Effects.Settings = append(tx.Effects.Settings, doorward.SettingsEffect{Before: before.Settings, After: t.Settings})
 	s, f := t.Settings, t.Settings.SecondFactor
 	return tx.run(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
 		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent,

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/fold"
@@ -184,8 +186,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (tenant_id, user_id) DO 
 
 // InsertMembership adds u to its tenant, and reports false if u is a member already.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
+	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{After: activeRole(u)})
 	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt),
 		fold.Key(u.Name), fold.Key(u.Email))
+}
+
+const sqlStrictestStepUp = `SELECT COALESCE(min(CASE WHEN t.step_up_minutes = 0 THEN $2 ELSE t.step_up_minutes END), $2)
+FROM memberships m JOIN tenants t ON t.id = m.tenant_id WHERE m.user_id = $1 AND m.status = 'active' AND t.status = 'active'`
+
+// StrictestProofAge returns the smallest age that a proof of the user may have in the active tenants of
+// which they are an active member; the default where there is none.
+func (r Reader) StrictestProofAge(ctx context.Context, userID string) (time.Duration, error) {
+	minutes, err := one(ctx, r, countColumn, sqlStrictestStepUp, userID, int64(doorward.DefaultStepUp/time.Minute))
+	return time.Duration(minutes) * time.Minute, err
 }
 
 const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3 AND status = 'active'`
@@ -210,16 +223,41 @@ const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $
 
 // SetUserStatus sets the status of a member, and reports whether that changed it.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, status doorward.UserStatus) (bool, error) {
-	tx.announce(ChangeUser, userID)
-	return tx.affected(ctx, sqlSetUserStatus, status, tenantID, userID)
+	return tx.changeMembership(ctx, tenantID, userID, sqlSetUserStatus, status)
 }
 
 const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
 
 // SetUserRole sets the role of a member, and reports whether that changed it.
 func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, role doorward.Role) (bool, error) {
+	return tx.changeMembership(ctx, tenantID, userID, sqlSetUserRole, role)
+}
+
+// changeMembership announces a change of a membership, makes it, and notes its effect.
+func (tx *Tx) changeMembership(ctx context.Context, tenantID, userID, query string, value any) (bool, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.affected(ctx, sqlSetUserRole, role, tenantID, userID)
+	before, err := tx.User(ctx, tenantID, userID)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	changed, err := tx.affected(ctx, query, value, tenantID, userID)
+	if err != nil || !changed {
+		return changed, err
+	}
+	after, err := tx.User(ctx, tenantID, userID)
+	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: activeRole(before), After: activeRole(after)})
+	return changed, err
+}
+
+// activeRole returns the role of a member who may use it.
+func activeRole(u doorward.User) doorward.Role {
+	if u.Status != doorward.UserActive {
+		return ""
+	}
+	return u.Role
 }
 
 const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2, name_key = $3 WHERE tenant_id = $4 AND user_id = $5`

@@ -27,6 +27,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
@@ -62,6 +63,8 @@ type Tx struct {
 	event     doorward.Event
 	noChange  bool
 	isCounted bool // whether event counts in the quota of events a day
+	// alsoIn are the tenants in whose trails the event's action was recorded, too.
+	alsoIn map[string]bool
 }
 
 // Changed adds a field to the event, with its values before and after. Never pass a secret.
@@ -168,6 +171,12 @@ const FieldUserAgent = "userAgent"
 // RecordAlso records an event about another object. An action on many objects has an event for
 // each, so that the trail of each object is complete.
 func (tx *Tx) RecordAlso(ctx context.Context, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	if action == tx.event.Action {
+		if tx.alsoIn == nil {
+			tx.alsoIn = map[string]bool{}
+		}
+		tx.alsoIn[on.TenantID] = true
+	}
 	return tx.InsertEvent(ctx, tx.alsoEvent(action, on, changes))
 }
 
@@ -187,6 +196,31 @@ func (tx *Tx) alsoEvent(action doorward.Action, on doorward.Object, changes []do
 	return also
 }
 
+// recordEverywhere records what an account's owner has done to it in the trail of each active tenant in
+// which they are an active member, since all of them rely on the account. The events don't say what was
+// done in another tenant. Where the feature has recorded it itself, it adds nothing.
+func (tx *Tx) recordEverywhere(ctx context.Context) error {
+	verb, _ := doorward.Lookup(tx.event.Action)
+	if verb.By != doorward.ByProof || verb.Scope != doorward.OfAccount || tx.event.Target.Type != "user" {
+		return nil
+	}
+	memberships, err := tx.Memberships(ctx, tx.event.Target.ID)
+	if err != nil {
+		return err
+	}
+	changes := slices.DeleteFunc(slices.Clone(tx.event.Changes), func(c doorward.Change) bool { return c.Field == fieldSessionsEnded })
+	for _, m := range memberships {
+		isOther := m.TenantID != tx.event.Target.TenantID && !tx.alsoIn[m.TenantID]
+		if isOther && m.Status == doorward.UserActive && m.TenantStatus == doorward.TenantActive {
+			on := doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID}
+			if err := tx.RecordAlso(ctx, tx.event.Action, on, changes...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // RecordAlsoBy is RecordAlso for an action of another caller, who must have proved their identity
 // with a credential of their own.
 func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
@@ -200,7 +234,22 @@ type Operation struct {
 	// ReadObject, unless nil, reads the object under the lock on its tenant, for the second
 	// decision. An object that has a role needs it: the role may have changed since On was read.
 	ReadObject func(*store.Tx) (doorward.Object, error)
-	Write      func(*Tx) error
+	// Began, unless zero, is when an earlier call has begun the action with its proof, such as an
+	// enrolment. The proof is judged as of then, for proofHolds.
+	Began time.Time
+	Write func(*Tx) error
+}
+
+// proofHolds is how long a proof holds for the action that it has begun, so that a tenant that accepts
+// proofs for a minute doesn't break an enrolment.
+const proofHolds = 10 * time.Minute
+
+// judgedAt returns the instant at which the age of the caller's proof is judged.
+func (o Operation) judgedAt(now time.Time) time.Time {
+	if o.Began.IsZero() || now.Sub(o.Began) > proofHolds {
+		return now
+	}
+	return o.Began
 }
 
 // Do decides, runs fn in a transaction, records the event, and commits. It returns an error of
@@ -273,7 +322,7 @@ func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operat
 // else the last one.
 func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
-		if err = w.decide(by, at.Action, at.On).Err(); err != nil {
+		if err = w.decide(by, at.Action, at.On, at.judgedAt(w.db.Now())).Err(); err != nil {
 			return at, err
 		}
 	}
@@ -296,6 +345,11 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 		}
 		noChange = noChange || unchanged
 	}
+	if last := len(operations) - 1; last >= 0 {
+		if err := judge(tx, callers[last]); err != nil {
+			return operations[last], false, err
+		}
+	}
 	return Operation{}, noChange, nil
 }
 
@@ -315,6 +369,9 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 	if err := op.Write(opTx); err != nil || opTx.noChange {
 		return opTx.noChange, err
 	}
+	if err := opTx.recordEverywhere(ctx); err != nil {
+		return false, err
+	}
 	if opTx.isCounted {
 		return false, tx.InsertCountedEvent(ctx, opTx.event)
 	}
@@ -323,12 +380,12 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 
 // Require decides on a read, or for the guard of a route. It writes nothing but a refusal.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on).Err())
+	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now()).Err())
 }
 
 // decide decides on an action of the caller, and records the decision if that is due. It doesn't
-// record the view of a page (ViewOnly), which isn't an attempt.
-func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object) Decision {
+// record the view of a page (ViewOnly), which isn't an attempt. The age of a proof is that at proofAt.
+func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt time.Time) Decision {
 	r := requestOf(&by, w.db.Now())
 	d := can(&by.Principal, action, &on, r)
 	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
@@ -337,7 +394,7 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 		}
 		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
 	}
-	return requireProofByRule(&by, action, &on, w.db.Now(), d)
+	return requireProofByRule(&by, action, proofAt, d)
 }
 
 // Check is CanCheckAt with RequireProofFor, and records the decision.

@@ -121,11 +121,11 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// In a closing tenant the OWNER may only read, close, restore and destroy the tenant: other
+// In a closing tenant the OWNER may only read, restore and destroy the tenant: other
 // actions that need a role are refused.
 func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
-	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}
+	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantRestore: true}
 	for _, verb := range doorward.Verbs() {
 		if got := Can(&owner, verb.Action, owner.Tenant()).Allowed; verb.By == doorward.ByRole && got != open[verb.Action] {
 			t.Errorf("%s in a closing tenant: %v", verb.Action, got)

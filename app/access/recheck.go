@@ -35,13 +35,33 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	if err != nil {
 		return by, err
 	}
+	if verb.By == doorward.ByProof && verb.Scope == doorward.OfAccount {
+		if by, err = asStrictest(ctx, tx, by); err != nil {
+			return by, err
+		}
+	}
 	on := op.On
 	if op.ReadObject != nil {
 		if on, err = op.ReadObject(tx); err != nil {
 			return by, err
 		}
 	}
-	return by, requireProofByRule(&by, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
+	return by, requireProofByRule(&by, op.Action, op.judgedAt(tx.Now), CanAt(&by, tx.Now, op.Action, on)).Err()
+}
+
+// asStrictest returns the caller with the demand of the strictest of their active tenants: what belongs
+// to the account must not depend on the tenant in which its session happens to be. It locks the account,
+// as joining a tenant does.
+func asStrictest(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	if by.Kind != doorward.ByUser || by.SessionID == "" {
+		return by, nil
+	}
+	if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+		return by, err
+	}
+	strictest, err := tx.StrictestProofAge(ctx, by.ID)
+	by.MaxProofAge = min(by.MaxProofAge, strictest)
+	return by, err
 }
 
 // rereadCaller reads the caller's session or key, and its membership, again. Errors:
@@ -80,11 +100,14 @@ func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doo
 	return account, err
 }
 
-// NeedProofNow is NeedProof with the session read again. It refuses if the session has since
-// ended, or if its proof of identity is now too old. It is for sensitive actions on no tenant,
-// which are decided only once.
+// NeedProofNow is NeedProof with the session read again, by the strictest of the user's active
+// tenants. It refuses if the session has since ended, or if its proof of identity is now too old. It is
+// for sensitive actions on no tenant, which are decided only once.
 func (tx *Tx) NeedProofNow(ctx context.Context) error {
 	by, err := rereadCaller(ctx, tx.Tx, tx.By)
+	if err == nil {
+		by, err = asStrictest(ctx, tx.Tx, by)
+	}
 	if err != nil {
 		return err
 	}

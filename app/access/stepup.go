@@ -6,18 +6,6 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// demandOf returns of whom the action on the object demands a proof.
-func demandOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) doorward.Demand {
-	verb, _ := p.Rules.Model().Lookup(action)
-	if verb.Proof != doorward.ProofIfRaising {
-		return verb.Proof
-	}
-	if on.Granted == "" || doorward.RoleAdmin.Outranks(p.Rules.Rank(on.Granted)) {
-		return doorward.NoProof
-	}
-	return doorward.ProofIfDemanded
-}
-
 // concerns reports whether the principal has to meet the demand.
 func concerns(demand doorward.Demand, p *doorward.Principal) bool {
 	switch demand {
@@ -33,11 +21,11 @@ func concerns(demand doorward.Demand, p *doorward.Principal) bool {
 
 // requireProofByRule returns d, or a refusal if the action is sensitive and the user has not
 // proved their identity recently. Keys, services and operators need no proof.
-func requireProofByRule(by *doorward.Caller, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
+func requireProofByRule(by *doorward.Caller, action doorward.Action, now time.Time, d Decision) Decision {
 	if !d.Allowed || by.Kind != doorward.ByUser || by.SessionID == "" {
 		return d
 	}
-	if !concerns(demandOf(&by.Principal, action, on), &by.Principal) {
+	if verb, _ := by.Rules.Model().Lookup(action); !concerns(verb.Proof, &by.Principal) {
 		return d
 	}
 	return requireProofOf(by, now, d)

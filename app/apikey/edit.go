@@ -2,7 +2,6 @@ package apikey
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -44,11 +43,6 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 		if old.Status == doorward.APIKeyActive && after.Status != doorward.APIKeyActive {
 			tx.SkipQuota()
 		}
-		if widens(old, after) {
-			if err := tx.NeedProof(); err != nil {
-				return err
-			}
-		}
 		_, err := tx.UpdateAPIKey(ctx, after)
 		return err
 	})
@@ -56,20 +50,6 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 		return doorward.APIKey{}, doorward.Revocation{}, err
 	}
 	return after, revocation, nil
-}
-
-// widens reports whether the edited key can do more than the old one: with more permissions,
-// faster, for longer, from more addresses, for another owner, or active again.
-func widens(old, edited doorward.APIKey) bool {
-	isNew := func(p doorward.Action) bool { return !slices.Contains(old.Permissions, p) }
-	isOutside := func(p netip.Prefix) bool {
-		return !slices.ContainsFunc(old.AllowedIPs, func(in netip.Prefix) bool { return in.Bits() <= p.Bits() && in.Contains(p.Addr()) })
-	}
-	return slices.ContainsFunc(edited.Permissions, isNew) ||
-		len(old.AllowedIPs) > 0 && (len(edited.AllowedIPs) == 0 || slices.ContainsFunc(edited.AllowedIPs, isOutside)) ||
-		old.PerSecond > 0 && (edited.PerSecond == 0 || edited.PerSecond > old.PerSecond) ||
-		edited.ExpiresAt.After(old.ExpiresAt) || edited.OwnerID != old.OwnerID ||
-		old.Status != doorward.APIKeyActive && edited.Status == doorward.APIKeyActive
 }
 
 // recordEdit adds the changed fields to the audit event, and reports whether there are any.

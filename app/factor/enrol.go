@@ -124,7 +124,7 @@ func (f *Factors) PendingWithChallenge(ctx context.Context, token, id string) (E
 }
 
 func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id string) (Enrolment, error) {
-	seed, err := f.pendingSeed(ctx, account.ID, id)
+	_, seed, err := f.pendingSeed(ctx, account.ID, id)
 	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}, err
 }
 
@@ -132,7 +132,7 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 // to assurance level 2, under a new token. Errors: not_found, validation_failed with /code wrong,
 // step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
-	step, err := f.checkFirstCode(ctx, by.ID, id, code)
+	pending, step, err := f.checkFirstCode(ctx, by.ID, id, code)
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
 		err = doorward.Invalid("/code", "wrong", "This is not the code that the app shows now.")
 	}
@@ -140,7 +140,8 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 		return Confirmed{}, err
 	}
 	var done Confirmed
-	revocation, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+	op := access.Operation{Action: doorward.MFAEnrol, On: userObject(by.ID, by.TenantID), Began: pending.CreatedAt}
+	op.Write = func(tx *access.Tx) (err error) {
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
@@ -148,7 +149,8 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 			return err
 		}
 		return done.record(ctx, tx, by, doorward.MethodCode)
-	})
+	}
+	revocation, err := f.writer.DoAll(ctx, by, op)
 	done.Raised.Revocation = revocation
 	return done, err
 }
@@ -190,31 +192,32 @@ func raise(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...st
 
 // checkFirstCode checks the first code of a TOTP that is being set up. Errors: not_found,
 // invalid_code, unavailable.
-func (f *Factors) checkFirstCode(ctx context.Context, userID, id, code string) (step int64, err error) {
-	seed, err := f.pendingSeed(ctx, userID, id)
+func (f *Factors) checkFirstCode(ctx context.Context, userID, id, code string) (pending store.Factor, step int64, err error) {
+	pending, seed, err := f.pendingSeed(ctx, userID, id)
 	if err != nil {
-		return 0, err
+		return pending, 0, err
 	}
 	step, ok := totp.Match(seed, code, f.db.Now(), 0)
 	if !ok {
-		return 0, wrongAnswer()
+		return pending, 0, wrongAnswer()
 	}
-	return step, nil
+	return pending, step, nil
 }
 
-// pendingSeed returns the seed of a TOTP that is being set up. Errors: not_found.
-func (f *Factors) pendingSeed(ctx context.Context, userID, id string) ([]byte, error) {
+// pendingSeed returns a TOTP that is being set up, and its seed. Errors: not_found.
+func (f *Factors) pendingSeed(ctx context.Context, userID, id string) (store.Factor, []byte, error) {
 	all, err := f.db.Read().Factors(ctx, userID)
 	if err != nil {
-		return nil, err
+		return store.Factor{}, nil, err
 	}
 	i := slices.IndexFunc(all, func(stored store.Factor) bool {
 		return stored.ID == id && stored.Kind == doorward.TOTP && stored.ConfirmedAt == nil
 	})
 	if i < 0 || !f.db.Now().Before(all[i].CreatedAt.Add(EnrolmentLife)) {
-		return nil, doorward.Fail(doorward.CodeNotFound, "")
+		return store.Factor{}, nil, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	return f.seed(ctx, all[i])
+	seed, err := f.seed(ctx, all[i])
+	return all[i], seed, err
 }
 
 // confirm confirms the TOTP, and makes recovery codes if it is the account's first factor. The account
@@ -254,7 +257,7 @@ func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (F
 	if err := f.CountTry(ctx, c); err != nil {
 		return FirstFactor{}, err
 	}
-	step, err := f.checkFirstCode(ctx, c.UserID, id, code)
+	_, step, err := f.checkFirstCode(ctx, c.UserID, id, code)
 	return FirstFactor{[]string{doorward.MethodCode}, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
 		return f.confirm(ctx, tx, c.UserID, id, step)
 	}}, err

@@ -263,7 +263,8 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 		return Confirmed{}, wrongCredential(err)
 	}
 	var done Confirmed
-	revocation, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+	op := access.Operation{Action: doorward.MFAEnrol, On: userObject(by.ID, by.TenantID), Began: c.EndsAt.Add(-doorward.ChallengeLife)}
+	op.Write = func(tx *access.Tx) (err error) {
 		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
@@ -274,7 +275,8 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 			return err
 		}
 		return done.record(ctx, tx, by, made.methods...)
-	})
+	}
+	revocation, err := f.writer.DoAll(ctx, by, op)
 	done.Raised.Revocation = revocation
 	return done, wrongCredential(err)
 }

@@ -46,28 +46,11 @@ func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Te
 	switch {
 	case !required:
 		demand.Since = time.Time{}
-	case old.Since.IsZero() || !covers(old, *demand):
+	case old.Since.IsZero() || !old.CoversAll(*demand):
 		demand.Since = now
 		return t.masterKeyReady()
 	}
 	return nil
-}
-
-// weakensProof reports whether the change accepts older proofs of identity, or demands a second
-// factor of fewer roles. Without a recent proof for it, a thief of an old session could first
-// switch off what stops them.
-func weakensProof(old, next doorward.TenantSettings) bool {
-	was, is := old.SecondFactor, next.SecondFactor
-	isLifted := !was.Since.IsZero() && (is.Since.IsZero() || !covers(is, was))
-	return isLifted || next.MaxProofAge() > old.MaxProofAge()
-}
-
-// covers reports whether the demand covers all roles that the other one covers.
-func covers(demand, other doorward.SecondFactor) bool {
-	if len(demand.Roles) == 0 {
-		return true
-	}
-	return len(other.Roles) > 0 && !slices.ContainsFunc(other.Roles, func(r doorward.Role) bool { return !slices.Contains(demand.Roles, r) })
 }
 
 // checkRoles returns the roles, sorted and each once, and the faults.

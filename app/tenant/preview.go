@@ -44,7 +44,7 @@ func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit)
 		return DemandPreview{}, err
 	}
 	was, next := before.Settings.SecondFactor, after.Settings.SecondFactor
-	if next.Since.IsZero() || !was.Since.IsZero() && covers(was, next) && next.GraceDays >= was.GraceDays {
+	if next.Since.IsZero() || !was.Since.IsZero() && was.CoversAll(next) && next.GraceDays >= was.GraceDays {
 		return DemandPreview{}, nil
 	}
 	return previewOf(ctx, read, by, next)

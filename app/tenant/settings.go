@@ -147,11 +147,6 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 			tx.SkipEvent()
 			return nil
 		}
-		if weakensProof(before.Settings, after.Settings) {
-			if err := tx.NeedProof(); err != nil {
-				return err
-			}
-		}
 		return t.replace(ctx, tx, before, after)
 	})
 	return Changed{after, revocation}, err

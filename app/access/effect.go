@@ -1,0 +1,26 @@
+package access
+
+import (
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// judge decides on what the statements of the transaction have changed, whatever the actions are
+// called, before the commit. No feature has to remember it. Raising somebody asks people who have a
+// second factor, or whose tenant demands one, for a recent proof; loosening a demand and widening a key
+// ask everybody. Keys never loosen a demand: nobody could ask them. Who accepts an offer raises nobody,
+// since the offer was judged. Errors: step_up_required, not_for_keys.
+func judge(tx *store.Tx, by doorward.Caller) error {
+	effects := &tx.Effects
+	isKey := by.Kind == doorward.ByKey || by.Kind == doorward.ByService
+	switch {
+	case isKey && effects.Loosen():
+		return no(ReasonPerson).Err()
+	case by.Kind != doorward.ByUser || by.SessionID == "":
+		return nil
+	case effects.Loosen(), effects.Widen(),
+		effects.Raise(by.Rules) && concerns(doorward.ProofIfDemanded, &by.Principal):
+		return requireProofOf(&by, tx.Now, yes(ReasonProof)).Err()
+	}
+	return nil
+}

@@ -187,7 +187,7 @@ var problems = []Problem{
 	{CodeTooManyWebhooks, KindConflict, "Too many webhooks", "A tenant may have 20 webhooks, disabled ones included, and so may the installation. Delete one that nobody needs, or let one endpoint take more events."},
 	{CodeWebhookDisabled, KindConflict, "Webhook disabled", "This webhook is disabled, so nothing is sent to it. Enable it first."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
-	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},
+	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 

@@ -63,9 +63,21 @@ export class Server {
 
 	async begin(...flags) {
 		this.folder = await mkdtemp(path.join(tmpdir(), "doorward-e2e-"));
-		const cheapHashes = ["--password-memory-kib", "1024", "--password-time", "1"];
-		this.process = spawn(program, ["dev", "--listen", "localhost:0", "--log-format", "json", ...cheapHashes, ...flags], { cwd: this.folder });
 		this.log = "";
+		const cheapHashes = ["--password-memory-kib", "1024", "--password-time", "1"];
+		return this.launch("--listen", "localhost:0", "--log-format", "json", ...cheapHashes, ...flags);
+	}
+
+	/** restart starts the program again on its database, with more flags. Without a fixed port in
+	 * --listen its address changes. */
+	async restart(...flags) {
+		await this.end();
+		return this.launch(...this.flags, ...flags);
+	}
+
+	async launch(...flags) {
+		this.flags = flags;
+		this.process = spawn(program, ["dev", ...flags], { cwd: this.folder });
 		this.process.stderr.on("data", (text) => { this.log += text; });
 		this.url = await new Promise((resolve, reject) => {
 			let output = "";
@@ -125,11 +137,15 @@ export class Server {
 		return () => write((bytes, name) => name.endsWith("-shm") ? nonsense(bytes) : bytes);
 	}
 
-	async stop() {
-		if (this.process.pid === undefined) return; // it never started
+	async end() {
 		const ended = new Promise((done) => { this.process.removeAllListeners("exit").on("exit", done); });
 		this.process.kill("SIGTERM");
 		await ended;
+	}
+
+	async stop() {
+		if (this.process.pid === undefined) return; // it never started
+		await this.end();
 		await rm(this.folder, { recursive: true });
 	}
 }

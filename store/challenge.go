@@ -70,6 +70,14 @@ func (tx *Tx) EndChallenges(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlEndChallenges, userID)
 }
 
+const sqlEndChallengesOfTenant = `DELETE FROM challenges WHERE tenant_id = $1`
+
+// EndChallengesOfTenant ends all challenges to sign in to the tenant, and the resets of factors that its
+// administrators have asked for.
+func (tx *Tx) EndChallengesOfTenant(ctx context.Context, tenantID string) error {
+	return tx.run(ctx, sqlEndChallengesOfTenant, tenantID)
+}
+
 const sqlEndChallengesFor = `DELETE FROM challenges WHERE purpose = $1 OR purpose = $2`
 
 // EndChallengesFor ends all challenges with one of the purposes, and returns how many.

@@ -163,6 +163,9 @@ func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 		if !existed { // another node has deleted it
 			tx.SkipEvent()
 		}
+		if err == nil { // else their use would be recorded in the trail of no tenant
+			err = tx.EndChallengesOfTenant(ctx, id)
+		}
 		if err == nil { // events recorded after the trail was deleted
 			_, err = tx.DeleteChain(ctx, id)
 		}

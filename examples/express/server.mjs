@@ -4,7 +4,7 @@ import express from "express";
 import { Client, Unauthenticated } from "@doorward/client";
 import { protect } from "@doorward/client/express";
 
-const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000", PROOF_AGE = "300" } = process.env;
+const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000" } = process.env;
 const doorward = new Client({ baseUrl: DOORWARD });
 const boards = new Map(); // messages by tenant
 
@@ -35,9 +35,9 @@ app.post("/board/messages", protect(doorward, "message.send"), express.text({ li
 	res.sendStatus(201);
 });
 
-// Clearing the board can't be undone, so it needs a proof of identity that is at most PROOF_AGE
+// Clearing the board can't be undone, so it needs a proof of identity that is at most 300
 // seconds old: without it the answer is 403 step_up_required.
-app.delete("/board/messages", protect(doorward, "settings.manage", { maxAge: Number(PROOF_AGE) }), (req, res) => {
+app.delete("/board/messages", protect(doorward, "settings.manage", { maxAge: 300 }), (req, res) => {
 	boards.delete(req.doorward.tenantId);
 	res.sendStatus(204);
 });

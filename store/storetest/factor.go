@@ -167,6 +167,12 @@ func challenges(f *fixture) {
 		}
 		equal(f, f.value(tx.EndChallengesFor(ctx, "link", "page")), int64(2))
 		f.wantChange(tx.TakeChallenge(ctx, []byte("4")))
+		for hash, tenant := range map[string]string{"7": "tnt_gone", "8": "tnt_other"} {
+			noError(f, tx.InsertChallenge(ctx, []byte(hash), store.Challenge{Purpose: "login", TenantID: tenant, EndsAt: c.EndsAt}))
+		}
+		noError(f, tx.EndChallengesOfTenant(ctx, "tnt_gone"))
+		f.wantNoChange(tx.TakeChallenge(ctx, []byte("7")))
+		f.wantChange(tx.TakeChallenge(ctx, []byte("8")))
 	})
 }
 

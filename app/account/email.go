@@ -38,6 +38,9 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		if err != nil {
 			return err
 		}
+		if err := tx.CountChange(ctx); err != nil {
+			return err
+		}
 		if err := a.verifier.CountEmailChange(ctx, tx.Tx, by, email); err != nil {
 			return err
 		}

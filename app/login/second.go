@@ -52,6 +52,11 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 		if err := proof.Pause(ctx, tx.Tx); err != nil {
 			return err
 		}
+		if sessionID != "" { // a switch begins here, and its completion doesn't count
+			if err := cmp.Or(tx.CountChallenge(ctx), tx.CountChange(ctx)); err != nil {
+				return err
+			}
+		}
 		begun, err = l.factors.BeginChallenge(ctx, tx, purpose, account, tenantID, sessionID)
 		return err
 	})
@@ -66,9 +71,10 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 // completes the switch and the current session stays until then. Where that tenant demands the
 // first factor of the account, the session must have been proved recently: no password is asked
 // for, and a thief of an old session could set up a factor of their own. Errors:
-// step_up_required, and those of session.Sessions.Switch.
+// step_up_required, too_many_attempts, and those of session.Sessions.Switch.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
-	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil }) // nil: without another proof
+	count := func(tx *access.Tx) error { return tx.CountChange(ctx) }
+	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, count) // nil: without another proof
 	switch {
 	case err == nil:
 		return SignedIn{Opened: opened}, nil

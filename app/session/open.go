@@ -223,7 +223,7 @@ func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 		return nil
 	}
 	if o.User.Factors > 0 {
-		if o.Session.Remembered, err = isRemembered(ctx, tx, o.Session.Tenant.SecondFactor, o.User.Email); err == nil && !o.Session.Remembered {
+		if o.Session.Remembered, err = o.isRemembered(ctx, tx); err == nil && !o.Session.Remembered {
 			err = doorward.Fail(doorward.CodeMFARequired, "")
 		}
 		return err
@@ -235,14 +235,22 @@ func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 	return nil
 }
 
-// isRemembered reports whether the caller's browser stands in for the second factor.
-func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
+// isRemembered reports whether the caller's browser stands in for the second factor in the session's
+// tenant.
+func (o *Opened) isRemembered(ctx context.Context, tx *access.Tx) (bool, error) {
+	demand := o.Session.Tenant.SecondFactor
 	// Of several cookies another host has set one, and can't have the right one decide.
 	if demand.RememberDays == 0 || len(tx.By.Devices) != 1 {
 		return false, nil
 	}
-	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, email, tx.Now)
-	return slices.ContainsFunc(known, func(d store.KnownDevice) bool { return demand.Remembers(d.SecondAt, tx.Now) }), err
+	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, o.User.Email, tx.Now)
+	if err != nil {
+		return false, err
+	}
+	forgotten, err := tx.BrowsersForgotten(ctx, o.Session.TenantID, o.User.ID)
+	return slices.ContainsFunc(known, func(d store.KnownDevice) bool {
+		return d.SecondAt.After(forgotten) && demand.Remembers(d.SecondAt, tx.Now)
+	}), err
 }
 
 // recordLogin records the login, and returns the user as a member of the session's tenant.

@@ -283,7 +283,9 @@ func unready(err error, detail string) error {
 func (a *App) Now() time.Time { return a.db.Now() }
 
 // Vitals returns the figures of all nodes for metrics.
-func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Read().Vitals(ctx) }
+func (a *App) Vitals(ctx context.Context) (store.Vitals, error) {
+	return a.db.Read().Vitals(ctx, a.db.Now())
+}
 
 // Hashing returns the state of the password hashing pool.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }

@@ -275,7 +275,7 @@ func (s *Server) Code(to string) string {
 
 // newestCode returns the newest code mailed to the address, or "" as long as mails are queued.
 func (s *Server) newestCode(to string) string {
-	if v, err := s.Node.DB.Read().Vitals(context.Background()); err != nil || v.MailsQueued > 0 {
+	if v, err := s.Node.DB.Read().Vitals(context.Background(), s.Node.DB.Now()); err != nil || v.MailsQueued > 0 {
 		return ""
 	}
 	for _, mail := range s.mailbox.Mails(to) {

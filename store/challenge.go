@@ -171,14 +171,32 @@ func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, until time.Time, l
 	return tx.exec(ctx, sqlForgetBrowsersProvedBefore, micros(until), limit)
 }
 
-// ForgetProofs ends what was begun or remembered of the account's second factors:
-// challenges, enrolments, and browsers that stand in for a factor.
-func (tx *Tx) ForgetProofs(ctx context.Context, userID string) error {
-	if err := tx.EndChallenges(ctx, userID); err != nil {
+const (
+	sqlEndChallengesIn   = `DELETE FROM challenges WHERE user_id = $1 AND tenant_id = $2 AND purpose <> $3`
+	sqlEndFactorResetsIn = `DELETE FROM challenges WHERE user_id = $1 AND tenant_id = $2 AND purpose = '` + PurposeFactorReset + `'`
+	sqlForgetBrowsersIn  = `UPDATE memberships SET forgotten_at = $3 WHERE user_id = $1 AND tenant_id = $2`
+	sqlBrowsersForgotten = `SELECT forgotten_at FROM memberships WHERE user_id = $1 AND tenant_id = $2`
+)
+
+// ForgetProofsIn ends the account's challenges in the tenant, except those with a purpose. No browser
+// in which a second factor was proved until now stands in for it there any more. Other tenants are not
+// affected.
+func (tx *Tx) ForgetProofsIn(ctx context.Context, tenantID, userID, except string) error {
+	if err := tx.run(ctx, sqlEndChallengesIn, userID, tenantID, except); err != nil {
 		return err
 	}
-	if err := tx.DeleteUnconfirmedFactors(ctx, userID); err != nil {
-		return err
-	}
-	return tx.ForgetBrowsers(ctx, userID)
+	return tx.run(ctx, sqlForgetBrowsersIn, userID, tenantID, micros(tx.Now))
+}
+
+// EndFactorResetsIn ends the codes that were mailed to a member whose second factors the tenant has
+// reset.
+func (tx *Tx) EndFactorResetsIn(ctx context.Context, tenantID, userID string) error {
+	return tx.run(ctx, sqlEndFactorResetsIn, userID, tenantID)
+}
+
+// BrowsersForgotten returns when the tenant has last forgotten the member's browsers: only a proof of a
+// second factor after that counts there. ErrNone without a membership.
+func (r Reader) BrowsersForgotten(ctx context.Context, tenantID, userID string) (time.Time, error) {
+	at, err := one(ctx, r, instantColumn, sqlBrowsersForgotten, userID, tenantID)
+	return time.Time(at), err
 }

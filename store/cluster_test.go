@@ -30,7 +30,7 @@ func TestRaceLateLeaseIsAwaited(t *testing.T) {
 	}
 	// announce makes a change of which followers are notified; which one doesn't matter.
 	announce := func(tx *store.Tx) error { tx.RequestFlush([]byte("any hash")); return nil }
-	read := func() error { _, err := db.Read().Vitals(t.Context()); return err }
+	read := func() error { _, err := db.Read().Vitals(t.Context(), time.Now()); return err }
 	write := func() error { _, err := db.Write(t.Context(), announce); return err }
 	_, pool := store.Pools(db)
 	started := make(chan struct{})

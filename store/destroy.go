@@ -78,7 +78,7 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 
 // DeleteCounters deletes the counters that are named after the account.
 func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
-	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID, "change-email:" + a.ID, "codes:" + a.ID} {
+	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID, "change-email:" + a.ID, "codes:" + a.ID, "challenges:" + a.ID, "changes:" + a.ID} {
 		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}

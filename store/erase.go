@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -225,7 +227,15 @@ func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 	if err := tx.run(ctx, sqlDeleteInboxOf, email, account); err != nil {
 		return err
 	}
-	return tx.run(ctx, sqlDeleteMailsTo, email, micros(tx.Now))
+	if err := tx.run(ctx, sqlDeleteMailsTo, email, micros(tx.Now)); err != nil {
+		return err
+	}
+	for _, action := range append(slices.Collect(maps.Values(HeldBack)), digestLock) {
+		if err := tx.ClearThrottle(ctx, NoticeBucket(email, action)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const sqlErasureRecords = `SELECT target_id, at, changes FROM events

@@ -215,6 +215,7 @@ func (tx *Tx) RedactEvents(ctx context.Context, userID string) (int64, error) {
 const (
 	oldestEvents        = `(SELECT id FROM events WHERE tenant_id = $1 ORDER BY seq LIMIT $2)`
 	sqlDeleteEventMails = `DELETE FROM mails WHERE subject_id IN ` + oldestEvents
+	sqlDeleteEventsHeld = `DELETE FROM held_notices WHERE event_id IN ` + oldestEvents
 	sqlDeleteEvents     = `DELETE FROM events WHERE id IN ` + oldestEvents
 	sqlDeleteChain      = `DELETE FROM audit_chains WHERE tenant_id = $1`
 )
@@ -226,8 +227,10 @@ const chainBatch = 1000
 // about them, their rows of the feed, and with the last of them the chain. It returns the
 // number deleted; fewer than chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
-	if err := tx.run(ctx, sqlDeleteEventMails, tenantID, chainBatch); err != nil {
-		return 0, err
+	for _, query := range []string{sqlDeleteEventMails, sqlDeleteEventsHeld} {
+		if err := tx.run(ctx, query, tenantID, chainBatch); err != nil {
+			return 0, err
+		}
 	}
 	n, err := tx.exec(ctx, sqlDeleteEvents, tenantID, chainBatch)
 	if err == nil {

@@ -27,6 +27,7 @@ WHERE since > $2`
 	sqlClampChallenges = `UPDATE challenges SET ends_at = $1 + ` + lifeOfChallenge + ` WHERE ends_at > $2 + ` + lifeOfChallenge
 
 	sqlClampRememberedBrowsers = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
+	sqlClampForgotten          = `UPDATE memberships SET forgotten_at = $1 WHERE forgotten_at > $2`
 	sqlClampEnrolments         = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
 	sqlClampDemands            = `UPDATE tenants SET mfa_since = $1 WHERE mfa_since > $2`
 
@@ -78,7 +79,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	}
 	for _, query := range []string{
 		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
-		sqlClampChallenges, sqlClampRememberedBrowsers, sqlClampEnrolments,
+		sqlClampChallenges, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err

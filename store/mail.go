@@ -43,6 +43,8 @@ const (
 	MailPasskeyCopied   MailKind = "passkey_copied"   // a passkey was found to be a copy, and was disabled
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
+
+	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
 )
 
 // MailKinds are all that this version can send.
@@ -52,7 +54,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied,
-	MailWebhookFailing, MailWebhookDisabled,
+	MailWebhookFailing, MailWebhookDisabled, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

@@ -181,14 +181,15 @@ func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w d
 	return userPages.read(ctx, r, w, append([]any{tenantID, string(f.Role), string(f.Status), f.Factor}, searchArgs(f.Text)...)...)
 }
 
-const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at, name_key, email_key)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (tenant_id, user_id) DO NOTHING`
+// Browsers that another tenant, or an earlier membership, remembers don't count in the new one.
+const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at, name_key, email_key, forgotten_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
 // InsertMembership adds u to its tenant, and reports false if u is a member already.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
 	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{After: activeRole(u)})
 	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt),
-		fold.Key(u.Name), fold.Key(u.Email))
+		fold.Key(u.Name), fold.Key(u.Email), micros(tx.Now)-1)
 }
 
 const sqlStrictestStepUp = `SELECT COALESCE(min(CASE WHEN t.step_up_minutes = 0 THEN $2 ELSE t.step_up_minutes END), $2)

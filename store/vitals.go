@@ -26,15 +26,21 @@ func vitalsFields(v *Vitals) []any {
 	}
 }
 
+// A digest waits for the end of its hour (app/mail, noticeWindow) before it is to be sent. $1 is now.
+const (
+	toBeSent   = `state = 'queued' AND (kind <> 'digest' OR tries > 0 OR next_at <= $1)`
+	waitsSince = `created_at + CASE kind WHEN 'digest' THEN 3600000000 ELSE 0 END`
+)
+
 const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELECT count(*) FROM nodes),
-  (SELECT count(*) FROM mails WHERE state = 'queued'), (SELECT coalesce(min(created_at), 0) FROM mails WHERE state = 'queued'),
+  (SELECT count(*) FROM mails WHERE ` + toBeSent + `), (SELECT coalesce(min(` + waitsSince + `), 0) FROM mails WHERE ` + toBeSent + `),
   (SELECT count(*) FROM inbox), (SELECT coalesce(min(due_at), 0) FROM inbox), (SELECT count(*) FROM inbox WHERE aside > 0),
   (SELECT coalesce(max(completed_at), 0) FROM backups),
   (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'), (SELECT count(*) FROM maintenance)`
 
-// Vitals returns the current figures.
-func (r Reader) Vitals(ctx context.Context) (Vitals, error) {
-	return one(ctx, r, vitalsFields, sqlVitals)
+// Vitals returns the figures at now.
+func (r Reader) Vitals(ctx context.Context, now time.Time) (Vitals, error) {
+	return one(ctx, r, vitalsFields, sqlVitals, micros(now))
 }
 
 // Pool has the statistics of a connection pool.

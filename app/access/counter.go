@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -79,4 +80,32 @@ func (c Counter) refusal(t store.Throttle, now time.Time) *doorward.Error {
 // TooManyAttempts returns the error for a caller who must wait, a second at least.
 func TooManyAttempts(wait time.Duration) *doorward.Error {
 	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
+}
+
+// What an account may do from its sessions within ownWindow, over all nodes. Whatever ends access is not
+// counted, nor is what a login begins, which counts in its own limits.
+const (
+	ownChallenges = 120 // challenges that it begins
+	ownChanges    = 120 // changes of its own: factors, address, names, switches
+	ownWindow     = time.Hour
+)
+
+// CountChallenge counts a challenge that the account begins from a session. The account is locked.
+// Errors: too_many_attempts; then the transaction must be rolled back.
+func (tx *Tx) CountChallenge(ctx context.Context) error {
+	return tx.countOwn(ctx, Counter{"challenges:" + tx.By.ID, ownChallenges, ownWindow}, "proofs of who you are")
+}
+
+// CountChange is CountChallenge for a change of the account's own, when that begins.
+func (tx *Tx) CountChange(ctx context.Context) error {
+	return tx.countOwn(ctx, Counter{"changes:" + tx.By.ID, ownChanges, ownWindow}, "changes of your account")
+}
+
+func (tx *Tx) countOwn(ctx context.Context, c Counter, what string) error {
+	_, err := HitCounters(ctx, tx.Tx, []Counter{c})
+	var e *doorward.Error
+	if errors.As(err, &e) {
+		e.Detail = fmt.Sprintf("There were more than %d %s within an hour. Wait for the seconds in Retry-After.", c.Limit, what)
+	}
+	return err
 }

@@ -38,6 +38,9 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		if err != nil {
 			return err
 		}
+		if err := tx.CountChange(ctx); err != nil {
+			return err
+		}
 		if err := a.verifier.CountEmailChange(ctx, tx.Tx, by, email); err != nil {
 			return err
 		}
@@ -301,6 +304,9 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	if err := a.endEverything(ctx, tx, account); err != nil {
 		return err
 	}
+	if err := credential.ClearLoginNotices(ctx, tx.Tx, account.ID, change.Old); err != nil {
+		return err
+	}
 	if account.Email != change.Old {
 		if err := tx.QueueMail(ctx, store.MailEmailRestored, account.Email, change.ID); err != nil {
 			return err
@@ -326,9 +332,6 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 		return err
 	}
 	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {
-		return err
-	}
-	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // the count of notices about unknown browsers, so that later logins send them again
 		return err
 	}
 	return endMailed(ctx, tx, account.ID)

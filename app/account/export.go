@@ -147,10 +147,17 @@ type HeldInvitation struct {
 
 // HeldMail is a stored mail to the person's address, or about a change of it. It has no text.
 type HeldMail struct {
-	ID        string    `json:"id" example:"msg_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	Kind      string    `json:"kind" example:"reset"`
-	State     string    `json:"state" example:"sent"`
-	CreatedAt time.Time `json:"createdAt"`
+	ID        string       `json:"id" example:"msg_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Kind      string       `json:"kind" example:"reset"`
+	State     string       `json:"state" example:"sent"`
+	CreatedAt time.Time    `json:"createdAt"`
+	Notices   []HeldNotice `json:"notices,omitempty" doc:"Of a digest: what it tells"`
+}
+
+// HeldNotice is what a digest tells of the notices of one kind about the same object.
+type HeldNotice struct {
+	Kind  string `json:"kind" example:"role_changed"`
+	Count int    `json:"count"`
 }
 
 // HeldEvent is an audit event by or about the person. Of other actors it has only the type and the
@@ -374,7 +381,17 @@ func addMail(ctx context.Context, read store.Reader, h *Held, now time.Time) err
 	}
 	mails, err := read.MailsOf(ctx, h.Account.ID, h.Account.Email)
 	for _, m := range mails {
-		h.Mails = append(h.Mails, HeldMail{m.ID, string(m.Kind), string(m.State), m.CreatedAt})
+		one := HeldMail{ID: m.ID, Kind: string(m.Kind), State: string(m.State), CreatedAt: m.CreatedAt}
+		if m.Kind == store.MailDigest {
+			held, err := read.HeldNotices(ctx, m.ID)
+			if err != nil {
+				return err
+			}
+			for _, n := range held {
+				one.Notices = append(one.Notices, HeldNotice{string(n.Kind), n.Notices})
+			}
+		}
+		h.Mails = append(h.Mails, one)
 	}
 	return err
 }

@@ -69,6 +69,13 @@ func (f *Fixture) Subjects(email string) (subjects []string) {
 	return subjects
 }
 
+// Mails sends the queued mail from a node and returns the mails to the address.
+func (f *Fixture) Mails(i int, email string) []smtp.Message {
+	f.Helper()
+	f.NoError(f.Node(i).Mail.Deliver(f.Context()))
+	return f.mail.to(email)
+}
+
 // RecordPending records all pending refusals and requested resets, on every node.
 func (f *Fixture) RecordPending() {
 	f.Helper()

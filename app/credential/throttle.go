@@ -427,6 +427,15 @@ func ClearCodes(ctx context.Context, tx *store.Tx, userID string) error {
 
 func codesBucket(userID string) string { return "codes:" + userID }
 
+// ClearLoginNotices clears the counts of notices about logins from unknown browsers, so that the next ones
+// are mailed at once to the address: somebody with the old password may have used them up.
+func ClearLoginNotices(ctx context.Context, tx *store.Tx, userID, email string) error {
+	if err := tx.ClearThrottle(ctx, "newcomers:"+userID); err != nil {
+		return err
+	}
+	return tx.ClearThrottle(ctx, store.NoticeBucket(email, doorward.SessionOpen))
+}
+
 // ClearDelays clears the delays of an address, after a password reset by mail.
 func ClearDelays(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)

@@ -29,33 +29,66 @@ func browserID(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(
 
 // browsers returns the caller's browsers that some tenant remembers.
 func (f *Factors) browsers(ctx context.Context, read store.Reader, by doorward.Caller) ([]Browser, error) {
-	longest, err := rememberDays(ctx, read, by.ID)
-	if err != nil || longest == 0 {
+	tenants, err := remembering(ctx, read, by.ID)
+	if err != nil || len(tenants) == 0 {
 		return nil, err
 	}
-	all, err := read.RememberedBrowsers(ctx, by.ID, f.db.Now().AddDate(0, 0, -longest))
+	all, err := read.RememberedBrowsers(ctx, by.ID, f.db.Now().AddDate(0, 0, -doorward.MaxRememberDays))
 	var browsers []Browser
 	for _, b := range all {
+		until := tenants.until(b.ProvedAt)
+		if !until.After(f.db.Now()) {
+			continue
+		}
 		current := slices.ContainsFunc(by.Devices, func(hash []byte) bool { return bytes.Equal(hash, b.Hash) })
-		browsers = append(browsers, Browser{browserID(b.Hash), current, b.ProvedAt, b.ProvedAt.AddDate(0, 0, longest), b.IP, b.UserAgent})
+		browsers = append(browsers, Browser{browserID(b.Hash), current, b.ProvedAt, until, b.IP, b.UserAgent})
 	}
 	return browsers, err
 }
 
-// rememberDays returns for how many days the person's browsers are remembered, at most, in any tenant.
-func rememberDays(ctx context.Context, read store.Reader, userID string) (longest int, err error) {
+// rememberingTenants are tenants that remember browsers: for how many days, and only those in which a
+// factor was proved after an instant.
+type rememberingTenants []struct {
+	days  int
+	since time.Time
+}
+
+// until returns how long a browser in which a factor was proved at an instant is remembered; the zero
+// Time if no tenant remembers it.
+func (all rememberingTenants) until(proved time.Time) (last time.Time) {
+	for _, t := range all {
+		if end := proved.AddDate(0, 0, t.days); proved.After(t.since) && end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
+// remembering returns the tenants of the person that remember browsers.
+func remembering(ctx context.Context, read store.Reader, userID string) (all rememberingTenants, err error) {
 	memberships, err := read.Memberships(ctx, userID)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, m := range memberships {
 		tenant, err := read.Tenant(ctx, m.TenantID)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		longest = max(longest, tenant.Settings.SecondFactor.RememberDays)
+		days := tenant.Settings.SecondFactor.RememberDays
+		if days == 0 {
+			continue
+		}
+		since, err := read.BrowsersForgotten(ctx, m.TenantID, userID)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, struct {
+			days  int
+			since time.Time
+		}{days, since})
 	}
-	return longest, nil
+	return all, nil
 }
 
 // ForgetBrowser forgets a remembered browser of the caller, or all if the id is empty, so that a login in it

@@ -41,7 +41,7 @@ type Raised struct {
 }
 
 // Enrol begins the enrolment of a TOTP for the caller; the name may be empty. Errors:
-// step_up_required, validation_failed, master_key_missing, too_many_factors.
+// step_up_required, validation_failed, master_key_missing, too_many_factors, too_many_attempts.
 func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (Enrolment, error) {
 	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID, name)
 }
@@ -68,6 +68,11 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 		tx.SkipEvent() // Confirm records it
 		if err := prepareEnrolment(ctx, tx, account.ID); err != nil {
 			return err
+		}
+		if by.SessionID != "" {
+			if err := tx.CountChange(ctx); err != nil {
+				return err
+			}
 		}
 		sealed, err := f.master.Seal(ctx, tx.Tx, seedPlace(e.ID), seed)
 		if err != nil {

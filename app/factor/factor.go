@@ -98,7 +98,7 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors,
 
 // Rename renames a factor of the caller. Like every change it forgets remembered browsers: a thief
 // could exchange names, so that the owner removes the wrong factor. Errors: step_up_required,
-// validation_failed, not_found.
+// validation_failed, not_found, too_many_attempts.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
 	faults := doorward.CheckName("/name", name)
 	if name == "" {
@@ -116,6 +116,9 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		if renamed = old.Factor; renamed.Name == name {
 			tx.SkipEvent()
 			return nil
+		}
+		if err := tx.CountChange(ctx); err != nil {
+			return err
 		}
 		tx.Changed("factorRenamed", "", string(renamed.Kind)) // the trail doesn't have the names, which are private
 		renamed.Name = name

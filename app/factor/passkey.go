@@ -170,7 +170,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 }
 
 // BeginPasskey begins the enrolment of a passkey for the caller. Errors: passkeys_unavailable,
-// step_up_required, too_many_factors.
+// step_up_required, too_many_factors, too_many_attempts.
 func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (challenge NewChallenge, err error) {
 	if err := f.requirePasskeys(); err != nil {
 		return challenge, err
@@ -182,6 +182,9 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (challen
 			return err
 		}
 		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
+			return err
+		}
+		if err := cmp.Or(tx.CountChallenge(ctx), tx.CountChange(ctx)); err != nil {
 			return err
 		}
 		challenge, err = f.begin(ctx, tx.Tx, store.Challenge{

@@ -59,11 +59,14 @@ func hashOfRecovery(code string) ([]byte, bool) {
 }
 
 // NewRecoveryCodes replaces the caller's recovery codes and returns the new ones, which are
-// not shown again. Errors: step_up_required, not_found without a factor.
+// not shown again. Errors: step_up_required, too_many_attempts, not_found without a factor.
 func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]string, error) {
 	var codes []string
 	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+			return err
+		}
+		if err := tx.CountChange(ctx); err != nil {
 			return err
 		}
 		factors, err := f.afterChange(ctx, tx, by.ID) // also ends challenges and remembered browsers

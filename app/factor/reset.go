@@ -27,7 +27,8 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 			return err
 		}
 		tx.RecordEnded(ended)
-		if err := tx.ForgetProofs(ctx, member.ID); err != nil {
+		// A code that was mailed before works until the next one is made: this mail may be held back.
+		if err := tx.ForgetProofsIn(ctx, member.TenantID, member.ID, store.PurposeFactorReset); err != nil {
 			return err
 		}
 		return tx.Notify(ctx, store.MailFactorsReset, member.Email)

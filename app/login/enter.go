@@ -85,6 +85,9 @@ func (l *Login) admit(ctx context.Context, tx *access.Tx, e entry, draft session
 			return nil, err
 		}
 		e.proof.Account = account
+		if err := tx.CountChange(ctx); err != nil { // when the switch begins; its completion doesn't count
+			return nil, err
+		}
 	}
 	if err := e.proof.Lock(ctx, tx, e.changed); err != nil {
 		return nil, err
@@ -169,6 +172,11 @@ func (l *Login) ask(ctx context.Context, tx *access.Tx, e entry, step Step) (Out
 	}
 	if err := e.proof.Pause(ctx, tx.Tx); err != nil {
 		return nil, err
+	}
+	if e.sessionID != "" { // a login's challenges count in its own limits
+		if err := tx.CountChallenge(ctx); err != nil {
+			return nil, err
+		}
 	}
 	tx.RecordAs(doorward.MFAChallenge, doorward.Object{Type: "user", ID: e.proof.Account.ID, TenantID: e.tenantID})
 	begun, err := l.factors.BeginChallenge(ctx, tx, purpose, e.proof.Account, e.tenantID, e.sessionID)

@@ -68,7 +68,7 @@ func (next *Admission) missing(ctx context.Context, tx *access.Tx) (err error) {
 	}
 	demand := next.Settings.SecondFactor
 	if next.User.Factors > 0 {
-		next.Assurance.Remembered, err = isRemembered(ctx, tx, demand, next.User.Email)
+		next.Assurance.Remembered, err = next.isRemembered(ctx, tx)
 		if err == nil && !next.Assurance.Remembered {
 			next.Step = Second
 		}
@@ -80,12 +80,19 @@ func (next *Admission) missing(ctx context.Context, tx *access.Tx) (err error) {
 	return nil
 }
 
-// isRemembered reports whether the caller's browser stands in for the second factor.
-func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
+// isRemembered reports whether the caller's browser stands in for the second factor in the tenant.
+func (next *Admission) isRemembered(ctx context.Context, tx *access.Tx) (bool, error) {
+	demand := next.Settings.SecondFactor
 	// Of several cookies another host has set one, and can't have the right one decide.
 	if demand.RememberDays == 0 || len(tx.By.Devices) != 1 {
 		return false, nil
 	}
-	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, email, tx.Now)
-	return slices.ContainsFunc(known, func(d store.KnownDevice) bool { return demand.Remembers(d.SecondAt, tx.Now) }), err
+	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, next.User.Email, tx.Now)
+	if err != nil {
+		return false, err
+	}
+	forgotten, err := tx.BrowsersForgotten(ctx, next.User.TenantID, next.User.ID)
+	return slices.ContainsFunc(known, func(d store.KnownDevice) bool {
+		return d.SecondAt.After(forgotten) && demand.Remembers(d.SecondAt, tx.Now)
+	}), err
 }

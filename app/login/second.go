@@ -17,7 +17,7 @@ import (
 // second factor, the challenge completes the switch and the current session stays until then. Errors:
 // sign_in_required, not_found without an active membership in that tenant, login_too_old if that tenant's
 // limit has passed since the login, step_up_required where that tenant demands the account's first
-// factor, tenant_frozen, tenant_closing, unauthenticated if the session has ended.
+// factor, too_many_attempts, tenant_frozen, tenant_closing, unauthenticated if the session has ended.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
 	outcome, err := l.enter(ctx, entry{
 		by: by, proof: credential.Proof{Account: doorward.Account{ID: by.ID, Email: by.Email}}, tenantID: tenantID,

@@ -14,7 +14,7 @@ import (
 
 // BeginStepUp makes a challenge by which the caller proves again who they are, for this
 // session: with a second factor if the account has one, else with the password. Errors:
-// unauthenticated, unavailable.
+// too_many_attempts, unauthenticated, unavailable.
 func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
 	return l.beginStepUp(ctx, by, requested)
 }
@@ -41,6 +41,9 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested
 		}
 		account, err := access.OwnAccount(ctx, tx.Reader, by)
 		if err != nil {
+			return err
+		}
+		if err := tx.CountChallenge(ctx); err != nil {
 			return err
 		}
 		begun, err = l.factors.BeginChallenge(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)

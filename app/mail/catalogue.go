@@ -48,6 +48,7 @@ type message struct {
 	Button     *sentence   // on the link, in the HTML part
 	EnterCode  *sentence   `yaml:"enter_code"`
 	Note       *sentence
+	Item       *sentence // of a digest
 }
 
 // sentence is a template that is executed with variables.

@@ -19,7 +19,7 @@ import (
 
 // kinds returns the kinds of mail, sorted by name.
 func kinds() []string {
-	var all []string
+	all := []string{string(store.MailDigest)}
 	for kind := range composers {
 		all = append(all, string(kind))
 	}
@@ -114,6 +114,7 @@ func parts(m message) map[string][]*sentence {
 	add("button", m.Button)
 	add("enter_code", m.EnterCode)
 	add("note", m.Note)
+	add("item", m.Item)
 	return all
 }
 

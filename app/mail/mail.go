@@ -9,6 +9,7 @@
 //	mail.go       the queue, invitations and password resets
 //	email.go      the mails about a change of address
 //	notice.go     kinds of mails; the notices of what has happened
+//	digest.go     the limit on notices; the mail that tells the others
 //	render.go     the variables filled in, as plain text and as HTML
 //	style.go      colour and logo of the HTML
 //	catalogue.go  texts by language, from text/*.yaml
@@ -157,7 +158,7 @@ func (m *Mail) try(ctx context.Context, row store.Mail, send outbox.Send) error 
 }
 
 // claim renders the mail. It returns nil when another worker has the mail, or when the mail is
-// not to be sent.
+// not to be sent, or only in a digest.
 func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMail, err error) {
 	err = m.upkeep(ctx, func(tx *store.Tx) error {
 		rendered = nil
@@ -166,6 +167,9 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMai
 		}
 		claimed, err := tx.ClaimMail(ctx, row, tx.Now.Add(outbox.MaxTry))
 		if err != nil || !claimed {
+			return err
+		}
+		if held, err := holdBack(ctx, tx, row); err != nil || held {
 			return err
 		}
 		rendered, err = m.compose(ctx, tx, row)

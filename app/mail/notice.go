@@ -17,14 +17,18 @@ import (
 // compose makes the mail of a row inside the transaction that claims it. It returns nil when the
 // mail is not to be sent; the row is then deleted or finished.
 func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
-	rendered, err := composers[row.Kind](m, ctx, tx, row)
+	compose := composers[row.Kind]
+	if row.Kind == store.MailDigest {
+		compose = (*Mail).composeDigest
+	}
+	rendered, err := compose(m, ctx, tx, row)
 	if errors.Is(err, store.ErrNone) {
 		return nil, tx.DeleteMail(ctx, row.ID)
 	}
 	return rendered, err
 }
 
-// composers has a composer for each of store.MailKinds. A composer returns store.ErrNone when the
+// composers has a composer for each of store.MailKinds but the digest, which uses the others. A composer returns store.ErrNone when the
 // mail is obsolete or its subject was deleted, and nil when it has finished the row itself.
 var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*renderedMail, error){
 	store.MailInvitation:      (*Mail).composeInvitation,
@@ -111,7 +115,8 @@ func withoutScheme(url string) string {
 
 // composeFactorsReset makes the mail with the code by which a person sets factors up again.
 // It is obsolete once the person has another address, or is no longer an active member of
-// the tenant whose administrator has asked for it. A second try has another code; both work.
+// the tenant whose administrator has asked for it. A second try has another code; both work, and those
+// of earlier mails of the tenant don't.
 func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -128,15 +133,22 @@ func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.
 	if err != nil {
 		return nil, err
 	}
-	token, err := newFactorToken(ctx, tx, member)
+	locale, err := localeOf(ctx, tx, row.Recipient)
 	if err != nil {
 		return nil, err
 	}
-	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, variables{
-		Name: member.Name, Tenant: member.TenantName, Actor: actor, Email: member.Email, Site: m.site(), At: formatTime(e.At),
-		Link: m.baseURL + "/factors/reset#token=" + token, Code: token, Until: formatTime(tx.Now.Add(doorward.FactorResetLife)),
-	}), err
+	v := variables{Name: member.Name, Tenant: member.TenantName, Actor: actor, Email: member.Email, Site: m.site(), At: formatTime(e.At)}
+	if v.Held = row.ID == ""; v.Held { // a digest has no codes
+		return renderMail(row.Kind, locale, v), nil
+	}
+	if row.Tries == 0 {
+		if err := tx.EndFactorResetsIn(ctx, member.TenantID, member.ID); err != nil {
+			return nil, err
+		}
+	}
+	token, err := newFactorToken(ctx, tx, member)
+	v.Link, v.Code, v.Until = m.baseURL+"/factors/reset#token="+token, token, formatTime(tx.Now.Add(doorward.FactorResetLife))
+	return renderMail(row.Kind, locale, v), err
 }
 
 // newFactorToken makes the code of the mail and stores its hash.

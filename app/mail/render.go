@@ -41,6 +41,9 @@ type variables struct {
 	Webhook    string // its URL, without the scheme
 	Since      string // time of the first failure
 	Gone       bool   // the endpoint has answered 410
+	Count      string // of notices in a digest, or in one of its items
+	Notice     string // the subject of the notices in an item of a digest
+	Held       bool   // a digest tells the notice
 }
 
 // sanitized returns the variables, each safe in one line. Names are no links; Actor and Owner
@@ -52,7 +55,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since, &v.Count, &v.Notice,
 	} {
 		*s = oneLine(*s)
 	}

@@ -171,12 +171,12 @@ func TestTheHTML(t *testing.T) {
 
 // Mails that get no link, such as security notices, have none in either part.
 func TestNoticesHaveNoLink(t *testing.T) {
-	for kind := range composers {
-		if hasLink[kind] {
+	for _, kind := range kinds() {
+		if hasLink[store.MailKind(kind)] {
 			continue
 		}
 		for language := range catalogues() {
-			m := renderMail(kind, language, variablesWith("x")).message(store.Mail{})
+			m := renderMail(store.MailKind(kind), language, variablesWith("x")).message(store.Mail{})
 			for _, bad := range []string{"://", "<a ", "href", "www."} {
 				if strings.Contains(m.Text+m.HTML, bad) {
 					t.Errorf("%s in %s contains %q", kind, language, bad)
@@ -297,5 +297,22 @@ func TestWrap(t *testing.T) {
 		if got := wrap(text(in)); got != want {
 			t.Errorf("%q is wrapped as\n%s\nwant\n%s", in, got, want)
 		}
+	}
+}
+
+// Every other mail is told at once: it was asked for, or is about the password, the address or the factors.
+func TestWhatIsNeverHeldBack(t *testing.T) {
+	want := []string{
+		"digest", "email_changed", "email_confirm", "email_requested", "email_restored", "factor_added", "factor_removed", "factor_renamed", "factors_removed",
+		"invitation", "passkey_copied", "password_changed", "recovery_codes", "recovery_used", "reset",
+	}
+	var never []string
+	for _, kind := range kinds() {
+		if store.HeldBack[store.MailKind(kind)] == "" {
+			never = append(never, kind)
+		}
+	}
+	if !slices.Equal(never, want) {
+		t.Errorf("these are never held back: %q, want %q", never, want)
 	}
 }

@@ -252,5 +252,5 @@ func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by d
 	if err := tx.ForgetBrowsers(ctx, account.ID); err != nil { // also the current one, which stays known
 		return err
 	}
-	return tx.ClearThrottle(ctx, "newcomers:"+account.ID) // the count of notices about unknown browsers
+	return credential.ClearLoginNotices(ctx, tx.Tx, account.ID, account.Email)
 }

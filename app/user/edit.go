@@ -24,7 +24,7 @@ type Edit struct {
 
 // Edit changes the member in one transaction and returns it, with what that has ended. A value
 // that is already set is not recorded. Errors: validation_failed, not_found, forbidden,
-// last_owner, precondition_failed.
+// last_owner, precondition_failed, too_many_attempts for another name of one's own.
 func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
 	target, err := u.reload(ctx, by, target)
 	if err != nil {
@@ -179,16 +179,25 @@ func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {
 
 // notifyMember queues a notice to the member, unless the member is the caller.
 func notifyMember(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
-	if tx.By.Kind == doorward.ByUser && tx.By.ID == member.ID {
+	if isSelf(tx, member) {
 		return nil
 	}
 	return tx.Notify(ctx, kind, member.Email)
+}
+
+func isSelf(tx *access.Tx, member doorward.User) bool {
+	return tx.By.Kind == doorward.ByUser && tx.By.ID == member.ID
 }
 
 func (r *editing) rename(tx *access.Tx, member doorward.User) error {
 	if member.Name == *r.Name {
 		tx.SkipEvent()
 		return nil
+	}
+	if isSelf(tx, member) {
+		if err := tx.CountChange(r.ctx); err != nil {
+			return err
+		}
 	}
 	tx.Changed("name", member.Name, *r.Name)
 	return tx.RenameUser(r.ctx, member, *r.Name)

@@ -75,6 +75,10 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	f.NoError(err)
 	f.Subjects(first)
 	p.User.Email = second
+	for _, role := range []doorward.Role{doorward.RoleUser, doorward.RoleViewer, doorward.RoleUser, doorward.RoleViewer} { // the fourth notice is held back
+		f.NoError(f.Node(0).Users.SetRole(ctx, owner.Caller, doorward.User{ID: p.User.ID, TenantID: owner.User.TenantID}, role))
+	}
+	f.Subjects(second)
 	f.Enrol(&p)
 	f.Challenge(p.Caller, p)
 	for _, email := range []string{first, second} {
@@ -144,7 +148,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // them.
 var exported = map[string]string{
 	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "recovery_codes": "recoveryCodes",
-	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails",
+	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }
 
@@ -179,6 +183,9 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 		if strings.Contains(export.String(), secret) {
 			f.Errorf("the export has %q", secret)
 		}
+	}
+	if !strings.Contains(export.String(), `"kind":"digest","state":"queued"`) || !strings.Contains(export.String(), `"notices":[{"kind":"role_changed","count":1}]`) {
+		f.Error("the export has no notice that is held back")
 	}
 	if mails := strings.Count(export.String(), `"kind":"email_confirm"`); mails != 2 {
 		f.Errorf("the export has %d mails to new addresses, want 2", mails)

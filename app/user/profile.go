@@ -8,7 +8,7 @@ import (
 )
 
 // SetOwnName changes the caller's name in the tenant of the session, whatever the
-// role. Errors: validation_failed, not_found.
+// role. Errors: validation_failed, not_found, too_many_attempts.
 func (u *Users) SetOwnName(ctx context.Context, by doorward.Caller, name string) error {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
@@ -25,6 +25,9 @@ func (u *Users) SetOwnName(ctx context.Context, by doorward.Caller, name string)
 		if member.Name == name {
 			tx.SkipEvent()
 			return nil
+		}
+		if err := tx.CountChange(ctx); err != nil {
+			return err
 		}
 		tx.Changed("name", member.Name, name)
 		return tx.RenameUser(ctx, member, name)

@@ -168,8 +168,8 @@ func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, previous 
 	return err
 }
 
-// endAll ends the sessions, API keys, invitations and resets that depend on the
-// membership, and the account's challenges, unfinished enrolments and remembered browsers.
+// endAll ends the sessions, API keys, invitations, resets and challenges that depend on the
+// membership; the tenant forgets the browsers that it has remembered.
 func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err
@@ -180,7 +180,7 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
-	if err := tx.ForgetProofs(ctx, on.ID); err != nil {
+	if err := tx.ForgetProofsIn(ctx, on.TenantID, on.ID, ""); err != nil {
 		return ended, err
 	}
 	remaining, err := tx.CountActiveMemberships(ctx, on.ID)

@@ -229,7 +229,7 @@ func TestRaceNodesShare(t *testing.T) {
 		running.Go(func() { f.Node(i).Webhooks.Run(ctx) })
 	}
 	f.Until("all are delivered", func() bool {
-		vitals, err := f.DB.Read().Vitals(f.Context())
+		vitals, err := f.DB.Read().Vitals(f.Context(), f.DB.Now())
 		return err == nil && vitals.Deliveries == 0
 	})
 	stop()

@@ -152,7 +152,7 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 const maxMailAge = 15 * time.Minute
 
 func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
-	v, err := db.Read().Vitals(ctx)
+	v, err := db.Read().Vitals(ctx, db.Now())
 	f := finding{check: "mail queue", fine: fmt.Sprintf("%d wait", v.MailsQueued)}
 	age := db.Now().Sub(v.OldestMail)
 	switch {

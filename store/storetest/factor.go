@@ -176,29 +176,52 @@ func challenges(f *fixture) {
 	})
 }
 
-// forgottenProofs: challenges, enrolments and trust in browsers end together, and what is
-// confirmed stays.
+// forgottenProofs: a tenant ends the challenges to itself, and forgets browsers; codes of a reset of the
+// factors can be kept. Nothing changes in other tenants and for other members. A new membership remembers
+// no browser.
 func forgottenProofs(f *fixture) {
 	ctx := f.Context()
-	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
-	key := f.factor(ann, doorward.Passkey)
-	for _, a := range []doorward.Account{ann, bob} {
-		f.factor(a, doorward.TOTP)
-		equal(f, f.remember(a.Email, a.ID), true)
-		f.write(func(tx *store.Tx) {
-			noError(f, tx.RememberBrowser(ctx, []byte(a.Email), "", ""))
-			noError(f, tx.InsertChallenge(ctx, []byte(a.Email), store.Challenge{Purpose: "login", UserID: a.ID, EndsAt: tx.Now.Add(time.Hour)}))
-		})
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleUser), f.member(acme, "bob@acme.example", doorward.RoleUser)
+	f.join(zeta, doorward.Account{ID: ann.ID, Email: ann.Email}, doorward.RoleUser)
+	challenges := []store.Challenge{
+		{Purpose: "login", UserID: ann.ID, TenantID: acme.ID},
+		{Purpose: "login", UserID: ann.ID, TenantID: zeta.ID},
+		{Purpose: store.PurposeFactorReset, UserID: ann.ID, TenantID: acme.ID},
+		{Purpose: "login", UserID: bob.ID, TenantID: acme.ID},
 	}
-	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofs(ctx, ann.ID)) })
-	equal(f, f.value(f.Read().Factors(ctx, ann.ID)), []store.Factor{key})
-	equal(f, len(f.value(f.Read().RememberedBrowsers(ctx, ann.ID, time.Time{})).([]store.RememberedBrowser)), 0)
-	f.wantNone(f.Read().Challenge(ctx, []byte(ann.Email), "login", 5, f.clock.read()))
-	equal(f, len(f.value(f.Read().Factors(ctx, bob.ID)).([]store.Factor)), 1)
-	equal(f, len(f.value(f.Read().RememberedBrowsers(ctx, bob.ID, time.Time{})).([]store.RememberedBrowser)), 1)
-	f.value(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
+	f.write(func(tx *store.Tx) {
+		for i, c := range challenges {
+			c.EndsAt = tx.Now.Add(2 * time.Hour)
+			noError(f, tx.InsertChallenge(ctx, []byte{byte(i)}, c))
+		}
+	})
+	remaining := func() (all []int) {
+		for i, c := range challenges {
+			if _, err := f.Read().Challenge(ctx, []byte{byte(i)}, c.Purpose, 5, f.clock.read()); err == nil {
+				all = append(all, i)
+			}
+		}
+		return all
+	}
+	forgotten := func(tenant doorward.Tenant, user doorward.User) any {
+		return f.value(f.Read().BrowsersForgotten(ctx, tenant.ID, user.ID))
+	}
+	joined := noon.Add(-time.Microsecond)
+	equal(f, []any{forgotten(acme, ann), forgotten(zeta, ann), forgotten(acme, bob)}, []any{joined, joined, joined})
+	now := f.clock.move(time.Hour)
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofsIn(ctx, acme.ID, ann.ID, store.PurposeFactorReset)) })
+	equal(f, remaining(), []int{1, 2, 3})
+	equal(f, []any{forgotten(acme, ann), forgotten(zeta, ann), forgotten(acme, bob)}, []any{now, joined, joined})
+	f.write(func(tx *store.Tx) { noError(f, tx.EndFactorResetsIn(ctx, zeta.ID, ann.ID)) })
+	equal(f, remaining(), []int{1, 2, 3})
+	f.write(func(tx *store.Tx) { noError(f, tx.EndFactorResetsIn(ctx, acme.ID, ann.ID)) })
+	equal(f, remaining(), []int{1, 3})
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofsIn(ctx, zeta.ID, ann.ID, "")) })
+	equal(f, remaining(), []int{3})
+	f.wantNone(f.Read().BrowsersForgotten(ctx, zeta.ID, bob.ID))
 	f.write(func(tx *store.Tx) { noError(f, tx.EndAllTrust(ctx)) })
-	f.wantNone(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
+	equal(f, remaining(), []int(nil))
 }
 
 // unprovedSessions: when a tenant demands second factors, sessions without one end: those of

@@ -61,7 +61,7 @@ func inbox(f *fixture) {
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon, 10)), []store.InboxRow{a})
 	equal(f, f.value(f.Read().PendingInbox(ctx, 1)), []store.InboxRow{a})
 	equal(f, f.value(f.Read().CountInbox(ctx, 10)), 2)
-	v, err := f.Read().Vitals(ctx)
+	v, err := f.Read().Vitals(ctx, f.clock.read())
 	noError(f, err)
 	equal(f, v.InboxRows, 2)
 	equal(f, v.InboxDue, noon)
@@ -131,7 +131,7 @@ func inboxAside(f *fixture) {
 	equal(f, f.value(due(until.Add(-time.Microsecond))), []store.InboxRow{good})
 	equal(f, f.value(due(until)), []store.InboxRow{good, bad})
 	equal(f, f.value(f.Read().PendingInbox(ctx, 10)), []store.InboxRow{good})
-	v, err := f.Read().Vitals(ctx)
+	v, err := f.Read().Vitals(ctx, f.clock.read())
 	noError(f, err)
 	equal(f, v.InboxAside, 1)
 }

@@ -14,7 +14,7 @@ func maintenance(f *fixture) {
 	on := store.Maintenance{On: true, Since: f.clock.read(), Reason: "We move."}
 	equal(f, f.changesOf(func(tx *store.Tx) { noError(f, tx.StartMaintenance(ctx, "We move.")) }), changed)
 	equal(f, f.value(f.Read().Maintenance(ctx)), on)
-	vitals, err := f.Read().Vitals(ctx)
+	vitals, err := f.Read().Vitals(ctx, f.clock.read())
 	noError(f, err)
 	equal(f, vitals.Paused, 1)
 

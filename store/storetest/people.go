@@ -125,12 +125,15 @@ func orphanedAccounts(f *fixture) {
 	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt.Add(-1), 9)), []doorward.Account(nil))
 	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []doorward.Account{want})
 	f.write(func(tx *store.Tx) {
-		_, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
-		noError(f, err)
+		for _, bucket := range []string{"account:" + ann.Email, "challenges:" + ann.ID, "changes:" + ann.ID} {
+			f.value(tx.HitThrottle(ctx, bucket, day))
+		}
 		noError(f, tx.DeleteCounters(ctx, ann))
 		t, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
 		equal(f, t.Hits, 1)
+		f.wantNone(tx.Throttle(ctx, "challenges:"+ann.ID))
+		f.wantNone(tx.Throttle(ctx, "changes:"+ann.ID))
 		noError(f, tx.UnmarkOrphaned(ctx, ann.ID))
 	})
 	equal(f, f.value(f.Read().OrphanedAccounts(ctx, leftAt, 9)), []doorward.Account(nil))

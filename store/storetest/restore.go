@@ -81,11 +81,12 @@ func doneSince(f *fixture) {
 	equal(f, f.value(f.Read().CountDone(ctx, since)), map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})
 }
 
-// vitals: only queued mails count, with the time of the oldest; of backups the newest counts.
+// vitals: only queued mails count, with the time of the oldest, and a digest from the end of its hour on; of
+// backups the newest counts.
 func vitals(f *fixture) {
 	ctx := f.Context()
 	none := time.Unix(0, 0).UTC()
-	before, err := f.Read().Vitals(ctx)
+	before, err := f.Read().Vitals(ctx, f.clock.read())
 	noError(f, err)
 	equal(f, before, store.Vitals{Position: before.Position, OldestMail: none, InboxDue: none, LastBackup: none})
 	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
@@ -94,12 +95,20 @@ func vitals(f *fixture) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", ""))
 		tx.RequestFlush([]byte{1})
 	})
-	equal(f, f.value(f.Read().Vitals(ctx)), store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none, LastBackup: none})
-	due, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 1)
+	equal(f, f.value(f.Read().Vitals(ctx, f.clock.read())), store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none, LastBackup: none})
+	due, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 2)
 	noError(f, err)
 	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailSent(ctx, due[0].ID)) })
 	f.write(func(tx *store.Tx) { noError(f, tx.NoteBackup(ctx, "/var/backups/1.db")) })
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) { noError(f, tx.NoteBackup(ctx, "")) })
-	equal(f, f.value(f.Read().Vitals(ctx)), store.Vitals{Position: before.Position + 1, MailsQueued: 1, OldestMail: noon.Add(time.Minute), InboxDue: none, LastBackup: noon.Add(2 * time.Minute)})
+	equal(f, f.value(f.Read().Vitals(ctx, f.clock.read())), store.Vitals{Position: before.Position + 1, MailsQueued: 1, OldestMail: noon.Add(time.Minute), InboxDue: none, LastBackup: noon.Add(2 * time.Minute)})
+	digests := func() any { return f.value(f.Read().Vitals(ctx, f.clock.read())).(store.Vitals).MailsQueued }
+	f.hold(store.MailSignedIn, "ann@acme.example", f.event("tnt_1", "usr_1"))
+	equal(f, digests(), 1)
+	began := f.clock.read()
+	f.clock.move(time.Hour)
+	equal(f, digests(), 2)
+	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailSent(ctx, due[1].ID)) })
+	equal(f, f.value(f.Read().Vitals(ctx, f.clock.read())).(store.Vitals).OldestMail, began.Add(time.Hour))
 }

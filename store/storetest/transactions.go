@@ -82,9 +82,9 @@ func allOrNothing(f *fixture) {
 
 // triedWrites leave nothing behind.
 func triedWrites(f *fixture) {
-	before := f.value(f.Read().Vitals(f.Context()))
+	before := f.value(f.Read().Vitals(f.Context(), f.clock.read()))
 	noError(f, f.TryWrite(f.Context()))
-	equal(f, f.value(f.Read().Vitals(f.Context())), before)
+	equal(f, f.value(f.Read().Vitals(f.Context(), f.clock.read())), before)
 }
 
 // state returns everything that a failed transaction could have changed.

@@ -122,7 +122,7 @@ func deliveries(f *fixture) {
 	}
 	equal(f, len(deliveriesOf(users, "")), 1)
 	equal(f, len(deliveriesOf(all, doorward.DeliveryPending)), 4)
-	equal(f, f.value(f.Read().Vitals(ctx)).(store.Vitals).Deliveries, int64(5))
+	equal(f, f.value(f.Read().Vitals(ctx, f.clock.read())).(store.Vitals).Deliveries, int64(5))
 	now := f.clock.read()
 	d := deliveriesOf(users, "")[0]
 	equal(f, d, doorward.WebhookDelivery{ID: d.ID, WebhookID: users.ID, EventID: invited.ID, Type: doorward.UserInvite, State: doorward.DeliveryPending, Attempts: []doorward.DeliveryAttempt{}, NextAt: &now, CreatedAt: now})
@@ -177,7 +177,7 @@ func deliveries(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, zeta.ID)) })
 	f.webhook(zeta.ID, "*")
 	f.record(zeta.ID, doorward.UserInvite)
-	equal(f, f.value(f.Read().Vitals(ctx)).(store.Vitals).Deliveries, int64(1)) // the installation's
+	equal(f, f.value(f.Read().Vitals(ctx, f.clock.read())).(store.Vitals).Deliveries, int64(1)) // the installation's
 }
 
 // wantReplays checks which of the events that deliveries has recorded at one instant are

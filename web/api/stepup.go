@@ -25,7 +25,8 @@ func viewChallenge(b factor.NewChallenge) challengeView {
 var docBeginStepUp = front.Doc{
 	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session again",
 	WhilePaused: true,
-	Description: "For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too.",
+	Description: "For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too. From its sessions an account begins at most 120 challenges an hour; then that answer has none.",
+	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 
 func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (challengeView, error) {
@@ -71,13 +72,16 @@ func (a *api) finishStepUp(ctx context.Context, c *front.Call, in stepUpInput) (
 }
 
 // withChallenge adds a challenge to an error that asks a person for a recent proof, so that
-// the client can answer at once.
+// the client can answer at once, unless the account has begun too many.
 func (a *api) withChallenge(ctx context.Context, c *front.Call, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeStepUpRequired || c.Caller.Kind != doorward.ByUser {
 		return err
 	}
 	begun, fault := a.app.Login.OfferStepUp(ctx, c.Caller)
+	if doorward.HasCode(fault, doorward.CodeTooManyAttempts) {
+		return err // what needs the proof, such as removing a factor, has no limit itself
+	}
 	if fault != nil {
 		return fault
 	}

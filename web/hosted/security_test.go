@@ -157,6 +157,28 @@ func TestFormsAboutWhatNoLongerExists(t *testing.T) {
 	b.get("/account/leave/tnt_aaaaaaaaaaaaaaaaaaaaaaaaaa").is(t, 404, "", "may be mistyped")
 }
 
+// After 120 changes of one's own within an hour, the pages say when the next one is possible.
+func TestOwnLimitsOnPages(t *testing.T) {
+	s := doorwardtest.Start(t)
+	user := s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	b.signIn(ann)
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) (err error) {
+		for i := 0; i < 120 && err == nil; i++ {
+			_, err = tx.HitThrottle(t.Context(), "changes:"+user.ID, time.Hour)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.send("/account/name", "name", "Ann").is(t, 429, "", "too many attempts. Try again in 60 minutes")
+	b.send("/account/security/totp").is(t, 429, "", "too many attempts. Try again in 60 minutes")
+	s.Advance(time.Hour)
+	b.signIn(ann)
+	b.send("/account/name", "name", "Ann").is(t, 303, "/account?done=name")
+}
+
 // After 100 wrong codes in a row waiting doesn't help, so the pages say what does. The message
 // about a delay says that a reset by mail ends it.
 func TestRefusedCodesOnPages(t *testing.T) {

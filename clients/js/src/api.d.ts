@@ -911,7 +911,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to prove the session again
-         * @description For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too.
+         * @description For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too. From its sessions an account begins at most 120 challenges an hour; then that answer has none.
          */
         post: operations["beginStepUp"];
         delete?: never;
@@ -1559,7 +1559,7 @@ export interface paths {
         head?: never;
         /**
          * Change role, status or name of a person
-         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.
+         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
          */
         patch: operations["editUser"];
         trace?: never;
@@ -2891,6 +2891,8 @@ export interface components {
             id: string;
             /** @example reset */
             kind: string;
+            /** @description Of a digest: what it tells */
+            notices?: components["schemas"]["HeldNotice"][];
             /** @example sent */
             state: string;
         };
@@ -2907,6 +2909,12 @@ export interface components {
             status: string;
             tenantId: string;
             tenantName: string;
+        };
+        HeldNotice: {
+            /** Format: int64 */
+            count: number;
+            /** @example role_changed */
+            kind: string;
         };
         HeldParty: {
             /** @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k */
@@ -3396,7 +3404,7 @@ export interface components {
         Problem: {
             /** @description With the code step_up_required: aal1, or aal2 for a second factor or a passkey */
             acr?: string;
-            /** @description With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check): to be sent with the answer; shown only here */
+            /** @description With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check, nor after too many challenges): to be sent with the answer; shown only here */
             challenge?: string;
             /** @description Stable name of the error */
             code: string;

@@ -43,6 +43,8 @@ const (
 	MailPasskeyCopied   MailKind = "passkey_copied"   // a passkey was found to be a copy, and was disabled
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
+
+	MailAccountErased MailKind = "account_erased" // to OWNERs: somebody's account was erased; SubjectID is the audit event
 )
 
 // MailKinds are all that this version can send.
@@ -52,7 +54,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied,
-	MailWebhookFailing, MailWebhookDisabled,
+	MailWebhookFailing, MailWebhookDisabled, MailAccountErased,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

@@ -41,6 +41,11 @@ type variables struct {
 	Webhook    string // its URL, without the scheme
 	Since      string // time of the first failure
 	Gone       bool   // the endpoint has answered 410
+
+	// What an erased account has left in the tenant, by names separated by commas.
+	Account                         string // its id
+	Webhooks, Keys, Raised, Invited string
+	KeysEnded, InvitationsEnded     string // numbers; empty for none
 }
 
 // sanitized returns the variables, each safe in one line. Names are no links; Actor and Owner
@@ -53,6 +58,7 @@ func (v variables) sanitized() variables {
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since,
+		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded,
 	} {
 		*s = oneLine(*s)
 	}

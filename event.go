@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -88,11 +89,41 @@ func (e Event) View() EventView {
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 
+// FieldUserAgent is the field with the user agent of the client, for notices and investigations.
+const FieldUserAgent = "userAgent"
+
+// SplitChanges returns the changes that are about the actor, as the address and the IP are, and
+// the values, which are about the target. Each part is erased with the person it is about.
+func (e Event) SplitChanges() (personal, values []Change) {
+	personal, values = []Change{}, e.Changes
+	isPersonal := func(c Change) bool { return c.Field == FieldUserAgent }
+	if !slices.ContainsFunc(e.Changes, isPersonal) {
+		return personal, values
+	}
+	values = []Change{}
+	for _, c := range e.Changes {
+		if isPersonal(c) {
+			personal = append(personal, c)
+		} else {
+			values = append(values, c)
+		}
+	}
+	return personal, values
+}
+
 // Fields of account.erase events. They name other events of the same trail whose personal data
 // was blanked, besides the events by and about the person.
 const (
 	FieldBlankedInvitation = "blankedInvitation" // an invitation, and the events about it
 	FieldBlankedEvent      = "blankedEvent"
+)
+
+// Fields of account.erase events that name, by ids, what the person has left at work in the tenant.
+const (
+	FieldWebhookLeft   = "webhookLeft"   // a webhook that goes on
+	FieldAPIKeyLeft    = "apiKeyLeft"    // an API key of somebody else that goes on, and whose secret the person was shown
+	FieldPersonRaised  = "personRaised"  // a member whose present role the person gave
+	FieldPersonInvited = "personInvited" // a member who came by the person's invitation
 )
 
 // RefusalCount returns the number of refusals that the event stands for; 1 without FieldCount.

@@ -111,6 +111,8 @@ type Ended struct {
 	Invitations int64
 	// APIKeysTransferred counts the keys that got another owner instead of ending.
 	APIKeysTransferred int64
+	// Webhooks are those that a person who was suspended or removed has made, and that go on.
+	Webhooks []MadeWebhook
 	// Revocation is the confirmation on all nodes; zero in a preview.
 	Revocation Revocation
 }

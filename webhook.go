@@ -26,6 +26,14 @@ type Webhook struct {
 	Notices        int        // mails sent since that failure
 	Health         WebhookHealth
 	PreviousEndsAt *time.Time // of the secret before the last rotation
+	CreatedBy      string     // the user who made it, also with an API key; empty: none
+	URLBy          string     // the user who gave it its URL; empty: none
+}
+
+// MadeWebhook names a webhook that goes on after the person who has made it.
+type MadeWebhook struct {
+	ID  string
+	URL string // empty for those who don't manage webhooks
 }
 
 // Limits of webhooks.

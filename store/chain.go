@@ -14,10 +14,11 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// The audit trail of a tenant is a hash chain (docs/audit.md). Personal data (address, IP,
-// changed values) is covered through a digest with a random salt: when data and salt are
-// erased, the digest stays, the chain remains valid, and nobody can find the data by
-// guessing.
+// The audit trail of a tenant is a hash chain (docs/audit.md). What can be erased is covered
+// through digests with random salts: when data and salt are erased, the digest stays, the chain
+// remains valid, and nobody can find the data by guessing. What is about the actor (address, IP,
+// browser) and the values, which are about the target, have a digest each, so that the erasure of
+// an account leaves what it has changed. Older events have one digest for both.
 
 // saltSize is in bytes: 128 random bits, as for a salt of a password (NIST SP
 // 800-132, section 5.1).
@@ -58,6 +59,10 @@ type Link struct {
 	salt    []byte
 	digest  []byte
 	changes string
+
+	personal     string // the changes about the actor, which salt and digest cover
+	valuesSalt   []byte
+	valuesDigest []byte // covers changes; nil: an older event, whose digest covers changes
 }
 
 func linkFields(l *Link) []any {
@@ -65,22 +70,43 @@ func linkFields(l *Link) []any {
 	return []any{
 		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID, &l.changes,
-		&e.Seq, &l.salt, &l.digest, &l.Hash,
+		nullableText{&l.personal},
+		&e.Seq, &l.salt, &l.digest, &l.valuesSalt, &l.valuesDigest, &l.Hash,
 	}
 }
 
-// Blanked reports whether the personal data was removed.
-func (l Link) Blanked() bool {
-	return l.salt == nil && l.ActorEmail == "" && l.IP == "" && l.changes == ""
+// HasOneDigest reports whether the event is an older one, which is blanked as a whole.
+func (l Link) HasOneDigest() bool { return l.valuesDigest == nil }
+
+// IsActorBlank reports whether what is about the actor was removed.
+func (l Link) IsActorBlank() bool {
+	return l.salt == nil && l.ActorEmail == "" && l.IP == "" && l.personal == "" && (!l.HasOneDigest() || l.changes == "")
 }
 
-// Intact reports whether the personal data is as written, or blanked.
-func (l Link) Intact() bool { return l.Blanked() || bytes.Equal(l.digest, l.personalDigest()) }
-
-// personalDigest is what digest must be for the personal data as it is now.
-func (l Link) personalDigest() []byte {
-	return hashOf(l.salt, []byte(l.ActorEmail), []byte(l.IP), []byte(l.changes))
+// AreValuesBlank reports whether the values were removed.
+func (l Link) AreValuesBlank() bool {
+	if l.HasOneDigest() {
+		return l.IsActorBlank()
+	}
+	return l.valuesSalt == nil && l.changes == ""
 }
+
+// Intact reports whether what is about the actor, and the values, are each as written, or blank.
+func (l Link) Intact() bool {
+	return (l.IsActorBlank() || bytes.Equal(l.digest, l.actorDigest())) && (l.AreValuesBlank() || l.HasOneDigest() || bytes.Equal(l.valuesDigest, l.digestOfValues()))
+}
+
+// actorDigest is what digest must be for the data as it is now.
+func (l Link) actorDigest() []byte {
+	changes := l.personal
+	if l.HasOneDigest() {
+		changes = l.changes
+	}
+	return hashOf(l.salt, []byte(l.ActorEmail), []byte(l.IP), []byte(changes))
+}
+
+// digestOfValues is what valuesDigest must be for the values as they are now.
+func (l Link) digestOfValues() []byte { return hashOf(l.valuesSalt, []byte(l.changes)) }
 
 // Follows reports whether the link's hash is that of an event with the number seq after the
 // previous hash.
@@ -98,7 +124,11 @@ func (l Link) Sum(previous []byte) []byte {
 	} {
 		parts = append(parts, []byte(text))
 	}
-	return hashOf(append(parts, l.digest)...)
+	parts = append(parts, l.digest)
+	if !l.HasOneDigest() {
+		parts = append(parts, l.valuesDigest)
+	}
+	return hashOf(parts...)
 }
 
 // hashOf is SHA-256 over the parts, each prefixed with its length, so that
@@ -115,11 +145,13 @@ func hashOf(parts ...[]byte) []byte {
 func bigEndian(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // appendLink makes the event the next link of the chain.
-func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
+func (c *Chain) appendLink(e doorward.Event, personal, values []byte) Link {
 	e.Seq = c.Last + 1
-	l := Link{Event: e, changes: string(changes), salt: make([]byte, saltSize)}
-	_, _ = rand.Read(l.salt) // never fails
-	l.digest = l.personalDigest()
+	salts := make([]byte, 2*saltSize)
+	_, _ = rand.Read(salts) // never fails
+	l := Link{Event: e, personal: string(personal), changes: string(values), salt: salts[:saltSize], valuesSalt: salts[saltSize:]}
+	l.valuesDigest = l.digestOfValues()
+	l.digest = l.actorDigest()
 	l.Hash = l.Sum(c.Head)
 	c.Last, c.Head = l.Seq, l.Hash
 	return l
@@ -149,8 +181,8 @@ const (
 	sqlLockChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
 RETURNING tenant_id, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
-	sqlInsertLink = `INSERT INTO events (` + eventColumns + `, seq, salt, digest, hash, times)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+	sqlInsertLink = `INSERT INTO events (` + eventColumns + `, seq, salt, digest, values_salt, values_digest, hash, times)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 	sqlSetHead = `UPDATE audit_chains SET head = $1, timed = $3, latest_at = $4, disorder = $5 WHERE tenant_id = $2`
 )
 
@@ -200,13 +232,19 @@ func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 }
 
 func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) error {
-	changes, err := json.Marshal(e.Changes)
+	ofActor, ofTarget := e.SplitChanges()
+	personal, err := json.Marshal(ofActor)
 	if err != nil {
 		return err
 	}
-	l := chain.appendLink(e, changes)
+	values, err := json.Marshal(ofTarget)
+	if err != nil {
+		return err
+	}
+	l := chain.appendLink(e, personal, values)
 	return tx.run(ctx, sqlInsertLink, e.ID, micros(e.At), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
-		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.RefusalCount())
+		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.personal,
+		l.Seq, l.salt, l.digest, l.valuesSalt, l.valuesDigest, l.Hash, e.RefusalCount())
 }
 
 func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
@@ -232,7 +270,7 @@ func (r Reader) ChainIDs(ctx context.Context) ([]string, error) {
 	return list(ctx, r, textField, sqlChainIDs)
 }
 
-const sqlLinks = `SELECT ` + eventColumns + `, seq, salt, digest, hash FROM events
+const sqlLinks = `SELECT ` + eventColumns + `, seq, salt, digest, values_salt, values_digest, hash FROM events
 WHERE tenant_id = $1 AND (seq, id) > ($2, $3) ORDER BY seq, id LIMIT $4`
 
 // Links returns at most limit events of the tenant in the order of the chain.

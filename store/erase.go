@@ -94,27 +94,43 @@ func (tx *Tx) forgetResends(ctx context.Context, tenantID, email string) error {
 }
 
 const (
-	blankEvent = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
+	// blankActor removes what is about the actor of an event, and from an older event everything.
+	blankActor = `UPDATE events SET actor_email = '', ip = '', personal = '', salt = NULL, changes = CASE WHEN values_digest IS NULL THEN '' ELSE changes END
 `
-	notBlank = `(salt IS NOT NULL OR actor_email <> '' OR ip <> '' OR changes <> '')`
-	// Events of erasures stay: they name the accounts whose events are blank.
-	toBlank = notBlank + ` AND NOT (action = 'account.erase' AND outcome = 'done')`
+	isActorLeft = `(salt IS NOT NULL OR actor_email <> '' OR ip <> '' OR personal <> '' OR values_digest IS NULL AND changes <> '')`
 
-	sqlBlankEventsBy = blankEvent + `WHERE id IN
-  (SELECT id FROM events WHERE actor_id = $1 AND ` + toBlank + ` ORDER BY at, id LIMIT $2)`
-	sqlBlankEventsAbout = blankEvent + `WHERE id IN
-  (SELECT id FROM events WHERE target_id = $1 AND ` + toBlank + ` ORDER BY at, id LIMIT $2)`
-	sqlBlankEventsOfInvitation = blankEvent + `WHERE target_id = $1 AND ` + notBlank
+	// goesWithTarget selects events in which what is about the actor is erased with the target: a
+	// caller without an identity probably was that person. app/audit/walk.go has the same rule.
+	goesWithTarget = `(values_digest IS NULL OR actor_type IN ('anonymous', 'system'))`
+	// blankTarget removes the values of an event, and what goes with the target.
+	blankTarget = `UPDATE events SET changes = '', values_salt = NULL, actor_email = CASE WHEN ` + goesWithTarget + ` THEN '' ELSE actor_email END,
+  ip = CASE WHEN ` + goesWithTarget + ` THEN '' ELSE ip END, personal = CASE WHEN ` + goesWithTarget + ` THEN '' ELSE personal END,
+  salt = CASE WHEN ` + goesWithTarget + ` THEN NULL ELSE salt END
+`
+	isTargetLeft = `(changes <> '' OR values_salt IS NOT NULL OR ` + goesWithTarget + ` AND ` + isActorLeft + `)`
+
+	// Events of erasures stay: they name the accounts whose events are blank.
+	someEvents = ` AND NOT (action = 'account.erase' AND outcome = 'done') ORDER BY at, id LIMIT $2)`
+
+	sqlBlankEventsBy = blankActor + `WHERE id IN
+  (SELECT id FROM events WHERE actor_id = $1 AND ` + isActorLeft + someEvents
+	sqlBlankEventsAbout = blankTarget + `WHERE id IN
+  (SELECT id FROM events WHERE target_id = $1 AND ` + isTargetLeft + someEvents
+	sqlBlankEventsOfInvitation = blankTarget + `WHERE target_id = $1 AND ` + isTargetLeft
 	// The creation of a tenant names the address that its first invitation went to.
 	sqlTenantCreations = `SELECT e.id AS id FROM events e JOIN invitations i ON e.target_id = i.tenant_id AND e.at = i.created_at
 WHERE i.id = $1 AND e.action = 'tenant.create'`
-	sqlBlankEvent = blankEvent + `WHERE id = $1`
+	sqlBlankEvent = blankTarget + `WHERE id = $1`
+
+	sqlBlankOwnEventsBy    = blankActor + `WHERE tenant_id = '' AND actor_id = $1 AND ` + isActorLeft
+	sqlBlankOwnEventsAbout = blankTarget + `WHERE tenant_id = '' AND target_id = $1 AND ` + isTargetLeft
 )
 
-// BlankEvents blanks the personal data in events by the user and about the user, in all
-// trails, at most limit of each kind, and reports whether there may be more. What was done
-// and when stays, and the chains remain valid. Events later than the erasure are blanked too:
-// some were committed while it waited for a lock.
+// BlankEvents blanks, in all trails, what is about the user: as the actor, and as the target. It
+// blanks at most limit events of each kind, and reports whether there may be more. What was done
+// and when stays, and so do the values of what the user has changed, except in older events; the
+// chains remain valid. Events later than the erasure are blanked too: some were committed while it
+// waited for a lock.
 func (tx *Tx) BlankEvents(ctx context.Context, userID string, limit int) (more bool, err error) {
 	for _, query := range []string{sqlBlankEventsBy, sqlBlankEventsAbout} {
 		n, err := tx.exec(ctx, query, userID, limit)
@@ -126,9 +142,24 @@ func (tx *Tx) BlankEvents(ctx context.Context, userID string, limit int) (more b
 	return more, nil
 }
 
-// BlankEventsOfInvitation blanks the personal data in the events about an invitation. If it
-// was the first one of its tenant, it also blanks the tenant's creation, and returns the ids
-// of the creations.
+// RedactEvents is BlankEvents for the installation's trail alone, at once.
+func (tx *Tx) RedactEvents(ctx context.Context, userID string) error {
+	return tx.runEach(ctx, userID, sqlBlankOwnEventsBy, sqlBlankOwnEventsAbout)
+}
+
+// runEach runs statements that have one parameter.
+func (tx *Tx) runEach(ctx context.Context, parameter string, statements ...string) error {
+	for _, query := range statements {
+		if err := tx.run(ctx, query, parameter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BlankEventsOfInvitation blanks the values in the events about an invitation. If it
+// was the first one of its tenant, it also blanks those of the tenant's creation, and returns the
+// ids of the creations.
 func (tx *Tx) BlankEventsOfInvitation(ctx context.Context, id string) ([]string, error) {
 	if err := tx.run(ctx, sqlBlankEventsOfInvitation, id); err != nil {
 		return nil, err
@@ -191,12 +222,7 @@ func (tx *Tx) LockErasure(ctx context.Context, userID string) (bool, error) {
 // DeleteLateRows deletes what nodes have written from memory after the account was erased:
 // kept decisions, and counts of refusals.
 func (tx *Tx) DeleteLateRows(ctx context.Context, userID string) error {
-	for _, query := range []string{sqlDeleteDecisionsOf, sqlDeleteInboxBy} {
-		if err := tx.run(ctx, query, userID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.runEach(ctx, userID, sqlDeleteDecisionsOf, sqlDeleteInboxBy)
 }
 
 // DeleteErasure deletes the record of the erasure: no personal data is left.

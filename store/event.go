@@ -37,13 +37,14 @@ func (tx *Tx) InsertCountedEvent(ctx context.Context, e doorward.Event) error {
 func (tx *Tx) InsertPastEvent(e doorward.Event) { tx.events = append(tx.events, e) }
 
 const eventColumns = `id, at, action, outcome, actor_type, actor_id, actor_email,
-  target_type, target_id, tenant_id, ip, request_id, changes`
+  target_type, target_id, tenant_id, ip, request_id, changes, personal`
 
 func eventFields(e *doorward.Event) []any {
 	return []any{
 		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID,
 		jsonColumn[[]doorward.Change]{&e.Changes},
+		addedChanges{&e.Changes},
 		&e.Seq,
 	}
 }
@@ -58,6 +59,18 @@ func (j jsonColumn[T]) Scan(v any) error {
 		return err
 	}
 	return json.Unmarshal([]byte(text), j.dest)
+}
+
+// addedChanges adds the changes about the actor to those that jsonColumn has scanned. Older events
+// have none apart.
+type addedChanges struct{ dest *[]doorward.Change }
+
+// Scan implements sql.Scanner.
+func (a addedChanges) Scan(v any) error {
+	var personal []doorward.Change
+	err := jsonColumn[[]doorward.Change]{&personal}.Scan(v)
+	*a.dest = append(*a.dest, personal...)
+	return err
 }
 
 // EventFilter selects events; zero fields select all. The times are pointers
@@ -200,16 +213,6 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	}
 	return all[f.mostSelective()].read(ctx, r, w, tenantID, from, to,
 		string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi)
-}
-
-const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
-WHERE tenant_id = '' AND salt IS NOT NULL AND (actor_id = $1 OR target_id = $1)`
-
-// RedactEvents blanks the personal data in the installation's events by a user or
-// about one, and returns how many. What was done and when stays, and the chain
-// remains valid.
-func (tx *Tx) RedactEvents(ctx context.Context, userID string) (int64, error) {
-	return tx.exec(ctx, sqlRedactEvents, userID)
 }
 
 const (

@@ -118,7 +118,7 @@ const (
 	sqlFeedTrims = `SELECT coalesce(max(pos), 0) FROM feed_trims WHERE trim > $1`
 	sqlFeedRow   = `SELECT tenant_id, after, last FROM feed WHERE pos = $1`
 	sqlFeed      = `SELECT e.id, e.at, e.action, e.outcome, e.actor_type, e.actor_id, e.actor_email,
-  e.target_type, e.target_id, e.tenant_id, e.ip, e.request_id, e.changes, e.seq, f.pos
+  e.target_type, e.target_id, e.tenant_id, e.ip, e.request_id, e.changes, e.personal, e.seq, f.pos
 FROM feed f JOIN events e ON e.tenant_id = f.tenant_id AND e.seq > f.after AND e.seq <= f.last
 WHERE f.pos > $1 AND f.pos <= $2 AND (f.pos > $1 + 1 OR e.seq > $3) ORDER BY f.pos, e.seq LIMIT $4`
 )

@@ -45,6 +45,8 @@ const (
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
 
 	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
+
+	MailAccountErased MailKind = "account_erased" // to OWNERs: somebody's account was erased; SubjectID is the audit event
 )
 
 // MailKinds are all that this version can send.
@@ -54,7 +56,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied,
-	MailWebhookFailing, MailWebhookDisabled, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

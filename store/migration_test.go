@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -173,6 +174,46 @@ func TestFilling(t *testing.T) {
 			}
 			if want := fmt.Sprintf("table=users rows=%d complete=true", left); !strings.Contains(log.String(), want) {
 				t.Errorf("no %q in the log:\n%s", want, &log)
+			}
+		})
+	}
+}
+
+// TestMakersAreFilled: the makers of webhooks from before the column are those of the trail: a user,
+// or the owner of the API key; nobody for one of the operator.
+func TestMakersAreFilled(t *testing.T) {
+	files, err := filepath.Glob("schema/*_makers.sql")
+	ok(t, err)
+	text, err := os.ReadFile(files[0])
+	ok(t, err)
+	_, _, fill := store.StatementsOf(string(text))
+	for engine, dsn := range storetest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			db := storetest.Migrated(t, dsn(t), time.Now)
+			write, _ := store.Pools(db)
+			storetest.Exec(t, write, `INSERT INTO tenants (id, name, status, created_at) VALUES ('tnt_1', 'Acme', 'active', 0)`)
+			storetest.Exec(t, write, `INSERT INTO api_keys (id, tenant_id, name, search, role, permissions, status, owner_id, created_by, created_at, expires_at, ends_at, allowed_ips, per_second, noticed_at)
+VALUES ('key_1', 'tnt_1', 'CI', 'ci', 'USER', '', 'active', 'usr_bob', 'usr_bob', 0, 9, 9, '', 0, 0)`)
+			for id, by := range map[string]string{"whk_1": "user usr_ann", "whk_2": "key key_1", "whk_3": "operator key_2", "whk_4": ""} {
+				storetest.Exec(t, write, `INSERT INTO webhooks (id, tenant_id, url, events, about, include, enabled, public_key, secret_sealed, private_sealed, created_at)
+VALUES ($1, 'tnt_1', 'https://example.com/', '*', '', '', TRUE, '', $2, $2, 0)`, id, []byte("sealed"))
+				kind, actor, _ := strings.Cut(by, " ")
+				if by == "" { // the event is no longer kept
+					continue
+				}
+				_, err := db.Write(t.Context(), func(tx *store.Tx) error {
+					return tx.InsertEvent(t.Context(), doorward.Event{
+						ID: "evt_" + id, Action: doorward.WebhookCreate, Outcome: doorward.Done, ActorType: doorward.PrincipalKind(kind), ActorID: actor,
+						Target: doorward.Object{Type: "webhook", ID: id, TenantID: "tnt_1"},
+					})
+				})
+				ok(t, err)
+			}
+			ok(t, store.MigrateWith(t.Context(), db, strings.Join(fill, ";\n")+";"))
+			for id, want := range map[string]string{"whk_1": "usr_ann", "whk_2": "usr_bob", "whk_3": "", "whk_4": ""} {
+				if got := storetest.Query[string](t, write, `SELECT created_by FROM webhooks WHERE id = $1`, id); got != want {
+					t.Errorf("%s was made by %q, want %q", id, got, want)
+				}
 			}
 		})
 	}

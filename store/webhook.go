@@ -25,12 +25,14 @@ func webhookFields(w *doorward.Webhook) []any {
 		nullableTime{&w.FailingSince},
 		&w.Notices, &w.Health,
 		nullableTime{&w.PreviousEndsAt},
+		nullableText{&w.CreatedBy},
+		&w.URLBy,
 	}
 }
 
 const (
 	selectWebhook = `SELECT id, tenant_id, url, events, about, include, enabled, disabled_reason,
-  public_key, created_at, last_success_at, failing_since, notices, health, previous_ends_at FROM webhooks
+  public_key, created_at, last_success_at, failing_since, notices, health, previous_ends_at, created_by, url_by FROM webhooks
 `
 	sqlWebhook = selectWebhook + `WHERE id = $1`
 )
@@ -67,6 +69,16 @@ func (r Reader) CountWebhooks(ctx context.Context, tenantID string) (int, error)
 	return one(ctx, r, countColumn, sqlCountWebhooks, tenantID)
 }
 
+const sqlWebhooksMadeBy = `SELECT id, url FROM webhooks
+WHERE tenant_id = $1 AND enabled AND (created_by = $2 OR url_by = $2) ORDER BY created_at, id`
+
+// WebhooksMadeBy returns the enabled webhooks of the tenant that the user has made, or to which the
+// user has given the present URL.
+func (r Reader) WebhooksMadeBy(ctx context.Context, tenantID, userID string) ([]doorward.MadeWebhook, error) {
+	fields := func(w *doorward.MadeWebhook) []any { return []any{&w.ID, &w.URL} }
+	return list(ctx, r, fields, sqlWebhooksMadeBy, tenantID, userID)
+}
+
 const sqlWebhookSecrets = `SELECT secret_sealed, previous_sealed, previous_ends_at, private_sealed FROM webhooks WHERE id = $1`
 
 // WebhookSecrets returns the sealed secrets of a webhook, or ErrNone.
@@ -76,24 +88,24 @@ func (r Reader) WebhookSecrets(ctx context.Context, id string) (WebhookSecrets, 
 	}, sqlWebhookSecrets, id)
 }
 
-const sqlInsertWebhook = `INSERT INTO webhooks (id, tenant_id, url, events, about, include, enabled, public_key, secret_sealed, private_sealed, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+const sqlInsertWebhook = `INSERT INTO webhooks (id, tenant_id, url, events, about, include, enabled, public_key, secret_sealed, private_sealed, created_at, created_by, url_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
 // InsertWebhook adds the webhook with its sealed secrets.
 func (tx *Tx) InsertWebhook(ctx context.Context, w doorward.Webhook, s WebhookSecrets) error {
 	return tx.run(ctx, sqlInsertWebhook, w.ID, w.TenantID, w.URL, joined(w.Events, plainText), w.About, joined(w.Include, plainText), w.Enabled,
-		w.PublicKey, s.Secret, s.Private, micros(w.CreatedAt))
+		w.PublicKey, s.Secret, s.Private, micros(w.CreatedAt), w.CreatedBy, w.URLBy)
 }
 
 const sqlUpdateWebhook = `UPDATE webhooks SET url = $2, events = $3, about = $4, include = $5, enabled = $6, disabled_reason = $7,
   failing_since = CASE WHEN $8 THEN NULL ELSE failing_since END, notices = CASE WHEN $8 THEN 0 ELSE notices END,
-  health = CASE WHEN $8 THEN 'new' ELSE health END
+  health = CASE WHEN $8 THEN 'new' ELSE health END, url_by = $9
 WHERE id = $1`
 
 // UpdateWebhook writes what can be edited. With fresh, for an endpoint that is enabled again
 // or has another URL, it resets failures, notices and health.
 func (tx *Tx) UpdateWebhook(ctx context.Context, w doorward.Webhook, fresh bool) error {
-	return tx.run(ctx, sqlUpdateWebhook, w.ID, w.URL, joined(w.Events, plainText), w.About, joined(w.Include, plainText), w.Enabled, string(w.DisabledReason), fresh)
+	return tx.run(ctx, sqlUpdateWebhook, w.ID, w.URL, joined(w.Events, plainText), w.About, joined(w.Include, plainText), w.Enabled, string(w.DisabledReason), fresh, w.URLBy)
 }
 
 const sqlRotateWebhook = `UPDATE webhooks SET previous_sealed = $2, previous_ends_at = $3, secret_sealed = $4 WHERE id = $1`

@@ -633,7 +633,7 @@ func (r *recorder) passwordSteps() []step {
 			r.ask(undoPath, m{"token": r.code}).ok(204)
 		}, []string{
 			`Acme: bob done account.email user bob, email "robert@acme.example" "bob@acme.example"`,
-			`Zeta: bob done account.email user bob, email "robert@acme.example" "bob@acme.example", userAgent "" "Go-http-client/1.1", sessionsEnded "" "1"`,
+			`Zeta: bob done account.email user bob, email "robert@acme.example" "bob@acme.example", sessionsEnded "" "1", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a logout", func() {
 			r.token = r.noteSecret(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))

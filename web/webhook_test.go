@@ -422,3 +422,32 @@ func (r *recorder) webhookSteps() []step {
 		}},
 	}
 }
+
+// A webhook goes on after the person who has made it was suspended or removed. The answers name it, with
+// its URL only for a caller who manages webhooks.
+func TestWebhooksOfRemovedPeople(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, receiver := d.Tenant("Acme"), newEndpoint(t)
+		owner, ann := as(acme.Owner.Token()), acme.Join("ann@acme.example", "ADMIN")
+		id, _ := d.newHook(t, receiver.URL, as(ann.Token()), nil)
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.manage"}})
+		person := "/api/v2/users/" + ann.ID
+		full, idOnly := []any{m{"id": id, "url": receiver.URL}}, []any{m{"id": id}}
+		want := func(a answer, path string, want []any) {
+			t.Helper()
+			if diff := cmp.Diff(want, a.ok(http.StatusOK).at(path)); diff != "" {
+				t.Errorf("%s: (-want +got):\n%s", a.route, diff)
+			}
+		}
+		d.send(t, "PATCH "+person, m{"role": "USER"}, owner).ok(http.StatusOK)
+		want(d.send(t, "DELETE "+person+"?dryRun=true", nil, owner), "ended.webhooks", full)
+		want(d.send(t, "DELETE "+person+"?dryRun=true", nil, bearer(key)), "ended.webhooks", idOnly)
+		want(d.send(t, "PATCH "+person, m{"status": "suspended"}, bearer(key)), "ended.webhooks", idOnly)
+		d.send(t, "PATCH "+person, m{"status": "active"}, owner).ok(http.StatusOK)
+		bulk := d.send(t, "POST /api/v2/users/bulk", m{"ids": []string{ann.ID}, "remove": true}, owner).ok(http.StatusOK)
+		if diff := cmp.Diff(full, bulk.at("items").([]any)[0].(m)["ended"].(m)["webhooks"]); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", bulk.route, diff)
+		}
+		d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(http.StatusOK).is("enabled", true)
+	})
+}

@@ -160,13 +160,10 @@ func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error 
 // RecordUserAgent adds the client's user agent to the event, for notices and
 // investigations.
 func (tx *Tx) RecordUserAgent() {
-	if !slices.ContainsFunc(tx.event.Changes, func(c doorward.Change) bool { return c.Field == FieldUserAgent }) {
-		tx.Changed(FieldUserAgent, "", tx.By.UserAgent)
+	if !slices.ContainsFunc(tx.event.Changes, func(c doorward.Change) bool { return c.Field == doorward.FieldUserAgent }) {
+		tx.Changed(doorward.FieldUserAgent, "", tx.By.UserAgent)
 	}
 }
-
-// FieldUserAgent is the field of events that RecordUserAgent fills.
-const FieldUserAgent = "userAgent"
 
 // RecordAlso records an event about another object. An action on many objects has an event for
 // each, so that the trail of each object is complete.
@@ -180,13 +177,18 @@ func (tx *Tx) RecordAlso(ctx context.Context, action doorward.Action, on doorwar
 	return tx.InsertEvent(ctx, tx.alsoEvent(action, on, changes))
 }
 
-// NotifyAlso is RecordAlso with a notice of that event to a canonical address.
-func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+// NotifyAlso is RecordAlso with a notice of that event to each of the canonical addresses. The mails
+// are dispatched as those of the event's tenant.
+func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	also := tx.alsoEvent(action, on, changes)
-	if err := tx.InsertEvent(ctx, also); err != nil {
-		return err
+	err := tx.InsertEvent(ctx, also)
+	was := tx.MailShare
+	defer func() { tx.MailShare = was }()
+	tx.MailShare = share(also)
+	for _, address := range to {
+		err = errors.Join(err, tx.QueueMail(ctx, kind, address, also.ID))
 	}
-	return tx.QueueMail(ctx, kind, to, also.ID)
+	return err
 }
 
 func (tx *Tx) alsoEvent(action doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {

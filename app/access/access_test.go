@@ -309,7 +309,7 @@ func TestNotify(t *testing.T) {
 		t.Errorf("the notice counts in the share of %q, %v; want the tenant", all[0].Share, err)
 	}
 	event, err := h.db.Read().Event(t.Context(), about[0])
-	if want := []doorward.Change{{Field: FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {
+	if want := []doorward.Change{{Field: doorward.FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {
 		t.Errorf("the notice is about %+v, %v", event, err)
 	}
 	if err := notify(func(tx *Tx) error { tx.SkipEvent(); return nil }); err != nil {

@@ -368,7 +368,7 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "policy", To: reason.Policy.PolicyID})
 	}
 	if action == doorward.MFARefuse { // the person looks for browsers they don't recognise
-		ev.Changes = append(ev.Changes, doorward.Change{Field: FieldUserAgent, To: by.UserAgent})
+		ev.Changes = append(ev.Changes, doorward.Change{Field: doorward.FieldUserAgent, To: by.UserAgent})
 	}
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
 	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}

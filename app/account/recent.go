@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 )
 
 // Recent is an event of an account that is shown to the person, to notice what others have done.
@@ -58,7 +57,7 @@ func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, er
 func recent(e doorward.Event, userID string) Recent {
 	r := Recent{At: e.At, Action: e.Action, Times: e.RefusalCount(), Variant: variant(e)}
 	if r.ByOthers = e.ActorID != userID && e.ActorType != doorward.Anonymous; !r.ByOthers {
-		r.IP, r.UserAgent = e.IP, changeOfField(e, access.FieldUserAgent).To
+		r.IP, r.UserAgent = e.IP, changeOfField(e, doorward.FieldUserAgent).To
 	}
 	return r
 }

@@ -76,6 +76,16 @@ func (f *Fixture) Mails(i int, email string) []smtp.Message {
 	return f.mail.to(email)
 }
 
+// Texts sends the queued mail and returns the plain text of all mails to the address.
+func (f *Fixture) Texts(email string) (all string) {
+	f.Helper()
+	f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+	for _, message := range f.mail.to(email) {
+		all += message.Text
+	}
+	return all
+}
+
 // RecordPending records all pending refusals and requested resets, on every node.
 func (f *Fixture) RecordPending() {
 	f.Helper()

@@ -3,7 +3,10 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +23,7 @@ import (
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // fixture is an audit trail. raw is a connection that bypasses the store, like that of an attacker who
@@ -213,8 +217,8 @@ func TestTampering(t *testing.T) {
 // insert is an attacker's statement that adds a copy of event 3, which moveUp may have moved
 // to 4.
 func insert(seq int) string {
-	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq, salt, digest, hash)
-SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, %d, salt, digest, hash
+	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, personal, seq, salt, digest, values_salt, values_digest, hash)
+SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, personal, %d, salt, digest, values_salt, values_digest, hash
 FROM events WHERE tenant_id = 'tnt_a' AND seq = 3 OR tenant_id = 'tnt_a' AND seq = 4 AND %d = 3 ORDER BY seq LIMIT 1`, seq, seq)
 }
 
@@ -266,13 +270,7 @@ func TestBlanking(t *testing.T) {
 	onSQLite(t, func(r *fixture) {
 		r.writeEvents("", 1, 5)
 		before := r.mark("")
-		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
-			n, err := tx.RedactEvents(r.Context(), "usr_0003")
-			if n != 1 {
-				r.Errorf("%d events are blanked, want the one about the user", n)
-			}
-			return err
-		})
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.RedactEvents(r.Context(), "usr_0003") })
 		r.noError(err)
 		if diff := cmp.Diff(before, r.mark("")); diff != "" {
 			r.Errorf("the chain has changed:\n%s", diff)
@@ -280,12 +278,114 @@ func TestBlanking(t *testing.T) {
 		page, err := r.db.Read().EventPage(r.Context(), "", store.EventFilter{Target: "usr_0003"}, doorward.Window{Limit: 10})
 		r.noError(err)
 		e := page.Items[0]
-		if e.ActorEmail != "" || e.IP != "" || e.Changes != nil || e.Action != doorward.UserRole || e.ActorID != "usr_ann" {
+		if e.Changes != nil || e.Action != doorward.UserRole || e.ActorEmail != "ann@acme.example" {
 			r.Errorf("the blanked event is %+v", e)
 		}
 		r.tamper("UPDATE events SET ip = '192.0.2.9' WHERE tenant_id = '' AND seq = 3")
 		if diff := cmp.Diff([]string{"edited 3"}, r.verdict("")); diff != "" {
 			r.Errorf("found:\n%s", diff)
+		}
+	})
+}
+
+// Each part of an event may be blank only if an erasure that the trail has recorded is the reason: of
+// the actor for the address, of the target for the values.
+func TestBlankPartsOfOthers(t *testing.T) {
+	const blankActor, blankValues = "UPDATE events SET actor_email = '', ip = '', personal = '', salt = NULL", "UPDATE events SET changes = '', values_salt = NULL"
+	for name, c := range map[string]struct {
+		erased, statement string
+		want              []string
+	}{
+		"actor of an erased actor":    {"usr_ann", blankActor, nil},
+		"actor of an erased target":   {"usr_0003", blankActor, []string{"edited 3"}},
+		"actor of somebody":           {"usr_eve", blankActor, []string{"edited 3"}},
+		"values of an erased target":  {"usr_0003", blankValues, nil},
+		"values of an erased actor":   {"usr_ann", blankValues, []string{"edited 3"}},
+		"values of somebody":          {"usr_eve", blankValues, []string{"edited 3"}},
+		"values without their salt":   {"usr_0003", "UPDATE events SET values_salt = NULL", []string{"edited 3"}},
+		"personal without their salt": {"usr_ann", "UPDATE events SET salt = NULL", []string{"edited 3"}},
+		"values edited":               {"usr_ann", "UPDATE events SET changes = '[]'", []string{"edited 3"}},
+		"personal edited":             {"usr_ann", `UPDATE events SET personal = '[{"field":"x","from":"","to":""}]'`, []string{"edited 3"}},
+		"only one digest":             {"usr_ann", "UPDATE events SET values_digest = NULL", []string{"edited 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSQLite(t, func(r *fixture) {
+				r.writeEvents("tnt_a", 1, 5)
+				_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
+					record := event("tnt_a", 6)
+					record.Action, record.ActorID, record.Target.ID = doorward.AccountErase, c.erased, c.erased
+					return tx.InsertEvent(r.Context(), record)
+				})
+				r.noError(err)
+				r.tamper(c.statement + " WHERE tenant_id = 'tnt_a' AND seq = 3")
+				if diff := cmp.Diff(c.want, r.verdict("tnt_a")); diff != "" {
+					r.Errorf("found (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// parts hashes as docs/audit.md says: each part after its length.
+func parts(all ...[]byte) []byte {
+	h := sha256.New()
+	for _, part := range all {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// makeOlder gives the events of the tenant the form of versions with one digest.
+func (r *fixture) makeOlder(tenantID string) {
+	r.Helper()
+	head := parts([]byte("doorward audit chain 1"), []byte(tenantID), make([]byte, 8))
+	events, err := storetest.Events(r.Context(), r.db.Read(), tenantID)
+	r.noError(err)
+	for _, e := range events {
+		changes, err := json.Marshal(e.Changes)
+		r.noError(err)
+		salt := []byte("sixteen bytes of")
+		digest := parts(salt, []byte(e.ActorEmail), []byte(e.IP), changes)
+		number := binary.BigEndian.AppendUint64(nil, uint64(e.Seq))
+		at := binary.BigEndian.AppendUint64(nil, uint64(e.At.UnixMicro()))
+		head = parts(head, number, []byte(e.ID), at, []byte(e.Action), []byte(e.Outcome), []byte(e.ActorType), []byte(e.ActorID),
+			[]byte(e.Target.Type), []byte(e.Target.ID), []byte(e.Target.TenantID), []byte(e.RequestID), digest)
+		_, err = r.raw.Exec("UPDATE events SET changes = $1, salt = $2, digest = $3, hash = $4, personal = NULL, values_salt = NULL, values_digest = NULL WHERE id = $5", string(changes), salt, digest, head, e.ID)
+		r.noError(err)
+	}
+	_, err = r.raw.Exec("UPDATE audit_chains SET head = $1 WHERE tenant_id = $2", head, tenantID)
+	r.noError(err)
+}
+
+// Older events, with one digest, verify before and after new ones are added, and are blanked as a
+// whole; an edit of one is found.
+func TestOlderEvents(t *testing.T) {
+	onBoth(t, func(r *fixture) {
+		r.writeEvents("tnt_a", 1, 3)
+		r.makeOlder("tnt_a")
+		r.mark("tnt_a")
+		r.writeEvents("tnt_a", 4, 5)
+		r.mark("tnt_a")
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
+			record := event("tnt_a", 6)
+			record.Action, record.ActorID, record.Target.ID = doorward.AccountErase, "usr_0002", "usr_0002"
+			if err := tx.InsertEvent(r.Context(), record); err != nil {
+				return err
+			}
+			_, err := tx.BlankEvents(r.Context(), "usr_0002", 100)
+			return err
+		})
+		r.noError(err)
+		r.mark("tnt_a")
+		page, err := r.db.Read().EventPage(r.Context(), "tnt_a", store.EventFilter{Target: "usr_0002", Action: doorward.UserRole}, doorward.Window{Limit: 1})
+		r.noError(err)
+		if e := page.Items[0]; e.ActorEmail != "" || e.IP != "" || e.Changes != nil {
+			r.Errorf("the older event is %+v", e)
+		}
+		r.tamper("UPDATE events SET changes = '[]' WHERE tenant_id = 'tnt_a' AND seq = 3")
+		if diff := cmp.Diff([]string{"edited 3"}, r.verdict("tnt_a")); diff != "" {
+			r.Errorf("found (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain)
 			if w.trimmed > 0 && l.Seq <= w.trimmed {
 				continue
 			}
-			if l.Blanked() && !w.mayBeBlank(l.Event) {
+			if !w.mayBeAsBlank(l) {
 				if w.erased, err = read.ErasureRecords(ctx, w.tenantID); err != nil { // there may be a new one
 					return err
 				}
@@ -96,7 +96,7 @@ func (w *walk) step(l store.Link) {
 	}
 	w.seq = l.Seq
 	switch {
-	case !l.Intact(), l.Blanked() && !w.mayBeBlank(l.Event):
+	case !l.Intact(), !w.mayBeAsBlank(l):
 		w.addFault(Edited, l.Seq, l.ID)
 	case !hasGap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
 		w.mismatches = append(w.mismatches, mismatch{l, w.head})
@@ -104,19 +104,33 @@ func (w *walk) step(l store.Link) {
 	w.head = l.Hash
 }
 
-// mayBeBlank reports whether Doorward may have removed the personal data of an event: in the
+// mayBeAsBlank reports whether Doorward may have removed what is blank in an event: in the
 // installation's trail when a tenant was destroyed, in every trail by an erasure that the trail has
 // recorded, except from that record.
-func (w *walk) mayBeBlank(e doorward.Event) bool {
-	return w.tenantID == "" || slices.ContainsFunc(w.erased, func(r store.ErasureRecord) bool {
-		return concerns(r, e) && (e.Action != doorward.AccountErase || e.Outcome != doorward.Done)
-	})
+func (w *walk) mayBeAsBlank(l store.Link) bool {
+	isRecord := l.Action == doorward.AccountErase && l.Outcome == doorward.Done
+	byErasure := func(blanks func(store.ErasureRecord, store.Link) bool) bool {
+		return !isRecord && slices.ContainsFunc(w.erased, func(r store.ErasureRecord) bool { return blanks(r, l) })
+	}
+	return w.tenantID == "" || (!l.IsActorBlank() || byErasure(blanksActor)) && (!l.AreValuesBlank() || byErasure(blanksValues))
 }
 
-// concerns reports whether the erasure has blanked the event.
-func concerns(r store.ErasureRecord, e doorward.Event) bool {
-	return e.ActorID == r.UserID || e.Target.ID == r.UserID || slices.ContainsFunc(r.Changes, func(c doorward.Change) bool {
-		return c.Field == doorward.FieldBlankedInvitation && e.Target.ID == c.To || c.Field == doorward.FieldBlankedEvent && e.ID == c.To
+// blanksActor reports whether the erasure has removed what is about the actor of the event: the
+// person, or a caller without an identity who acted on the person.
+func blanksActor(r store.ErasureRecord, l store.Link) bool {
+	isNobody := l.HasOneDigest() || l.ActorType == doorward.Anonymous || l.ActorType == doorward.System
+	return l.ActorID == r.UserID || isNobody && isAbout(r, l)
+}
+
+// blanksValues reports whether the erasure has removed the values of the event.
+func blanksValues(r store.ErasureRecord, l store.Link) bool {
+	return isAbout(r, l) || l.HasOneDigest() && l.ActorID == r.UserID
+}
+
+// isAbout reports whether the event is about the person, or about an invitation to the person.
+func isAbout(r store.ErasureRecord, l store.Link) bool {
+	return l.Target.ID == r.UserID || slices.ContainsFunc(r.Changes, func(c doorward.Change) bool {
+		return c.Field == doorward.FieldBlankedInvitation && l.Target.ID == c.To || c.Field == doorward.FieldBlankedEvent && l.ID == c.To
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/useragent"
 	"github.com/doorward/doorward/store"
@@ -59,6 +58,8 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
+
+	store.MailAccountErased: (*Mail).composeErased,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -69,7 +70,7 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	if err != nil {
 		return nil, err
 	}
-	browser, system := useragent.Parse(changeOf(e, access.FieldUserAgent).To)
+	browser, system := useragent.Parse(changeOf(e, doorward.FieldUserAgent).To)
 	// An event has one of these: a factor was added, removed or renamed.
 	factor := cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To)
 	locale, err := localeOf(ctx, tx, row.Recipient)
@@ -103,6 +104,60 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	tenant, err := tx.Tenant(ctx, hook.TenantID)
 	v.Tenant = tenant.Name
 	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+}
+
+// composeErased makes the notice to an OWNER that somebody's account was erased. It names what the
+// person has left and is still there.
+func (m *Mail) composeErased(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string][]string{}
+	for _, c := range e.Changes {
+		name, err := nameOfLeft(ctx, tx, tenant.ID, c)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			left[c.Field] = append(left[c.Field], name)
+		}
+	}
+	names := func(field string) string { return strings.Join(left[field], ", ") }
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return renderMail(row.Kind, locale, variables{
+		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At), Account: e.Target.ID, FormerRole: changeOf(e, "role").From,
+		Webhooks: names(doorward.FieldWebhookLeft), Keys: names(doorward.FieldAPIKeyLeft),
+		Raised: names(doorward.FieldPersonRaised), Invited: names(doorward.FieldPersonInvited),
+		KeysEnded: changeOf(e, "apiKeysRevoked").To, InvitationsEnded: changeOf(e, "invitationsRevoked").To,
+	}).withStyle(m.styleOf(tenant)), err
+}
+
+// nameOfLeft returns how a mail names what a field of an erasure has left; empty for another field,
+// and for what is gone.
+func nameOfLeft(ctx context.Context, tx *store.Tx, tenantID string, c doorward.Change) (name string, err error) {
+	switch c.Field {
+	case doorward.FieldWebhookLeft:
+		var hook doorward.Webhook
+		hook, err = tx.Webhook(ctx, c.To)
+		if hook.TenantID == tenantID {
+			name, _, _ = strings.Cut(withoutScheme(hook.URL), "?") // the query may be a secret of the endpoint
+		}
+	case doorward.FieldAPIKeyLeft:
+		var key doorward.APIKey
+		key, err = tx.APIKey(ctx, c.To, tx.Now)
+		name = strings.TrimSpace(key.Name + " " + key.Hint)
+	case doorward.FieldPersonRaised, doorward.FieldPersonInvited:
+		return nameIn(ctx, tx, tenantID, c.To)
+	}
+	if errors.Is(err, store.ErrNone) {
+		return "", nil
+	}
+	return unlinked(name), err
 }
 
 func withoutScheme(url string) string {
@@ -259,8 +314,8 @@ func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.
 	return renderMail(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: formatTime(e.At), IP: e.IP}), nil
 }
 
-// actorOf returns the name of the event's actor. A user who has left is named by the address,
-// and a deleted API key by its id. Other actors have no name; mails call them the operator.
+// actorOf returns the name of the event's actor. A user who has left is named by the address, an
+// erased one and a deleted API key by the id. Other actors have no name; mails call them the operator.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
 	switch e.ActorType {
 	case doorward.ByUser:
@@ -274,10 +329,7 @@ func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error
 		return "", nil
 	}
 	name, err := nameIn(ctx, tx, e.Target.TenantID, e.ActorID)
-	if name == "" {
-		name = shownAddress(e.ActorEmail)
-	}
-	return name, err
+	return cmp.Or(name, shownAddress(e.ActorEmail), e.ActorID), err
 }
 
 // nameIn returns the name and address of a member as mails show them; empty when there is no

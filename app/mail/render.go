@@ -44,6 +44,11 @@ type variables struct {
 	Count      string // of notices in a digest, or in one of its items
 	Notice     string // the subject of the notices in an item of a digest
 	Held       bool   // a digest tells the notice
+
+	// What an erased account has left in the tenant, by names separated by commas.
+	Account                         string // its id
+	Webhooks, Keys, Raised, Invited string
+	KeysEnded, InvitationsEnded     string // numbers; empty for none
 }
 
 // sanitized returns the variables, each safe in one line. Names are no links; Actor and Owner
@@ -56,6 +61,7 @@ func (v variables) sanitized() variables {
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since, &v.Count, &v.Notice,
+		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded,
 	} {
 		*s = oneLine(*s)
 	}

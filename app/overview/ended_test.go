@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/tenant"
@@ -42,7 +44,7 @@ func TestCountsOfEndedSessions(t *testing.T) {
 			before := countAffected(f, owner, others[i])
 			after, err := end.do(others[i])
 			f.NoError(err)
-			if want := (doorward.Ended{Sessions: 2}); before != want || withoutRevocation(f, after) != want || sessionsEndedInTrail(f, acme.ID, end.act) != "2" {
+			if want := (doorward.Ended{Sessions: 2}); !cmp.Equal(before, want) || !cmp.Equal(withoutRevocation(f, after), want) || sessionsEndedInTrail(f, acme.ID, end.act) != "2" {
 				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, sessionsEndedInTrail(f, acme.ID, end.act))
 			}
 		}
@@ -50,7 +52,7 @@ func TestCountsOfEndedSessions(t *testing.T) {
 		f.NoError(err)
 		_, after, err := f.Node(0).Tenants.Close(ctx, owner.Caller, acme.Name)
 		f.NoError(err)
-		if want := (doorward.Ended{Sessions: 4}); before != want || withoutRevocation(f, after) != want || sessionsEndedInTrail(f, acme.ID, doorward.TenantClose) != "4" {
+		if want := (doorward.Ended{Sessions: 4}); !cmp.Equal(before, want) || !cmp.Equal(withoutRevocation(f, after), want) || sessionsEndedInTrail(f, acme.ID, doorward.TenantClose) != "4" {
 			f.Errorf("closing: %+v before, %+v after, %q in the trail; four sessions were valid", before, after, sessionsEndedInTrail(f, acme.ID, doorward.TenantClose))
 		}
 	})
@@ -145,7 +147,7 @@ func TestUnwrittenUseCounts(t *testing.T) {
 	check()
 	clock.Move(2 * time.Second)
 	check()
-	if before, want := countAffected(f, owner, bob), (doorward.Ended{Sessions: 1}); before != want {
+	if before, want := countAffected(f, owner, bob), (doorward.Ended{Sessions: 1}); !cmp.Equal(before, want) {
 		t.Errorf("%+v before, want the one valid session", before)
 	}
 	ended, err := f.Node(0).Users.SignOut(f.Context(), owner.Caller, bob.User)

@@ -143,7 +143,8 @@ func (o *Overviews) fillChanges(ctx context.Context, tenantID string, t *Tenant)
 	return err
 }
 
-// CountAffected counts what would end if the member were suspended or removed now.
+// CountAffected counts what would end if the member were suspended or removed now, and names the
+// webhooks that would go on.
 // Errors: forbidden, not_found for a member of another tenant.
 func (o *Overviews) CountAffected(ctx context.Context, by doorward.Caller, member doorward.User) (doorward.Ended, error) {
 	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
@@ -160,7 +161,11 @@ func (o *Overviews) CountAffected(ctx context.Context, by doorward.Caller, membe
 		return doorward.Ended{}, err
 	}
 	invitations, err := o.db.Read().CountInvitationsBy(ctx, member.TenantID, member.ID, now)
-	return doorward.Ended{Sessions: sessions, APIKeys: keys, Invitations: invitations}, err
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	webhooks, err := access.MadeWebhooks(ctx, o.db.Read(), &by, now, member.TenantID, member.ID)
+	return doorward.Ended{Sessions: sessions, APIKeys: keys, Invitations: invitations, Webhooks: webhooks}, err
 }
 
 // CountAllAffected counts what would end if the caller's tenant were closed now.

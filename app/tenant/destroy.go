@@ -111,7 +111,7 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 	if err != nil || remaining > 0 {
 		return err
 	}
-	if _, err := tx.RedactEvents(ctx, user.ID); err != nil {
+	if err := tx.RedactEvents(ctx, user.ID); err != nil {
 		return err
 	}
 	return tx.DeleteAccount(ctx, account)

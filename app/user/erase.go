@@ -98,7 +98,7 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, check 
 			return err
 		}
 		done = e.done
-		return e.delete()
+		return e.delete(memberships)
 	})
 	if err != nil {
 		return Erasure{}, err
@@ -175,6 +175,7 @@ type erasing struct {
 	tx      *access.Tx
 	account doorward.Account
 	changes map[string][]doorward.Change // of the events, by trail
+	told    []string                     // tenants whose OWNERs are told
 	done    Erasure
 }
 
@@ -208,13 +209,16 @@ func (e *erasing) leave(memberships []doorward.User) error {
 const blankAtOnce = 500
 
 // delete deletes the account, blanks invitations and events that are about it, and records that.
-func (e *erasing) delete() error {
+func (e *erasing) delete(memberships []doorward.User) error {
 	former, err := e.tx.ConfirmedFormerEmails(e.ctx, e.account.ID)
 	if err != nil {
 		return err
 	}
 	trails, err := e.tx.TrailsWith(e.ctx, e.account.ID)
 	if err != nil {
+		return err
+	}
+	if err := e.noteLeft(memberships, trails); err != nil {
 		return err
 	}
 	if err := e.blankInvitations(append([]string{e.account.Email}, former...)); err != nil {
@@ -257,7 +261,7 @@ func (e *erasing) blankInvitations(emails []string) error {
 }
 
 // record puts an event into the installation's trail, and into each other trail with events
-// by or about the person, or about the invitations.
+// by or about the person, or about the invitations. It queues the mails to OWNERs.
 func (e *erasing) record(trails []string) error {
 	for tenantID := range e.changes {
 		trails = append(trails, tenantID)
@@ -267,8 +271,15 @@ func (e *erasing) record(trails []string) error {
 		if tenantID == "" {
 			continue // the installation's trail has the action's own event
 		}
+		var to []string
+		if slices.Contains(e.told, tenantID) {
+			var err error
+			if to, err = owners(e.ctx, e.tx.Reader, tenantID); err != nil {
+				return err
+			}
+		}
 		on := doorward.Object{Type: "user", ID: e.account.ID, TenantID: tenantID}
-		if err := e.tx.RecordAlso(e.ctx, doorward.AccountErase, on, e.changes[tenantID]...); err != nil {
+		if err := e.tx.NotifyAlso(e.ctx, store.MailAccountErased, to, doorward.AccountErase, on, e.changes[tenantID]...); err != nil {
 			return err
 		}
 	}

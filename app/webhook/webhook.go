@@ -176,7 +176,7 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 		if err := checkQuota(ctx, tx, made.TenantID, int64(n)+1); err != nil {
 			return err
 		}
-		made.CreatedAt = tx.Now
+		made.CreatedAt, made.CreatedBy, made.URLBy = tx.Now, tx.By.UserID(), tx.By.UserID()
 		for _, f := range fields(made) {
 			if f.value != "" {
 				tx.Changed(f.name, "", f.value)
@@ -226,6 +226,9 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 			if _, err := tx.DropDeliveries(ctx, id); err != nil {
 				return err
 			}
+		}
+		if after.URL != was.URL {
+			after.URLBy = tx.By.UserID()
 		}
 		resetHealth := after.Enabled && !was.Enabled || after.URL != was.URL
 		if err := tx.UpdateWebhook(ctx, after, resetHealth); err != nil {

@@ -103,6 +103,9 @@ func userSuspendCommand() *cobra.Command {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is suspended in %s. Sessions ended: %d. Invitations revoked: %d.\n",
 			u.Email, u.TenantName, ended.Sessions, ended.Invitations)
+		if len(ended.Webhooks) > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "Webhooks that the person has made, and that go on: %d.\n", len(ended.Webhooks))
+		}
 		return nil
 	})
 }
@@ -159,7 +162,8 @@ func userEraseCommand() *cobra.Command {
 		Use: "erase ADDRESS", Short: "Erase somebody's account in all tenants, for good",
 		Long: `Erase takes the person out of all tenants and deletes the account with what is kept about
 it: password, factors, sessions, mails, counters. Audit events and answered invitations
-stay, without name, address and network. It works for people in no tenant, too. Nothing is
+stay, without name, address and network. OWNERs are told what the person has left in their
+tenants, such as webhooks. It works for people in no tenant, too. Nothing is
 changed if a tenant would be left without an active OWNER. Backups from before still have
 the account.
 

@@ -148,6 +148,8 @@ var cases = []struct {
 	{"erased addresses", erasedAddresses},
 	{"former addresses", formerAddresses},
 	{"erasures", erasures},
+	{"made webhooks", madeWebhooks},
+	{"what people leave", leftByPeople},
 	{"trails of blanked invitations", blankedTrailsOfInvitations},
 	{"pages of events", pagesOfEvents},
 	{"chains of events", chainsOfEvents},

@@ -72,7 +72,7 @@ func webhooks(f *fixture) {
 	})
 	first.Notices, first.Enabled, first.DisabledReason = 1, false, doorward.DisabledGone
 	equal(f, f.value(f.Read().Webhook(ctx, first.ID)), first)
-	first.URL, first.Enabled, first.DisabledReason = "https://other.example/", true, ""
+	first.URL, first.URLBy, first.Enabled, first.DisabledReason = "https://other.example/", "usr_bob", true, ""
 	f.write(func(tx *store.Tx) { noError(f, tx.UpdateWebhook(ctx, first, true)) })
 	first.FailingSince, first.Notices, first.Health = nil, 0, doorward.WebhookNew
 	equal(f, f.value(f.Read().Webhook(ctx, first.ID)), first)

@@ -58,7 +58,7 @@ type eraseInput struct {
 
 var docEraseAccount = front.Doc{
 	ID: "eraseAccount", Tag: "Account", Summary: "Erase one's own account, for good",
-	Description: "Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the tenants that would be left without an active OWNER; then nothing is changed. It can't be undone.",
+	Description: "Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network; what the person has changed stays in the trail. Webhooks that the person has made go on: the OWNERs of each tenant in which the person had a rank of ADMIN or above are told by mail what is left there. 409 `last_owner` names the tenants that would be left without an active OWNER; then nothing is changed. It can't be undone.",
 	Errors:      []doorward.Code{doorward.CodeLastOwner, doorward.CodeStepUpRequired},
 }
 

@@ -156,7 +156,7 @@ type editedUser struct {
 
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.",
+	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.",
 	Versioned:   true,
 	Query:       endParameters,
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded, doorward.CodeTooManyAttempts},

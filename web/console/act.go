@@ -62,6 +62,7 @@ type question struct {
 	Danger       bool
 	EndsSessions bool
 	Affected     ended // what will end
+	Webhooks     []doorward.MadeWebhook
 	// For a change of role:
 	To           doorward.Role
 	Gains, Loses []permission
@@ -83,7 +84,9 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	q.Affected = endedOf(affected)
-	if q.Act != "suspend" && q.Act != "remove" { // the others end sessions at most
+	if q.Act == "suspend" || q.Act == "remove" {
+		q.Webhooks = affected.Webhooks
+	} else { // the others end sessions at most
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
 	if q.Act == "reset-factors" && p.IsCaller { // people remove their own factors on their account

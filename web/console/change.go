@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 )
 
 // change is a doorward.Change in words; programs get the raw values from the API or
@@ -79,7 +78,7 @@ func describeValue(field, text string, names map[string]string) value {
 		if strings.HasPrefix(text, doorward.PrefixKey) { // the service key that sent it
 			return value{Key: "invitations.service"}
 		}
-	case access.FieldUserAgent:
+	case doorward.FieldUserAgent:
 		return value{Agent: text}
 	}
 	return value{Text: text}

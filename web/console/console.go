@@ -262,10 +262,11 @@ func returnToList(list string) string {
 func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 
 // ended counts what has ended or will end. Transferred are keys that got another owner instead.
-type ended struct{ Sessions, Keys, Transferred, Invitations int }
+// Webhooks go on.
+type ended struct{ Sessions, Keys, Transferred, Invitations, Webhooks int }
 
 func endedOf(e doorward.Ended) ended {
-	return ended{int(e.Sessions), int(e.APIKeys), int(e.APIKeysTransferred), int(e.Invitations)}
+	return ended{int(e.Sessions), int(e.APIKeys), int(e.APIKeysTransferred), int(e.Invitations), len(e.Webhooks)}
 }
 
 func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
@@ -275,7 +276,7 @@ func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 		s.Others, err = h.otherTenants(ctx, c)
 	}
 	if c.R.URL.Query().Has("sessions") {
-		s.Ended = &ended{queryNumber(c, "sessions"), queryNumber(c, "keys"), queryNumber(c, "taken"), queryNumber(c, "invitations")}
+		s.Ended = &ended{queryNumber(c, "sessions"), queryNumber(c, "keys"), queryNumber(c, "taken"), queryNumber(c, "invitations"), queryNumber(c, "webhooks")}
 	}
 	return s, err
 }
@@ -320,6 +321,9 @@ func noticeQuery(done string, counts *ended) url.Values {
 		}
 		if counts.Transferred > 0 {
 			q.Set("taken", strconv.Itoa(counts.Transferred))
+		}
+		if counts.Webhooks > 0 {
+			q.Set("webhooks", strconv.Itoa(counts.Webhooks))
 		}
 	}
 	return q

@@ -99,7 +99,7 @@ func samples() []uitest.Sample {
 		{Name: "settings-conflict", View: wide("settings", sampledConflict()), Frame: owner},
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
-		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
+		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []permission{describe(nil, doorward.UserInvite), describe(nil, doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
@@ -156,7 +156,7 @@ func refusedWith(faults map[string]string) ui.Frame {
 // sampledRows has a row for each kind of outcome.
 func sampledRows() []chosenRow {
 	return []chosenRow{
-		{ID: members[1].ID, Email: members[1].Email, Affected: ended{Sessions: 2, Invitations: 1, Keys: 1}},
+		{ID: members[1].ID, Email: members[1].Email, Affected: ended{Sessions: 2, Invitations: 1, Keys: 1, Webhooks: 1}},
 		{ID: members[2].ID, Name: members[2].Name, Email: members[2].Email, Unchanged: true},
 		{ID: members[0].ID, Name: members[0].Name, Email: members[0].Email, Protected: true, Fault: "The tenant needs an owner."},
 	}

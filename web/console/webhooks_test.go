@@ -162,3 +162,19 @@ func TestWebhookFormRefuses(t *testing.T) {
 	}
 	b.post("/console/webhooks/new", url.Values{"url": {""}}, http.StatusUnprocessableEntity, "Say where the events go", "Choose at least one event")
 }
+
+// The pages that suspend or remove somebody show the webhooks that the person has made and that go on.
+func TestWebhooksOfRemovedPeople(t *testing.T) {
+	h, endpoint := newFixture(t), newReceiver(t)
+	admin, owner, person := h.browserOf(t, "ADMIN"), h.browserOf(t, "OWNER"), "/console/people/"+h.people["ADMIN"].ID
+	page := admin.post("/console/webhooks/new", url.Values{"url": {endpoint.URL}, "events": {"user.*"}}, http.StatusOK)
+	hook := admin.findOn(hookLink, page[strings.Index(page, "<main"):])
+	const goesOn = "1 webhook that this person has made goes on."
+	lacks(t, owner.get(person+"/sign-out", http.StatusOK), goesOn)
+	owner.get(person+"/suspend", http.StatusOK, goesOn, `href="/console/webhooks/`+hook+`"><bdi>`+endpoint.URL)
+	owner.submit(person+"/suspend", url.Values{}, goesOn)
+	owner.submit(person+"/resume", url.Values{})
+	chosen := url.Values{"act": {"remove"}, "id": {h.people["ADMIN"].ID}}
+	owner.post("/console/people/chosen", chosen, http.StatusOK, goesOn)
+	owner.post("/console/people/chosen/do", chosen, http.StatusOK, goesOn)
+}

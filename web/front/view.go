@@ -43,11 +43,23 @@ type Ended struct {
 	APIKeys            int64 `json:"apiKeys"`
 	Invitations        int64 `json:"invitations"`
 	APIKeysTransferred int64 `json:"apiKeysTransferred,omitempty" doc:"Absent if none. They have another owner now, and must be rotated within 7 days"`
+
+	Webhooks []MadeWebhook `json:"webhooks,omitempty" doc:"Where somebody is suspended or removed: the webhooks that the person has made, or given their URL, and that go on. Absent if none"`
+}
+
+// MadeWebhook is a webhook that goes on, as answers show it.
+type MadeWebhook struct {
+	ID  string `json:"id" example:"whk_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	URL string `json:"url,omitempty" example:"https://hooks.example.com/doorward" doc:"For callers with the permission webhook.manage"`
 }
 
 // ViewEnded returns the counts as they are shown.
 func ViewEnded(e doorward.Ended) Ended {
-	return Ended{Sessions: e.Sessions, APIKeys: e.APIKeys, Invitations: e.Invitations, APIKeysTransferred: e.APIKeysTransferred}
+	v := Ended{Sessions: e.Sessions, APIKeys: e.APIKeys, Invitations: e.Invitations, APIKeysTransferred: e.APIKeysTransferred}
+	for _, w := range e.Webhooks {
+		v.Webhooks = append(v.Webhooks, MadeWebhook(w))
+	}
+	return v
 }
 
 // User is a user as answers show it.

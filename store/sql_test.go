@@ -227,6 +227,101 @@ func TestStatementsKeepTheRules(t *testing.T) {
 	}
 }
 
+// unordered are lists whose callers need no order.
+var unordered = []string{
+	"sqlConfirmedFormerEmails", "sqlFormerEmails", "sqlInboxSources", "sqlKnownDevices", "sqlObserved", "sqlOverdueSessions",
+	"sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations",
+}
+
+// TestListsHaveAnOrder: without ORDER BY both databases often return rows in the right order, so
+// no other test would notice.
+func TestListsHaveAnOrder(t *testing.T) {
+	statements, found := readSource().statements, 0
+	eachCall(func(call *ast.CallExpr) {
+		if function, _ := call.Fun.(*ast.Ident); function == nil || function.Name != "list" {
+			return
+		}
+		for _, arg := range call.Args {
+			name, _ := arg.(*ast.Ident)
+			if name == nil || !strings.HasPrefix(statements[name.Name], "SELECT") || strings.Contains(statements[name.Name], "GROUP BY") {
+				continue
+			}
+			found++
+			if strings.Contains(statements[name.Name], "ORDER BY") == slices.Contains(unordered, name.Name) {
+				t.Errorf("%s has no ORDER BY, or needn't be in the list unordered:\n%s", name.Name, statements[name.Name])
+			}
+		}
+	})
+	if found < 40 {
+		t.Errorf("only %d lists were found: check the search", found)
+	}
+}
+
+// eachCall visits the calls in package store.
+func eachCall(visit func(*ast.CallExpr)) {
+	files, err := filepath.Glob("*.go")
+	must(err)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		must(err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				visit(call)
+			}
+			return true
+		})
+	}
+}
+
+// TestStatementsOfOneTenant: a statement that is given the id of a tenant selects by it. Insertions
+// write it.
+func TestStatementsOfOneTenant(t *testing.T) {
+	statements, found := readSource().statements, 0
+	eachCall(func(call *ast.CallExpr) {
+		constant, number := tenantParameter(call)
+		if number == 0 {
+			return
+		}
+		found++
+		if query := statements[constant]; !strings.HasPrefix(query, "INSERT") && !selectsTenant(query, number) {
+			t.Errorf("%s doesn't compare tenant_id with $%d, which is a tenantID:\n%s", constant, number, query)
+		}
+	})
+	if found < 80 {
+		t.Errorf("only %d statements with a tenantID were found: check the search", found)
+	}
+	for _, wrong := range []string{`SELECT id FROM roles WHERE $1 <> '-' AND id = $2`, `DELETE FROM roles WHERE id = $1`} {
+		if selectsTenant(wrong, 1) {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}
+
+// tenantParameter returns the statement of a call that passes tenantID to it, and the number of
+// that parameter; 0 for other calls.
+func tenantParameter(call *ast.CallExpr) (constant string, number int) {
+	at := 0
+	for i, arg := range call.Args {
+		switch name, _ := arg.(*ast.Ident); {
+		case name == nil:
+		case strings.HasPrefix(name.Name, "sql"):
+			constant, at = name.Name, i
+		case name.Name == "tenantID" && constant != "":
+			return constant, i - at
+		}
+	}
+	return "", 0
+}
+
+// selectsTenant reports whether a query compares the parameter with the id of a tenant. Four
+// parameters of a SessionLifetime may precede those of the call.
+func selectsTenant(query string, number int) bool {
+	return regexp.MustCompile(fmt.Sprintf(`(?s)\btenant_id (= |IN \('', )\$(%d|%d)\b|\b(FROM|UPDATE) tenants .*\bid = \$%[1]d\b`, number, number+4)).MatchString(query)
+}
+
 func TestRulesFindViolations(t *testing.T) {
 	for _, r := range rules {
 		if !r.breaks(r.wrong) {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,33 +227,5 @@ func TestEventsOfADay(t *testing.T) {
 			t.Errorf("the statuses of the rows (-want +got):\n%s", diff)
 		}
 		rename("Four").fails(http.StatusConflict, "quota_exceeded")
-	})
-}
-
-// Of 32 concurrent changes, exactly as many are made as the quota allows.
-func TestRaceEventsPerDay(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
-		const sent, allowed = 32, 5
-		acme := d.Tenant("Acme")
-		owner := d.nextDay(t, acme.Owner)
-		d.setQuotas(t, acme.ID, m{"eventsPerDay": allowed})
-		var made, refused atomic.Int64
-		var all sync.WaitGroup
-		for n := range sent {
-			all.Go(func() {
-				switch retryUnavailable(func() answer {
-					return d.send(t, invitePath, m{"email": fmt.Sprintf("p%d@acme.example", n), "role": "USER"}, owner)
-				}).status {
-				case http.StatusCreated:
-					made.Add(1)
-				case http.StatusConflict:
-					refused.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		if made.Load() != allowed || refused.Load() != sent-allowed {
-			t.Errorf("%d of %d were made and %d refused, with %d allowed", made.Load(), sent, refused.Load(), allowed)
-		}
 	})
 }

@@ -159,16 +159,6 @@ func bearer(key string) opt { return with("Authorization", "Bearer "+key) }
 // from simulates a client at an address, on servers that trust loopback.
 func from(ip string) opt { return with("X-Forwarded-For", ip) }
 
-// retryUnavailable sends again while the answer is 503, for up to a minute: a busy server
-// refuses some of many simultaneous requests.
-func retryUnavailable(send func() answer) answer {
-	for began := time.Now(); ; {
-		if a := send(); a.status != http.StatusServiceUnavailable || time.Since(began) > time.Minute {
-			return a
-		}
-	}
-}
-
 // send sends a request such as "POST /api/v2/auth/login" and checks the conventions
 // for every answer. A string is sent unchanged, nil is no body, and anything else is
 // encoded; the Content-Type is JSON.

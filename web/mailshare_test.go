@@ -80,11 +80,16 @@ func waitForReset(t *testing.T, sink *smtptest.Server, email string) {
 }
 
 // TestRaceResetInAFlood: a tenant has invited people at many dead hosts, and resets for
-// unknown addresses keep coming from many networks; a real reset mail still leaves.
+// unknown addresses keep coming from many networks; a real reset mail still leaves. Package inbox
+// tests the order in which requests are recorded, package mail that in which mails are sent.
 func TestRaceResetInAFlood(t *testing.T) {
 	t.Parallel()
 	deadHosts, junk := fulltest.Of(300, 1000), fulltest.Of(1500, 10_000)
-	for name, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
+	engines := map[string]func(testing.TB) string{"sqlite": dbtest.SQLite}
+	if fulltest.On() {
+		engines["postgres"] = dbtest.Postgres
+	}
+	for name, dsn := range engines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sink := smtptest.Start(t, smtptest.Options{})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/store/dbtest"
 )
@@ -502,81 +501,6 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(bob.Token())).ok(http.StatusOK).is("user.role", "OWNER")
 	})
-}
-
-// OWNERs manage everybody. ADMINs manage USERs and VIEWERs, and give any role but OWNER. USERs and
-// VIEWERs manage nobody.
-func TestWhoMayManageWhom(t *testing.T) {
-	onSQLite(t, func(t *testing.T, d *server) {
-		acme := d.Tenant("Acme")
-		roles := []string{"OWNER", "ADMIN", "USER", "VIEWER"}
-		by := map[string]*doorwardtest.Person{}
-		for _, role := range roles {
-			by[role] = acme.Join("by-"+strings.ToLower(role)+"@acme.example", role)
-		}
-		mayManage := func(caller, current, granted string) bool {
-			return caller == "OWNER" || caller == "ADMIN" && current != "OWNER" && current != "ADMIN" && granted != "OWNER"
-		}
-		actions := []struct {
-			method, path string
-			body         m
-			granted      string // with "!" if the name is invalid, too
-		}{
-			{"PATCH", "", m{"name": "x"}, ""},
-			{"PATCH", "", m{}, ""},
-			{"PATCH", "", m{"status": "suspended"}, ""},
-			{"PATCH", "", m{"status": "active"}, ""},
-			{"PATCH", "", m{"role": "OWNER"}, "OWNER"},
-			{"PATCH", "", m{"role": "ADMIN"}, "ADMIN"},
-			{"PATCH", "", m{"role": "USER"}, "USER"},
-			{"PATCH", "", m{"role": "VIEWER"}, "VIEWER"},
-			{"PATCH", "", m{"role": "ADMIN", "status": "suspended", "name": "y"}, "ADMIN"},
-			{"PATCH", "", m{"role": "OWNER", "name": strings.Repeat("x", 101)}, "OWNER!"},
-			{"DELETE", "/sessions", nil, ""},
-			{"DELETE", "", nil, ""},
-		}
-		made := 0
-		for _, caller := range roles {
-			for _, current := range roles {
-				if caller == "USER" || caller == "VIEWER" {
-					current = caller // one role is enough: the guard refuses them all
-				}
-				made++
-				target := acme.Join(fmt.Sprintf("t%d@acme.example", made), current)
-				for _, action := range actions {
-					d.setRole(t, acme, target.ID, current)
-					var body any
-					if action.body != nil {
-						body = action.body
-					}
-					a := d.send(t, action.method+" /api/v2/users/"+target.ID+action.path, body, as(by[caller].Token()))
-					switch granted := strings.TrimSuffix(action.granted, "!"); {
-					case !mayManage(caller, current, granted):
-						a.fails(http.StatusForbidden, "forbidden")
-					case granted != action.granted:
-						a.invalid("/name", "out_of_range")
-					default:
-						a.ok(http.StatusOK)
-					}
-				}
-			}
-		}
-		for _, body := range []m{{"name": "x"}, {"role": "ADMIN"}, {"role": "USER"}} { // an ADMIN doesn't manage themselves
-			d.patchUser(t, by["ADMIN"], by["ADMIN"].ID, body).fails(http.StatusForbidden, "forbidden")
-		}
-		d.send(t, "DELETE /api/v2/users/"+by["ADMIN"].ID+"/sessions", nil, as(by["ADMIN"].Token())).fails(http.StatusForbidden, "forbidden")
-		d.send(t, "DELETE /api/v2/users/"+by["ADMIN"].ID, nil, as(by["ADMIN"].Token())).fails(http.StatusForbidden, "forbidden")
-	})
-}
-
-// setRole sets the role of a member as the operator.
-func (s *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
-	t.Helper()
-	target := doorward.User{ID: userID, TenantID: in.ID}
-	err := s.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.Role(role))
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // No operation can leave a tenant without an active OWNER.

@@ -1,10 +1,7 @@
 package web_test
 
 import (
-	"fmt"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/doorward/doorward"
@@ -92,37 +89,6 @@ func TestTenantChangesTogether(t *testing.T) {
 		change(m{"quotas": m{"people": 8}}, with("If-Match", requireState("frozen", 9))).ok(http.StatusOK)
 		if got := requireState("frozen", 8); got != second {
 			t.Errorf("one state has the versions %s and %s", second, got)
-		}
-	})
-}
-
-// Of 32 who register at once, exactly as many become members as the quota allows.
-func TestRaceQuota(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
-		const invited, quota = 32, 5
-		acme := d.Tenant("Acme")
-		var tokens []string
-		for i := range invited {
-			tokens = append(tokens, d.invite(t, acme.Owner, fmt.Sprintf("p%d@acme.example", i), "USER"))
-		}
-		d.setQuotas(t, acme.ID, m{"people": quota})
-		var joined, refused atomic.Int64
-		var all sync.WaitGroup
-		for _, token := range tokens {
-			all.Go(func() {
-				switch retryUnavailable(func() answer { // 503 if too many passwords wait to be hashed
-					return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": token, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"})
-				}).status {
-				case http.StatusOK:
-					joined.Add(1)
-				case http.StatusConflict:
-					refused.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		if joined.Load() != quota-1 || refused.Load() != invited-quota+1 { // the OWNER is one
-			t.Errorf("%d joined and %d were refused, of %d with a quota of %d", joined.Load(), refused.Load(), invited, quota)
 		}
 	})
 }

@@ -128,10 +128,11 @@ func TestRaceIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
 	gate, received := make(chan struct{}), make(chan struct{})
+	reached, release := sync.OnceFunc(func() { close(received) }), sync.OnceFunc(func() { close(gate) })
 	silent := lease.New(p.a.Node.DB, time.Second)
 	silent.Follow(func(_ context.Context, changes []store.Change) error {
 		if len(changes) > 0 {
-			received <- struct{}{}
+			reached()
 			<-gate
 		}
 		return nil
@@ -139,12 +140,12 @@ func TestRaceIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { silent.Run(ctx) })
-	defer running.Wait()
+	defer func() { release(); leave(); running.Wait() }()
 	waittest.Until(t, "the silent node's lease", silent.Valid)
 	p.Move(time.Hour)
 	p.want(p.b, token, doorward.CodeUnavailable, "idle, unless the silent node has seen it")
-	<-received
-	close(gate)
+	waittest.For(t, "the change to arrive at the silent node", received)
+	release()
 	leave()
 	running.Wait()
 	p.want(p.b, token, doorward.CodeUnauthenticated, "idle, after the silent node has left")

@@ -81,7 +81,7 @@ func occupy(t *testing.T, db *store.DB) (release func()) {
 func TestReplacedPrimaryIsAbandoned(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
-	db := newDatabase(t, pair.DSN(t)).open()
+	db := migrated(t, pair.DSN(t)).open()
 	f := follow(t, db, longest)
 	before, err := port(t.Context(), db)
 	ok(t, err)
@@ -114,7 +114,7 @@ func TestNewPrimaryWaitsForLeases(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
-	writes := newDatabase(t, dsn).open()
+	writes := migrated(t, dsn).open()
 	commit(t, writes, "tnt_last")
 	pair.Primary.Stop(t, pgtest.Fast)
 	pair.Standby.Promote(t)
@@ -141,7 +141,7 @@ func TestNewPrimaryWaitsAfterARestart(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
-	writes := newDatabase(t, dsn).open()
+	writes := migrated(t, dsn).open()
 	began := time.Now()
 	commit(t, writes, "tnt_last")
 	pair.Primary.Stop(t, pgtest.Fast)
@@ -163,7 +163,7 @@ func TestNewPrimaryWaitsAfterARestart(t *testing.T) {
 func TestNothingIsReadWithoutALease(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
-	db := newDatabase(t, pair.DSN(t)).open()
+	db := migrated(t, pair.DSN(t)).open()
 	f := follow(t, db, longest)
 	pair.Standby.Pause(t)
 	defer pair.Standby.Resume(t)
@@ -197,7 +197,7 @@ func applyAfterLease(l *lease.Lease, work func(context.Context) error) func(cont
 func TestApplyingWritesWithoutALease(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
-	db := newDatabase(t, pair.DSN(t)).open()
+	db := migrated(t, pair.DSN(t)).open()
 	l := lease.New(db, longest)
 	var wrote atomic.Bool
 	l.Follow(applyAfterLease(l, func(ctx context.Context) error {
@@ -218,7 +218,7 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 func TestReplacedWhileItCommits(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
-	db := newDatabase(t, pair.DSN(t)).open()
+	db := migrated(t, pair.DSN(t)).open()
 	before, err := port(t.Context(), db)
 	ok(t, err)
 	opened := time.Now()

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -40,8 +41,20 @@ type database struct {
 
 func newDatabase(t testing.TB, dsn string) database {
 	t.Helper()
-	storetest.Migrated(t, dsn, time.Now)
 	return database{t, dsn, storetest.Raw(t, dsn)}
+}
+
+// migrated returns a new database of a test's own cluster, with the schema.
+func migrated(t testing.TB, dsn string) database {
+	t.Helper()
+	ok(t, dbtest.Migrate(dsn))
+	return newDatabase(t, dsn)
+}
+
+// engines are those of storetest, for databases that have the schema.
+var engines = map[string]func(testing.TB) string{
+	"sqlite":   dbtest.SQLite,
+	"postgres": func(t testing.TB) string { return storetest.FastDeadlocks(dbtest.Postgres(t)) },
 }
 
 // open opens the database like another process.
@@ -62,7 +75,7 @@ func (d database) countNodes() int {
 
 // onEngines runs a test on both databases.
 func onEngines(t *testing.T, test func(t *testing.T, d database)) {
-	for name, dsn := range storetest.Engines {
+	for name, dsn := range engines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newDatabase(t, dsn(t)))
@@ -208,7 +221,7 @@ func revocation(changes []store.Change) []store.Change {
 func TestLeaseEnds(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		d := newDatabase(t, storetest.Engines["sqlite"](t))
+		d := newDatabase(t, dbtest.SQLite(t))
 		f := follow(t, d.open(), short)
 		tx, err := d.raw.Begin() // takes the only write lock
 		ok(t, err)
@@ -220,7 +233,7 @@ func TestLeaseEnds(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		server := pgtest.Start(t)
-		f := follow(t, newDatabase(t, server.DSN(t)).open(), short)
+		f := follow(t, migrated(t, server.DSN(t)).open(), short)
 		server.Pause(t)
 		expectEnd(t, f, time.Now().Add(short))
 		expectSettledUnanswered(t, f)
@@ -445,7 +458,7 @@ func TestDeadNodesAreRemoved(t *testing.T) {
 func TestLivingNodesAreNotRemoved(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
-	d := newDatabase(t, server.DSN(t))
+	d := migrated(t, server.DSN(t))
 	var all []*follower
 	for range 3 {
 		all = append(all, follow(t, d.open(), short))
@@ -567,7 +580,7 @@ func TestRaceSettleAll(t *testing.T) {
 // common memory.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t, storetest.Engines["sqlite"](t))
+	d := newDatabase(t, dbtest.SQLite(t))
 	f := follow(t, d.open(), longest)
 	other := exec.Command(os.Args[0], "-test.run=^TestFollowerProcess$", "-test.v")
 	other.Env = append(os.Environ(), "DOORWARD_FOLLOW="+d.dsn)
@@ -649,11 +662,11 @@ func TestAlive(t *testing.T) {
 
 // TestRaceSweep: Sweep deletes only changes that no node can still need.
 func TestRaceSweep(t *testing.T) {
-	for engine, dsn := range storetest.Engines {
+	for engine, dsn := range engines {
 		t.Run(engine, func(t *testing.T) {
 			now := time.Unix(1e9, 0)
 			at := dsn(t)
-			db := storetest.Migrated(t, at, func() time.Time { return now })
+			db := storetest.Open(t, at, func() time.Time { return now })
 			for range 3 {
 				commit(t, db, "a")
 				now = now.Add(time.Second)

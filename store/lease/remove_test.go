@@ -1,12 +1,12 @@
 package lease
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // ChangesKept is for tests of Sweep.
@@ -17,14 +17,11 @@ const ChangesKept = changesKept
 // that answers from memory. Both rows are new here, without a heartbeat counted yet.
 func TestRaceNewRowIsNotTakenForTheOldOne(t *testing.T) {
 	ctx := t.Context()
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
+	db, err := store.Open(ctx, dbtest.SQLite(t), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Migrate(ctx); err != nil {
-		t.Fatal(err)
-	}
 	back, other := New(db, MinLease), New(db, MinLease)
 	for range 2 { // the second time as if a third node had removed the row
 		if err := back.enter(ctx, time.Now(), func(*store.Tx) error { return nil }); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/faultproxy"
 	"github.com/doorward/doorward/internal/gcra"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -165,7 +166,7 @@ func TestRaceShares(t *testing.T) {
 func TestSharesOfACutOffNode(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
-	d := newDatabase(t, server.DSN(t))
+	d := migrated(t, server.DSN(t))
 	host, rest, _ := strings.Cut(d.dsn[strings.Index(d.dsn, "@")+1:], "/")
 	proxy, err := faultproxy.New(host)
 	ok(t, err)
@@ -238,7 +239,7 @@ func TestJoinWaitsForLeases(t *testing.T) {
 // any limit add up to it.
 func TestSharesBelowTheNumberOfNodes(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t, storetest.Engines["sqlite"](t))
+	d := newDatabase(t, dbtest.SQLite(t))
 	l := newSharedLimit(t, 1)
 	nodes := []*follower{l.follow(d), l.follow(d), l.follow(d)}
 	l.expectShares(nodes, 0, 0, 1)
@@ -258,7 +259,7 @@ func TestSharesBelowTheNumberOfNodes(t *testing.T) {
 }
 
 func BenchmarkShare(b *testing.B) {
-	d := newDatabase(b, storetest.Engines["sqlite"](b))
+	d := newDatabase(b, dbtest.SQLite(b))
 	l := lease.New(d.open(), longest)
 	ok(b, l.Join(b.Context()))
 	l.Begin(b.Context())

@@ -69,6 +69,8 @@ func rules(f *fixture) {
 	equal(f, grants(), support.Permissions)
 	got, err := f.Read().CustomRole(ctx, acme.ID, support.ID)
 	equal(f, f.value(got, err), support)
+	_, err = f.Read().CustomRole(ctx, other.ID, support.ID)
+	equal(f, errors.Is(err, store.ErrNone), true)
 	var ofAllTenants []store.RoleOfTenant
 	noError(f, f.Read().EachCustomRole(ctx, func(r store.RoleOfTenant) error {
 		ofAllTenants = append(ofAllTenants, r)

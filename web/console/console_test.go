@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/web/console"
 )
 
 // browser is a person in the console: cookies and forms, no scripts.
@@ -166,7 +168,7 @@ func (h fixture) browserOf(t *testing.T, role string) *browser {
 
 // The status of each page for each role, and whether it has a form.
 func TestPagesByRole(t *testing.T) {
-	h := newFixture(t)
+	h, paths := newFixture(t), []string{}
 	inv, key := makeInvitation(t, h), makeKey(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
 	role := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
@@ -199,6 +201,7 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/webhooks/new", 200, 200, 403, 403},
 		{"/console/webhooks/whk_absent", 404, 404, 403, 403},
 		{"/console/webhooks/whk_absent/delete", 404, 404, 403, 403},
+		{"/console/webhooks/whk_absent/deliveries/whd_absent", 404, 404, 403, 403},
 		{"/console/roles/new", 200, 200, 403, 403},
 		{"/console/roles/rol_owner", 200, 200, 403, 403},
 		{"/console/roles/rol_owner/edit", 403, 403, 403, 403},
@@ -232,6 +235,7 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/settings", 200, 200, 200, 200},
 		{"/console/close", 200, 403, 403, 403},
 	} {
+		paths = append(paths, c.path)
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
 			page := h.browserOf(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
@@ -241,6 +245,9 @@ func TestPagesByRole(t *testing.T) {
 				lacks(t, page, `method="post" action="/console`, "/restore")
 			}
 		}
+	}
+	for _, page := range pagesWithout(paths) {
+		t.Errorf("%s has no row above", page)
 	}
 	foreigner := open(t, h.Server, h.other)
 	foreigner.get("/console/invitations/"+inv, http.StatusNotFound)
@@ -257,7 +264,59 @@ func TestPagesByRole(t *testing.T) {
 	lacks(t, h.browserOf(t, "USER").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), above, ">Your name")
 }
 
-// A role can't send the forms that it isn't shown.
+// consoleRoutes returns the paths of the console's routes with a method. One only redirects.
+func consoleRoutes(method string) (all []string) {
+	for _, r := range console.Routes(nil) {
+		if r.Method == method && strings.HasPrefix(r.Path, "/console") && r.Path != "/console/{$}" {
+			all = append(all, r.Path)
+		}
+	}
+	return all
+}
+
+// pagesWithout returns the pages that have none of the paths.
+func pagesWithout(paths []string) (all []string) {
+	mux, tested := http.NewServeMux(), map[string]bool{}
+	for _, route := range consoleRoutes("GET") {
+		mux.Handle("GET "+route, http.NotFoundHandler())
+	}
+	for _, path := range paths {
+		_, pattern := mux.Handler(httptest.NewRequest("GET", path, http.NoBody))
+		tested[pattern] = true
+	}
+	for _, route := range consoleRoutes("GET") {
+		if !tested["GET "+route] {
+			all = append(all, "GET "+route)
+		}
+	}
+	return all
+}
+
+// No form is for USERs and VIEWERs, for another site, or for somebody without a session, whatever
+// it holds.
+func TestEveryFormIsGuarded(t *testing.T) {
+	h := newFixture(t)
+	all := consoleRoutes("POST")
+	for _, path := range all {
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "x")
+		for _, role := range []string{"USER", "VIEWER"} {
+			h.browserOf(t, role).post(path, url.Values{}, http.StatusForbidden, "You may not do this")
+		}
+		res, _ := h.browserOf(t, "OWNER").ask("POST", path, url.Values{}, "Sec-Fetch-Site", "cross-site")
+		if res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s from another site: %d", path, res.StatusCode)
+		}
+		nobody := &browser{T: t, server: h.Server, token: ""}
+		if res, _ := nobody.ask("POST", path, url.Values{}); res.StatusCode != http.StatusSeeOther || !strings.HasPrefix(res.Header.Get("Location"), "/login?return=%2Fconsole") {
+			t.Errorf("%s without a session: %d to %s", path, res.StatusCode, res.Header.Get("Location"))
+		}
+	}
+	if len(all) < 30 {
+		t.Errorf("of the forms of the console only these were found: %q", all)
+	}
+}
+
+// A role can't send the forms that it isn't shown, about people, invitations and keys that exist.
 func TestFormsByRole(t *testing.T) {
 	h := newFixture(t)
 	inv, key := makeInvitation(t, h), makeKey(t, h, nil)
@@ -279,14 +338,6 @@ func TestFormsByRole(t *testing.T) {
 		}
 		if strings.HasPrefix(path, person) || strings.Contains(path, inv) || strings.Contains(path, key) || strings.HasPrefix(path, role) {
 			open(t, h.Server, h.other).post(path, form, http.StatusNotFound)
-		}
-		res, _ := h.browserOf(t, "OWNER").ask("POST", path, form, "Sec-Fetch-Site", "cross-site")
-		if res.StatusCode != http.StatusForbidden {
-			t.Errorf("%s from another site: %d", path, res.StatusCode)
-		}
-		nobody := &browser{T: t, server: h.Server, token: ""}
-		if res, _ := nobody.ask("POST", path, form); res.StatusCode != http.StatusSeeOther || !strings.HasPrefix(res.Header.Get("Location"), "/login?return=%2Fconsole") {
-			t.Errorf("%s without a session: %d to %s", path, res.StatusCode, res.Header.Get("Location"))
 		}
 	}
 	admin := h.browserOf(t, "ADMIN")

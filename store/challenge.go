@@ -21,7 +21,7 @@ type Challenge struct {
 	SessionID  string // in which it began; empty without a session
 	Generation int64  // of the account's credentials
 	Methods    []string
-	State      []byte // of the verifier of passkeys
+	State      []byte // what the purpose is about, such as the id of an invitation; may be nil
 	EndsAt     time.Time
 }
 

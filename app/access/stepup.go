@@ -83,6 +83,15 @@ func (w *Writer) NeedProof(by doorward.Caller) error {
 	return requireProofOf(&by, w.db.Now(), yes(ReasonProof)).Err()
 }
 
+// NeedFactor returns step_up_required if the user has a second factor that the session doesn't include.
+// Unlike NeedProof it takes a proof of any age.
+func NeedFactor(p *doorward.Principal) error {
+	if !(doorward.Assurance{AAL: p.AAL}).LacksFactor(p.HasFactor) {
+		return nil
+	}
+	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: 2, MaxAge: p.MaxProofAge, Methods: methodsOf(p, 2)}}.Err()
+}
+
 // methodsOf returns the methods by which the user can prove the level.
 func methodsOf(p *doorward.Principal, aal int) []string {
 	methods := []string{}

@@ -74,6 +74,8 @@ func Routes(a *app.App) []front.Route {
 		page("POST /accept", front.Optional(), set.Open("/accept", h.openInvitation, h.refusedInvitation)),
 		page("POST /accept/register", front.Optional(), set.Take("/accept", h.register, h.openInvitation)),
 		page("POST /accept/join", front.Optional(), set.Take("/accept", h.join, h.openInvitation)),
+		page("POST /accept/second", front.Public(), set.Take("/accept", h.joinSecond, h.joinSecondAgain)),
+		page("POST /accept/second/other", front.Public(), set.Open("/accept", h.showJoinSecond, h.openInvitation)),
 
 		page("GET /factors/reset", front.Public(), set.Show(h.askFactorCode)),
 		page("POST /factors/reset", front.Public(), set.Open("/factors/reset", h.openFactorReset, h.refusedFactorReset)),

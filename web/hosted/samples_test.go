@@ -102,6 +102,8 @@ func samples() []uitest.Sample {
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
+		{Name: "second-accept", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Invitation: &acceptSecond{token, token}, App: true, Codes: true}}},
+		{Name: "second-accept-recovery", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, Invitation: &acceptSecond{token, token}, App: true, Codes: true, Options: "{}", Recovery: true}}},
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
 		{Name: "passkey", View: passkeyView(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},

@@ -19,6 +19,8 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/auth/accept-invitation", Body: Object{"token": Absent, "password": Password}, Want: "404 invitation_not_found"},
 	{Request: "POST /api/v2/auth/accept-invitation", Body: Object{"token": Absent}, Want: "401 unauthenticated"},
 	{Request: "POST /api/v2/auth/accept-invitation", Who: "USER", Body: Object{"token": Absent}, Want: "404 invitation_not_found"},
+	{Request: "POST /api/v2/auth/accept-invitation/second", Body: Object{"token": Absent, "challenge": Absent, "code": "123456"}, Want: "404 invitation_not_found"},
+	{Request: "POST /api/v2/auth/accept-invitation/second", Body: Object{"token": Absent, "challenge": Absent}, Want: "422 validation_failed"},
 	{Request: "POST /api/v2/auth/login", Body: Object{"email": "nobody@acme.example", "password": Password}, Want: "401 invalid_credentials"},
 	{Request: "POST /api/v2/auth/login", Body: Object{"email": "owner@acme.example"}, Want: "422 validation_failed"},
 	{Request: "POST /api/v2/auth/login/second", Body: Object{"challenge": Absent, "code": "123456"}, Want: "410 challenge_over"},

@@ -327,9 +327,29 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation with an existing account
-         * @description With a session of the invited address, or with the current password of that account. Opens no session; a session that accepts stays in its tenant.
+         * @description With a session of the invited address, or with the current password of that account. An account with a second factor proves it, too: the password is answered with `mfa_required` and a challenge for `/accept-invitation/second`, a session that lacks the factor with `step_up_required`. What the invited tenant demands is asked at the next sign-in or switch. Opens no session; a session that accepts stays in its tenant.
          */
         post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/accept-invitation/second": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation with the second factor
+         * @description Completes an acceptance that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for this invitation, 5 minutes and 5 tries. Opens no session.
+         */
+        post: operations["acceptInvitationSecond"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1871,6 +1891,26 @@ export interface components {
              * @description Current password of the invited account; not needed with a session of it
              */
             password?: string;
+            /** @description The code of the invitation mail */
+            token: string;
+        };
+        AcceptSecondInput: {
+            /** @description From the answer with the code mfa_required */
+            challenge: string;
+            /**
+             * @description From the authenticator app (method totp)
+             * @example 492039
+             */
+            code?: string;
+            /** @description Method passkey: what the browser's PublicKeyCredential.toJSON() gives for the options publicKey */
+            credential?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Method recovery; each is good once
+             * @example MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF
+             */
+            recoveryCode?: string;
             /** @description The code of the invitation mail */
             token: string;
         };
@@ -3757,6 +3797,8 @@ export interface components {
              * @description When the person last proved who they are: at the login, or at a step-up since
              */
             authAt: string;
+            /** @description The tenant's own sign-on that vouches for the session; absent for Doorward itself */
+            connectionId?: string;
             /** Format: date-time */
             createdAt: string;
             /** @description Whether this is the session of the request */
@@ -6185,7 +6227,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen`, `wrong_account` */
+            /** @description `cross_origin`, `ip_not_allowed`, `mfa_required`, `step_up_required`, `tenant_closing`, `tenant_frozen`, `wrong_account` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6256,6 +6298,154 @@ export interface operations {
                 };
             };
             /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    acceptInvitationSecond: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptSecondInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Joined"];
+                };
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_code` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invitation_not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_member`, `quota_exceeded` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `challenge_over`, `invitation_expired`, `invitation_revoked`, `invitation_used` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_attempts` */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

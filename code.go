@@ -191,9 +191,9 @@ var problems = []Problem{
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 
-	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
-	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
-	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
+	{CodeResetNotFound, KindNotFound, "Reset not found", "No reset of a password or of second factors has this token. Copy the complete code from the mail, or ask for a new mail."},
+	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, one of second factors for 24 hours and while every tenant of the person stands by its word, and only the newest one. Ask for a new mail."},
+	{CodeResetUsed, KindGone, "Reset already used", "This reset was used before. Ask for a new mail if the password is still unknown, or the second factor still lost."},
 	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail. Changes are kept for the 7 days in which they can be undone: older mails have no effect any more."},
 	{CodeEmailChangeOver, KindGone, "Change of address over", "This change was confirmed or undone before, is too old (30 minutes to confirm it, 7 days to undo it), was replaced by a newer one, or the password was changed since. Sign in and ask for it again."},
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// PurposeFactorReset is the purpose of a challenge whose token is mailed to a person whose second
-// factors an administrator has reset. It is made when the mail is sent.
-const PurposeFactorReset = "reset"
-
 // Challenge is a pending proof of identity or setup of a factor, or a link or page of an operator.
 type Challenge struct {
 	Purpose    string

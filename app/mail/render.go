@@ -40,6 +40,7 @@ type variables struct {
 	CodesLeft  string // recovery codes that can still be used
 	Webhook    string // its URL, without the scheme
 	Since      string // time of the first failure
+	Waiting    string // names of the person's tenants whose word is missing
 	Gone       bool   // the endpoint has answered 410
 }
 
@@ -52,7 +53,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since, &v.Waiting,
 	} {
 		*s = oneLine(*s)
 	}

@@ -323,3 +323,61 @@ func provedSessions(f *fixture) {
 	noError(f, err)
 	equal(f, browsers[0].IP+browsers[0].UserAgent, "")
 }
+
+// factorWords: words hold for some time, are void together, and end with the membership. Of the codes of
+// an account the newest one is open, once.
+func factorWords(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	give := func() (mails int) {
+		f.write(func(tx *store.Tx) { mails = f.value(tx.GiveFactorWord(ctx, acme.ID, ann.ID)).(int) })
+		return mails
+	}
+	words := func() int {
+		f.Helper()
+		byUser, err := f.Read().FactorWordsFor(ctx, ann.ID, f.clock.read())
+		noError(f, err)
+		byTenant, err := f.Read().FactorWordsOf(ctx, acme.ID, f.clock.read())
+		noError(f, err)
+		equal(f, byTenant, byUser)
+		return len(byUser)
+	}
+	equal(f, []int{words(), give(), give(), words()}, []int{0, 1, 2, 1})
+	f.clock.move(time.Hour)
+	equal(f, give(), 1)
+	f.clock.move(doorward.FactorWordLife)
+	equal(f, words(), 0)
+	give()
+	f.write(func(tx *store.Tx) { noError(f, tx.VoidFactorWords(ctx, ann.ID)) })
+	equal(f, words(), 0)
+	sweep := func(until time.Time) (n int64) {
+		f.write(func(tx *store.Tx) { n = f.value(tx.DeleteOldFactorWords(ctx, until, 10)).(int64) })
+		return n
+	}
+	equal(f, []int64{sweep(f.clock.read().Add(-time.Minute)), sweep(f.clock.read())}, []int64{0, 1})
+	give()
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)), true)
+	})
+	equal(f, words(), 0)
+	give()
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteMembership(ctx, acme.ID, ann.ID)), true) })
+	equal(f, words(), 0)
+
+	end := f.clock.read().Add(time.Hour)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertFactorCode(ctx, []byte("1"), ann.ID, end))
+		noError(f, tx.InsertFactorCode(ctx, []byte("2"), ann.ID, end))
+		equal(f, f.value(tx.UseFactorCode(ctx, []byte("1"))), false)
+		equal(f, f.value(tx.UseFactorCode(ctx, []byte("2"))), true)
+		equal(f, f.value(tx.UseFactorCode(ctx, []byte("2"))), false)
+	})
+	code, err := f.Read().FactorCode(ctx, []byte("2"))
+	noError(f, err)
+	equal(f, []bool{code.UsedAt != nil, code.ExpiresAt.Equal(end)}, []bool{true, true})
+	codes, err := f.Read().FactorCodesFor(ctx, ann.ID)
+	noError(f, err)
+	equal(f, len(codes), 2)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldFactorCodes(ctx, end, 10)), int64(2)) })
+}

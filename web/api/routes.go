@@ -53,6 +53,7 @@ func (h *api) signInRoutes() []front.Route {
 		front.On("POST /api/v2/auth/factors/passkey/finish", front.Optional().ForPeople(), front.JSON(http.StatusOK, h.finishPasskey).OpensSession(), docFinishPasskey),
 		front.On("POST /api/v2/auth/factors/recovery", front.SignedIn(), front.JSON(http.StatusOK, h.makeRecoveryCodes), docRecoveryCodes),
 		front.On("POST /api/v2/auth/factors/reset", front.Public(), front.JSON(http.StatusNoContent, h.resetFactors), docResetFactors),
+		front.On("DELETE /api/v2/auth/factors/reset", front.SignedIn(), front.JSON(http.StatusNoContent, h.keepFactors), docKeepFactors),
 		front.On("PATCH /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusOK, h.renameFactor), docRenameFactor),
 		front.On("DELETE /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.removeFactor), docRemoveFactor),
 

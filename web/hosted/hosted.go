@@ -89,6 +89,7 @@ func Routes(a *app.App) []front.Route {
 		page("POST /account/security/recovery", ui.SignedIn(), set.Take(securityPage, h.makeRecoveryCodes, h.showSecurity)),
 		page("POST /account/security/rename", ui.SignedIn(), set.Take(securityPage, h.renameFactor, h.showSecurity)),
 		page("POST /account/security/remove", ui.SignedIn(), set.Take(securityPage, h.removeFactor, h.showSecurity)),
+		page("POST /account/security/reset/refuse", ui.SignedIn(), set.Take(securityPage, h.keepFactors, h.showSecurity)),
 		page("POST /account/security/sessions/end", ui.SignedIn(), set.Take(securityPage, h.endSecuritySession, h.showSecurity)),
 		page("POST /account/security/sessions/end-others", ui.SignedIn(), set.Take(securityPage, h.endSecurityOthers, h.showSecurity)),
 		page("POST /account/security/browsers/forget", ui.SignedIn(), set.Take(securityPage, h.forgetBrowser, h.showSecurity)),

@@ -213,7 +213,7 @@ func TestDemandedFactorOnPages(t *testing.T) {
 	code := s.Code(ann)
 	b = open(t, s)
 	b.get("/factors/reset").is(t, 200, "", "enter the code")
-	b.send("/factors/reset", "token", absent).is(t, 410, "", "not known")
+	b.send("/factors/reset", "token", absent).is(t, 404, "", "not known")
 	b.send("/factors/reset", "token", code).is(t, 200, "", "removes all second factors")
 	b.send("/factors/reset/confirm", "token", code, "password", "wrong").is(t, 401, "", "not the password")
 	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=factorreset")

@@ -567,10 +567,14 @@ export interface paths {
         put?: never;
         /**
          * Remove one's second factors with the code of a mail
-         * @description An administrator has asked for this mail. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.
+         * @description The person's tenants have asked for this mail. Removes all second factors and recovery codes and ends all sessions, so that the next login needs the password alone, or sets up a factor where the tenant demands one. If the word of a tenant has lapsed, or is missing since the person joined it, it is 410 `reset_expired`.
          */
         post: operations["resetFactors"];
-        delete?: never;
+        /**
+         * Refuse a reset of one's second factors
+         * @description The words of all tenants for a reset are void, and the code of a mail is over. Needs a session whose sign-in or step-up used a second factor, at any time. 204 also if no reset waits.
+         */
+        delete: operations["keepFactors"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1595,7 +1599,7 @@ export interface paths {
         put?: never;
         /**
          * Let a person set up second factors again
-         * @description Ends the person's sessions in this tenant and sends the person a mail, valid for 24 hours, with a code that removes all second factors together with the password. The answer is the same whether the person has any. Not on oneself.
+         * @description Gives this tenant's word, for 7 days, that the person's second factors may be removed, and ends the person's sessions in this tenant. When every active tenant in which the person is an active member has given its word, at once if this is the only one, the person gets a mail, valid for 24 hours, with a code that removes all second factors together with the password. Else the mail says to the person whose word is missing. Giving the word again sends the mail again, 3 times an hour at most. The answer is the same for everybody. Not on oneself.
          */
         post: operations["resetUserFactors"];
         delete?: never;
@@ -2780,6 +2784,9 @@ export interface components {
             emailChanges: components["schemas"]["HeldEmailChange"][];
             /** Format: date-time */
             exportedAt: string;
+            /** @description Codes of mails that remove the second factors */
+            factorCodes: components["schemas"]["HeldReset"][];
+            factorResets: components["schemas"]["HeldFactorReset"][];
             factors: components["schemas"]["HeldFactor"][];
             invitations: components["schemas"]["HeldInvitation"][];
             mails: components["schemas"]["HeldMail"][];
@@ -2908,6 +2915,11 @@ export interface components {
             synced: boolean;
             /** @example totp */
             type: string;
+        };
+        HeldFactorReset: {
+            /** Format: date-time */
+            askedAt: string;
+            tenantId: string;
         };
         HeldInvitation: {
             /** Format: date-time */
@@ -3139,6 +3151,13 @@ export interface components {
              */
             width: number;
         };
+        MFAReset: {
+            /**
+             * Format: date-time
+             * @description It holds for 7 days from then
+             */
+            askedAt: string;
+        };
         Member: {
             /**
              * Format: date-time
@@ -3154,6 +3173,8 @@ export interface components {
              * @description Absent before the first login to the tenant
              */
             lastLoginAt?: string;
+            /** @description While the tenant's word for a reset of the second factors holds */
+            mfaReset?: components["schemas"]["MFAReset"];
             /** @description Empty when not given */
             name: string;
             /** @example USER */
@@ -4117,6 +4138,8 @@ export interface components {
              * @description Absent before the first login to the tenant
              */
             lastLoginAt?: string;
+            /** @description While the tenant's word for a reset of the second factors holds; only where people are administered */
+            mfaReset?: components["schemas"]["MFAReset"];
             /** @description Empty when not given */
             name: string;
             /** @description What the role grants, sorted */
@@ -7678,7 +7701,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `challenge_over` */
+            /** @description `reset_not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `reset_expired`, `reset_used` */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7719,6 +7752,78 @@ export interface operations {
                 };
             };
             /** @description `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    keepFactors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

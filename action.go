@@ -62,6 +62,7 @@ const (
 	MFAChallenge     Action = "mfa.challenge"   // the password was right, and a second factor is asked for
 	MFARefuse        Action = "mfa.refuse"      // an answer to a challenge was wrong
 	MFARecover       Action = "mfa.recover"     // a recovery code, or the code of a reset, took the factor's place
+	MFAKeep          Action = "mfa.keep"        // a person refused a reset of their second factors
 	MFAClone         Action = "mfa.clone"       // a passkey was found to be a copy, and was disabled
 	MFAReset         Action = "mfa.reset"       // an administrator or the operator lets a person set up factors again
 	TenantUpdate     Action = "tenant.update"
@@ -345,6 +346,7 @@ var proved = []Verb{
 	{Action: MFAChallenge, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: MFARefuse, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: MFARecover, Scope: OfAccount, AllowedWhilePaused: true},
+	{Action: MFAKeep, Scope: OfAccount},
 	{Action: MFAClone, Scope: OfAccount, AllowedWhilePaused: true},
 	{Action: APIKeyLeak, AllowedWhilePaused: true},
 	{Action: APIKeyRefuse, AllowedWhilePaused: true},

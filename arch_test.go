@@ -31,7 +31,7 @@ var siblings = map[string][]string{
 	"evaluation": {"apikey", "session"},
 	"factor":     {"credential", "masterkey"},
 	"inbox":      {"credential"},
-	"invite":     {"credential", "member"},
+	"invite":     {"credential", "factor", "member"},
 	"login":      {"session", "credential", "factor"},
 	"mail":       {"outbox"},
 	"model":      {"rules"},

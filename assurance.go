@@ -45,6 +45,11 @@ func (a Assurance) WithProof(now time.Time, methods ...string) Assurance {
 	return a
 }
 
+// LacksFactor reports whether the account has a second factor that this proof of identity didn't
+// include. It is the one place that says so: to sign in, to join another tenant, or to refuse a reset of
+// the factors. Whether a remembered browser stands in for the factor is for the tenant to say.
+func (a Assurance) LacksFactor(hasFactor bool) bool { return hasFactor && a.AAL < 2 }
+
 // SecondFactor is a tenant's demand that its members have a second factor.
 type SecondFactor struct {
 	Since        time.Time // when the demand began; the zero Time where second factors are optional

@@ -161,7 +161,7 @@ var problems = []Problem{
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than that of the person who is signed in. Log out and accept as the invited person."},
 
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
-	{CodeMFARequired, KindForbidden, "Second factor required", "The password is right, and the account has a second factor that this login or this tenant needs. Finish with POST /api/v2/auth/login/second: send \"challenge\" with a code (methods: totp), a passkey's answer to \"publicKey\" (passkey) or a recovery code (recovery). The challenge is good for 5 minutes and 5 tries."},
+	{CodeMFARequired, KindForbidden, "Second factor required", "The password is right, and the account has a second factor that this login, this tenant or this invitation needs. Finish with POST /api/v2/auth/login/second, or /api/v2/auth/accept-invitation/second for an invitation: send \"challenge\" with a code (methods: totp), a passkey's answer to \"publicKey\" (passkey) or a recovery code (recovery). The challenge is good for 5 minutes and 5 tries."},
 	{CodeMFAEnrolmentRequired, KindForbidden, "Second factor must be set up", "The password is right, and the tenant demands a second factor, which the account does not have yet. Set one up with POST /api/v2/auth/factors/totp or /passkey/begin and the member \"challenge\"; confirming it signs in."},
 	{CodeInvalidCode, KindUnauthenticated, "Wrong code", "The code, the recovery code or the passkey's answer is not right, or was used before. A code of an authenticator app is good once, for about a minute: check the clock of the device and type the next one."},
 	{CodeChallengeOver, KindGone, "Challenge over", "The challenge was used, had too many wrong answers, is older than 5 minutes, or belongs to another login or action. Begin again."},
@@ -191,9 +191,9 @@ var problems = []Problem{
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 
-	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
-	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
-	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
+	{CodeResetNotFound, KindNotFound, "Reset not found", "No reset of a password or of second factors has this token. Copy the complete code from the mail, or ask for a new mail."},
+	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, one of second factors for 24 hours and while every tenant of the person stands by its word, and only the newest one. Ask for a new mail."},
+	{CodeResetUsed, KindGone, "Reset already used", "This reset was used before. Ask for a new mail if the password is still unknown, or the second factor still lost."},
 	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail. Changes are kept for the 7 days in which they can be undone: older mails have no effect any more."},
 	{CodeEmailChangeOver, KindGone, "Change of address over", "This change was confirmed or undone before, is too old (30 minutes to confirm it, 7 days to undo it), was replaced by a newer one, or the password was changed since. Sign in and ask for it again."},
 }

@@ -1,6 +1,9 @@
 package doorward
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // FactorKind is the kind of a factor.
 type FactorKind string
@@ -47,4 +50,35 @@ const (
 	ChallengeTries = 5
 	// FactorResetLife is how long the code of a mail lets a person set factors up again.
 	FactorResetLife = 24 * time.Hour
+	// FactorWordLife is how long a tenant's word holds that a person's factors may be removed.
+	FactorWordLife = 7 * 24 * time.Hour
+	// FactorMailsPerHour is how many mails about that a tenant can have sent to a person.
+	FactorMailsPerHour = 3
 )
+
+// FactorWord is a tenant's word that the second factors of a member may be removed.
+type FactorWord struct {
+	TenantID, UserID string
+	AskedAt          time.Time
+}
+
+// FactorReset says whose word counts for removing the factors of an account: that of each active tenant in
+// which the person is an active member. A frozen tenant has no word, and can't block.
+type FactorReset struct{ Given, Missing []User }
+
+// JudgeFactorReset sorts the account's memberships by whether their tenants have given their words.
+func JudgeFactorReset(memberships []User, words []FactorWord) (r FactorReset) {
+	for _, m := range memberships {
+		switch {
+		case m.Status != UserActive || m.TenantStatus != TenantActive:
+		case slices.ContainsFunc(words, func(w FactorWord) bool { return w.TenantID == m.TenantID }):
+			r.Given = append(r.Given, m)
+		default:
+			r.Missing = append(r.Missing, m)
+		}
+	}
+	return r
+}
+
+// IsComplete reports whether no word is missing.
+func (r FactorReset) IsComplete() bool { return len(r.Given) > 0 && len(r.Missing) == 0 }

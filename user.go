@@ -85,8 +85,9 @@ type User struct {
 	Rules        *Rules // of the tenant; nil: those of the built-in model
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
-	Factors      int // confirmed second factors and passkeys of the account, including DisabledPasskeys
-	Passkeys     int // among these factors
+	ResetAskedAt *time.Time // when the tenant gave its word for removing the factors, while that holds; only read for lists and pages of people
+	Factors      int        // confirmed second factors and passkeys of the account, including DisabledPasskeys
+	Passkeys     int        // among these factors
 
 	DisabledPasskeys int // among these passkeys: disabled because they seem copied
 }

@@ -154,7 +154,7 @@ func New(db *store.DB, s Settings) *App {
 		Login:        login.New(writer, db, verifier, sessions, factors),
 		Factors:      factors,
 		Sessions:     sessions,
-		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
+		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
 		Passwords:    password.New(writer, db, verifier, passwords, lifetime),
 		Users:        user.New(writer, db, lifetime),
 		Accounts:     account.New(writer, db, verifier, lifetime),

@@ -52,10 +52,10 @@ func newHolder(f *apptest.Fixture, inTwoTenants bool) holder {
 	c.ann, c.other = f.Join(c.owner, doorward.RoleAdmin), f.Join(c.owner, doorward.RoleUser)
 	if inTwoTenants {
 		_, otherOwner := f.Tenant()
-		_, token := f.Invite(otherOwner, c.ann.User.Email, doorward.RoleUser)
-		joined, err := f.Node(0).Invitations.Accept(f.Context(), c.ann.Caller, token, "")
+		invitation, token := f.Invite(otherOwner, c.ann.User.Email, doorward.RoleUser)
+		_, err := f.Node(0).Invitations.Accept(f.Context(), c.ann.Caller, token, "")
 		f.NoError(err)
-		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, joined.TenantID))
+		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, invitation.TenantID))
 		f.NoError(err)
 		by := apptest.Anonymous(0).As(r.User)
 		by.Principal = doorward.PrincipalOf(r.User, r.Session)

@@ -9,10 +9,6 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// PurposeFactorReset is the purpose of a challenge whose token is mailed to a person whose second
-// factors an administrator has reset. It is made when the mail is sent.
-const PurposeFactorReset = "reset"
-
 // Challenge is a pending proof of identity or setup of a factor, or a link or page of an operator.
 type Challenge struct {
 	Purpose    string
@@ -21,7 +17,7 @@ type Challenge struct {
 	SessionID  string // in which it began; empty without a session
 	Generation int64  // of the account's credentials
 	Methods    []string
-	State      []byte // of the verifier of passkeys
+	State      []byte // what the purpose is about, such as the id of an invitation; may be nil
 	EndsAt     time.Time
 }
 
@@ -72,8 +68,7 @@ func (tx *Tx) EndChallenges(ctx context.Context, userID string) error {
 
 const sqlEndChallengesOfTenant = `DELETE FROM challenges WHERE tenant_id = $1`
 
-// EndChallengesOfTenant ends all challenges to sign in to the tenant, and the resets of factors that its
-// administrators have asked for.
+// EndChallengesOfTenant ends all challenges to sign in to the tenant.
 func (tx *Tx) EndChallengesOfTenant(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlEndChallengesOfTenant, tenantID)
 }
@@ -172,26 +167,18 @@ func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, until time.Time, l
 }
 
 const (
-	sqlEndChallengesIn   = `DELETE FROM challenges WHERE user_id = $1 AND tenant_id = $2 AND purpose <> $3`
-	sqlEndFactorResetsIn = `DELETE FROM challenges WHERE user_id = $1 AND tenant_id = $2 AND purpose = '` + PurposeFactorReset + `'`
+	sqlEndChallengesIn   = `DELETE FROM challenges WHERE user_id = $1 AND tenant_id = $2`
 	sqlForgetBrowsersIn  = `UPDATE memberships SET forgotten_at = $3 WHERE user_id = $1 AND tenant_id = $2`
 	sqlBrowsersForgotten = `SELECT forgotten_at FROM memberships WHERE user_id = $1 AND tenant_id = $2`
 )
 
-// ForgetProofsIn ends the account's challenges in the tenant, except those with a purpose. No browser
-// in which a second factor was proved until now stands in for it there any more. Other tenants are not
-// affected.
-func (tx *Tx) ForgetProofsIn(ctx context.Context, tenantID, userID, except string) error {
-	if err := tx.run(ctx, sqlEndChallengesIn, userID, tenantID, except); err != nil {
+// ForgetProofsIn ends the account's challenges in the tenant. No browser in which a second factor was
+// proved until now stands in for it there any more. Other tenants are not affected.
+func (tx *Tx) ForgetProofsIn(ctx context.Context, tenantID, userID string) error {
+	if err := tx.run(ctx, sqlEndChallengesIn, userID, tenantID); err != nil {
 		return err
 	}
 	return tx.run(ctx, sqlForgetBrowsersIn, userID, tenantID, micros(tx.Now))
-}
-
-// EndFactorResetsIn ends the codes that were mailed to a member whose second factors the tenant has
-// reset.
-func (tx *Tx) EndFactorResetsIn(ctx context.Context, tenantID, userID string) error {
-	return tx.run(ctx, sqlEndFactorResetsIn, userID, tenantID)
 }
 
 // BrowsersForgotten returns when the tenant has last forgotten the member's browsers: only a proof of a

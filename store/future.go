@@ -22,9 +22,12 @@ WHERE since > $2`
 
 	sqlClampMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
 
-	// In microseconds, as doorward.ChallengeLife and doorward.FactorResetLife say.
-	lifeOfChallenge    = `CASE WHEN purpose = '` + PurposeFactorReset + `' THEN 86400000000 ELSE 300000000 END`
-	sqlClampChallenges = `UPDATE challenges SET ends_at = $1 + ` + lifeOfChallenge + ` WHERE ends_at > $2 + ` + lifeOfChallenge
+	// In microseconds, as doorward.ChallengeLife says.
+	sqlClampChallenges = `UPDATE challenges SET ends_at = $1 + CAST(300000000 AS BIGINT) WHERE ends_at > $2 + CAST(300000000 AS BIGINT)`
+
+	sqlClampFactorWords = `UPDATE factor_words SET asked_at = $1, first_mail_at = $1 WHERE asked_at > $2`
+	sqlClampFactorCodes = `UPDATE factor_codes SET expires_at = $1 + (expires_at - created_at), created_at = $1
+WHERE used_at IS NULL AND created_at > $2`
 
 	sqlClampRememberedBrowsers = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
 	sqlClampForgotten          = `UPDATE memberships SET forgotten_at = $1 WHERE forgotten_at > $2`
@@ -53,7 +56,7 @@ const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
 // of sessions, whose number it returns, and of challenges, remembered browsers, enrolments,
-// API keys, demands for second factors, invitations, resets, delays after failed attempts,
+// API keys, demands for second factors, words and codes for their reset, invitations, resets, delays after failed attempts,
 // queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
@@ -79,7 +82,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	}
 	for _, query := range []string{
 		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
-		sqlClampChallenges, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments,
+		sqlClampChallenges, sqlClampFactorWords, sqlClampFactorCodes, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err

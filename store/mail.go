@@ -37,7 +37,8 @@ const (
 	MailFactorRemoved   MailKind = "factor_removed"
 	MailFactorRenamed   MailKind = "factor_renamed"
 	MailFactorsRemoved  MailKind = "factors_removed"  // all, after a reset
-	MailFactorsReset    MailKind = "factors_reset"    // an administrator lets the recipient begin again; with a code
+	MailFactorsReset    MailKind = "factors_reset"    // all tenants let the recipient begin again; with a code
+	MailFactorsWord     MailKind = "factors_word"     // a tenant lets the recipient begin again, and others have not yet
 	MailRecoveryCodes   MailKind = "recovery_codes"   // new ones were made
 	MailRecoveryUsed    MailKind = "recovery_used"    // one stood in for a factor
 	MailPasskeyCopied   MailKind = "passkey_copied"   // a passkey was found to be a copy, and was disabled
@@ -54,7 +55,7 @@ var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
-	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
+	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied,
 	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
 }

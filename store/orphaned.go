@@ -25,6 +25,9 @@ func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	if err := tx.EndChallenges(ctx, id); err != nil {
 		return err
 	}
+	if err := tx.ExpireFactorCodes(ctx, id); err != nil {
+		return err
+	}
 	return tx.run(ctx, sqlClearCredentials, micros(tx.Now), id)
 }
 

@@ -25,14 +25,16 @@ const (
 	sqlSkipGenerations   = `UPDATE users SET credential_generation = credential_generation + 1048576, revision = revision + 1`
 	sqlEndAllDevices     = `DELETE FROM devices`
 	sqlEndAllChallenges  = `DELETE FROM challenges`
+	sqlEndAllFactorWords = `DELETE FROM factor_words`
+	sqlEndAllFactorCodes = `DELETE FROM factor_codes`
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
 
-// EndAllTrust ends the trust in all known browsers, and all challenges. After a restore, trust
+// EndAllTrust ends the trust in all known browsers, all challenges, and all resets of factors. After a restore, trust
 // that was ended since the backup would be back. It raises credential generations by so much
 // that none that was used since the backup is used again, see doorward.Account.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
-	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges} {
+	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges, sqlEndAllFactorWords, sqlEndAllFactorCodes} {
 		if err := tx.run(ctx, query); err != nil {
 			return err
 		}

@@ -28,10 +28,10 @@ var perTenant = []string{"audit_chains", "feed_chains", "logos", "policies", "ro
 // mayScan are the statements that read another table from its beginning, by the reason.
 var mayScan = map[string][]string{
 	"what a clock that was ahead has written is corrected once": {
-		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampForgotten", "sqlClampRememberedBrowsers", "sqlClampResets", "sqlClampSessions", "sqlClampThrottles",
+		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampFactorCodes", "sqlClampFactorWords", "sqlClampForgotten", "sqlClampRememberedBrowsers", "sqlClampResets", "sqlClampSessions", "sqlClampThrottles",
 	},
 	"all rows change after a restore, or when all sessions are ended": {
-		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlEndAllDevices", "sqlEndDeviceCounters", "sqlExpireAllResets",
+		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndDeviceCounters", "sqlExpireAllResets",
 		"sqlRetireAllTokens", "sqlSkipGenerations",
 	},
 	"the caller needs all rows":                             {"sqlAllUsers", "sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals"},

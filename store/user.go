@@ -222,8 +222,14 @@ func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error)
 
 const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`
 
-// SetUserStatus sets the status of a member, and reports whether that changed it.
+// SetUserStatus sets the status of a member, and reports whether that changed it. A suspension ends the
+// tenant's word for a reset of the person's factors.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, status doorward.UserStatus) (bool, error) {
+	if status != doorward.UserActive {
+		if err := tx.run(ctx, sqlDeleteFactorWord, tenantID, userID); err != nil {
+			return false, err
+		}
+	}
 	return tx.changeMembership(ctx, tenantID, userID, sqlSetUserStatus, status)
 }
 

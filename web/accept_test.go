@@ -3,6 +3,8 @@ package web_test
 import (
 	"net/http"
 	"testing"
+
+	"github.com/doorward/doorward/internal/passkey/passkeytest"
 )
 
 // A person with an account accepts with a session of the invited address or with
@@ -78,4 +80,44 @@ func TestAcceptInvitationWithoutAccount(t *testing.T) {
 			t.Errorf("without an account:\n%s\nwith a wrong password:\n%s", stranger.body, known.body)
 		}
 	})
+}
+
+// An account with a second factor is accepted for with it: by the password and an answer to the
+// challenge, or by a session in which the factor was proved.
+func TestAcceptInvitationWithSecondFactor(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		weak := d.token(t, ann.Email)
+		key := passkeytest.New(passkeyOrigin)
+		d.addPasskey(t, ann.Token(), key)
+		code := d.invite(t, globex.Owner, ann.Email, "ADMIN")
+
+		d.accept(t, code, m{}, as(weak)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2").text("challenge")
+		asked := d.accept(t, code, m{"password": password}).fails(http.StatusForbidden, "mfa_required")
+		asked.members("", "type", "title", "status", "detail", "instance", "code", "requestId", "challenge", "methods", "expiresAt", "publicKey")
+		if len(asked.cookies()) > 0 {
+			t.Errorf("the challenge sets the cookies %q", asked.cookies())
+		}
+		const path = "POST /api/v2/auth/accept-invitation/second"
+		second := func(code string, answer m) answer {
+			t.Helper()
+			answer["token"], answer["challenge"] = code, asked.text("challenge")
+			return d.send(t, path, answer)
+		}
+		second(code, m{}).invalid("/code", "required")
+		second("", m{"code": "000000"}).invalid("/token", "required")
+		second(forged, m{"code": "000000"}).fails(http.StatusNotFound, "invitation_not_found")
+		second(code, m{"recoveryCode": "x"}).fails(http.StatusUnauthorized, "invalid_code")
+		done := second(code, m{"credential": getCredential(t, key, asked)}).ok(http.StatusOK).members("", "user")
+		done.is("user.id", ann.ID).is("user.role", "ADMIN").is("user.tenantId", globex.ID)
+		if len(done.cookies()) > 0 {
+			t.Errorf("a session was opened: %q", done.cookies())
+		}
+		second(code, m{"code": "000000"}).fails(http.StatusGone, "invitation_used")
+
+		again := d.invite(t, d.Tenant("Initech").Owner, ann.Email, "USER")
+		d.send(t, path, m{"token": again, "challenge": asked.text("challenge"), "code": "000000"}).fails(http.StatusGone, "challenge_over")
+		d.accept(t, again, m{}, as(ann.Token())).ok(http.StatusOK)
+	}, withPasskeys())
 }

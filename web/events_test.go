@@ -20,6 +20,7 @@ import (
 
 // recordedWhen says when an event is recorded. A new action needs a line.
 var recordedWhen = map[doorward.Action]string{
+	doorward.MFAKeep:                 "somebody refuses a reset of their second factors: the words of all tenants are void",
 	doorward.MFAClone:                "a passkey was used whose signature counter has not increased, and is disabled; the use itself was refused",
 	doorward.UserInvite:              "somebody is invited",
 	doorward.InvitationResend:        "the mail of an invitation is sent again, with a new token",
@@ -39,8 +40,8 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.MFARemove:               "somebody removes one of their second factors",
 	doorward.MFAChallenge:            "a second factor is asked for, after the password or before a switch of tenants; or somebody begins to prove their identity again",
 	doorward.MFARefuse:               "refused: a second factor was wrong",
-	doorward.MFARecover:              "a recovery code is used in place of the second factor; or somebody removes all factors with the code of a mail that an administrator has requested",
-	doorward.MFAReset:                "an administrator lets somebody set up second factors again, or the operator removes them",
+	doorward.MFARecover:              "a recovery code is used in place of the second factor; or somebody removes all factors with the code of a mail that all their tenants have asked for",
+	doorward.MFAReset:                "an administrator gives the word of the tenant that the second factors of somebody may be removed, or the operator removes them",
 	doorward.UserRole:                "a role is changed",
 	doorward.UserSuspend:             "a membership is suspended",
 	doorward.UserResume:              "a suspended membership is resumed",

@@ -568,6 +568,19 @@ func (r *recorder) factorSteps() []step {
 		{"the code of that reset used", func() { r.ask(resetFactorsPath, m{"token": reset, "password": password}).ok(204) }, []string{
 			`Acme: ann done mfa.recover user ann, userAgent "" "Go-http-client/1.1"`,
 		}},
+		{"a reset refused", func() {
+			kept := r.enrolTOTP(r.t, r.noteSecret(r.server.token(r.t, r.ann.Email)))
+			r.ask("POST /api/v2/users/"+r.ann.ID+"/mfa/reset", nil, r.as(r.owner)).ok(202)
+			asked := r.server.login(r.t, r.ann.Email, password).text("challenge")
+			strong := r.noteSecret(r.server.send(r.t, secondPath, m{"challenge": asked, "code": kept.code(r.t)}).ok(200).text("token"))
+			r.newEvents()
+			r.ask("DELETE /api/v2/auth/factors/reset", nil, as(strong)).ok(204)
+			r.ask("DELETE /api/v2/auth/factors/reset", nil, as(strong)).ok(204)
+			r.ask("DELETE /api/v2/auth/factors/"+kept.id, nil, as(strong)).ok(204)
+		}, []string{
+			`Acme: ann done mfa.keep user ann`,
+			`Acme: ann done mfa.remove user ann, factor "totp" "", userAgent "" "Go-http-client/1.1"`,
+		}},
 		{"a factor removed", func() {
 			r.tokens[r.ann.ID] = r.noteSecret(r.server.token(r.t, r.ann.Email))
 			a = r.enrolTOTP(r.t, r.tokens[r.ann.ID])
@@ -755,7 +768,7 @@ func (r *recorder) tenantSteps() []step {
 		}, []string{
 			`Acme: ann refused tenant.close tenant Acme, reason "" "forbidden"`,
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
-			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "4"`,
+			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "5"`,
 		}},
 		{"a request in a closing tenant", func() {
 			r.token = r.noteSecret(r.server.token(r.t, r.owner.Email))

@@ -125,7 +125,7 @@ func (tx *Tx) SetTenant(tenantID string) {
 // RecordAs records the transaction as another action, for one that is known only after reading rows:
 // a sign-in that turns out to need a second factor. Both actions must be ByProof.
 func (tx *Tx) RecordAs(action doorward.Action, on doorward.Object) {
-	tx.event.Action, tx.event.Target = action, on
+	tx.event.Action, tx.event.Target, tx.isCounted = action, on, countsInQuota(tx.By, action)
 	tx.MailShare = share(tx.event)
 }
 

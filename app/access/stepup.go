@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -81,6 +82,29 @@ func (w *Writer) NeedProof(by doorward.Caller) error {
 		return nil
 	}
 	return requireProofOf(&by, w.db.Now(), yes(ReasonProof)).Err()
+}
+
+// NeedFactor returns step_up_required if the user has a second factor that the session doesn't include.
+// Unlike NeedProof it takes a proof of any age.
+func NeedFactor(p *doorward.Principal) error {
+	if !(doorward.Assurance{AAL: p.AAL}).LacksFactor(p.HasFactor) {
+		return nil
+	}
+	return factorNeeded(p)
+}
+
+// NeedFactorNow returns step_up_required unless the caller's session, read again, includes a second
+// factor, proved at any time. Errors: unauthenticated, unavailable.
+func (tx *Tx) NeedFactorNow(ctx context.Context) error {
+	by, err := rereadCaller(ctx, tx.Tx, tx.By)
+	if err == nil && by.AAL < 2 {
+		err = factorNeeded(&by.Principal)
+	}
+	return err
+}
+
+func factorNeeded(p *doorward.Principal) error {
+	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: 2, MaxAge: p.MaxProofAge, Methods: methodsOf(p, 2)}}.Err()
 }
 
 // methodsOf returns the methods by which the user can prove the level.

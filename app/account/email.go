@@ -343,6 +343,9 @@ func endMailed(ctx context.Context, tx *access.Tx, userID string) error {
 	if err := tx.ExpireResets(ctx, userID); err != nil {
 		return err
 	}
+	if err := tx.ExpireFactorCodes(ctx, userID); err != nil {
+		return err
+	}
 	return tx.EndChallenges(ctx, userID)
 }
 

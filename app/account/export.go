@@ -24,6 +24,8 @@ type Held struct {
 	Challenges    []HeldChallenge   `json:"challenges"`
 	EmailChanges  []HeldEmailChange `json:"emailChanges"`
 	Resets        []HeldReset       `json:"resets"`
+	FactorResets  []HeldFactorReset `json:"factorResets"`
+	FactorCodes   []HeldReset       `json:"factorCodes" doc:"Codes of mails that remove the second factors"`
 	APIKeys       []HeldAPIKey      `json:"apiKeys"`
 	Invitations   []HeldInvitation  `json:"invitations"`
 	Mails         []HeldMail        `json:"mails"`
@@ -39,6 +41,12 @@ type HeldAccount struct {
 	Locale       string    `json:"locale,omitempty" example:"en"`
 	CreatedAt    time.Time `json:"createdAt"`
 	HasPassword  bool      `json:"hasPassword"`
+}
+
+// HeldFactorReset is a tenant's word that the second factors may be removed.
+type HeldFactorReset struct {
+	TenantID string    `json:"tenantId"`
+	AskedAt  time.Time `json:"askedAt"`
 }
 
 // HeldMembership is a membership.
@@ -343,10 +351,25 @@ func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 	return err
 }
 
-func addResets(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+// addResets adds resets of the password and of the second factors.
+func addResets(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
 	resets, err := read.ResetsOf(ctx, h.Account.ID)
 	for _, r := range resets {
 		h.Resets = append(h.Resets, HeldReset{r.CreatedAt, r.ExpiresAt, r.UsedAt})
+	}
+	if err != nil {
+		return err
+	}
+	words, err := read.FactorWordsFor(ctx, h.Account.ID, now)
+	for _, w := range words {
+		h.FactorResets = append(h.FactorResets, HeldFactorReset{w.TenantID, w.AskedAt})
+	}
+	if err != nil {
+		return err
+	}
+	codes, err := read.FactorCodesFor(ctx, h.Account.ID)
+	for _, c := range codes {
+		h.FactorCodes = append(h.FactorCodes, HeldReset{c.CreatedAt, c.ExpiresAt, c.UsedAt})
 	}
 	return err
 }

@@ -33,7 +33,7 @@ const (
 // actions that change how somebody signs in.
 var RecentActions = []doorward.Action{
 	doorward.SessionOpen, doorward.SessionStepUp, doorward.PasswordChange, doorward.PasswordReset, doorward.AccountEmail,
-	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAClone,
+	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAKeep, doorward.MFAClone,
 }
 
 // Limits on the age and the number of the events.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/fulltest"
@@ -163,4 +164,14 @@ func (f *Fixture) Enter(i int, account doorward.Account, tenantID string) (sessi
 func (f *Fixture) Switch(i int, by doorward.Caller, tenantID string) (session.Opened, error) {
 	done, err := SignedIn(f.Node(i).Login.Switch(f.Context(), by, tenantID))
 	return done.Opened, err
+}
+
+// Accepted returns the membership of somebody who has accepted an invitation. It is an error if the
+// account's second factor is asked for.
+func Accepted(a invite.Acceptance, err error) (invite.Joined, error) {
+	joined, ok := a.(invite.Joined)
+	if err == nil && !ok {
+		err = fmt.Errorf("the outcome is %T, want invite.Joined", a)
+	}
+	return joined, err
 }

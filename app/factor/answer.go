@@ -29,6 +29,14 @@ func (a Answer) Method() string {
 	return doorward.ByCode
 }
 
+// Passed returns the counter of a sign-in or an acceptance that the answer has completed.
+func (a Answer) Passed() Metric {
+	if a.Method() == doorward.ByRecovery {
+		return Recovered
+	}
+	return Passed
+}
+
 // Match is an answer that was right when it was checked; of a recovery code only the form was checked.
 // Call Use in the transaction of the permitted action.
 type Match struct {
@@ -72,6 +80,22 @@ func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a An
 		return f.checkPasskey(ctx, by, c, a.Passkey)
 	}
 	return f.checkCode(ctx, c.UserID, a.Code)
+}
+
+// Refuse ends an attempt at answering the challenge that ended in err, and returns the error for the
+// caller. A wrong answer counts as a failure and is recorded in the challenge's tenant. After
+// too_many_attempts, when the answer was not checked, the attempt doesn't count.
+func (f *Factors) Refuse(ctx context.Context, c Challenge, proof credential.Proof, err error) error {
+	var reason *doorward.Error
+	if doorward.HasCode(err, doorward.CodeTooManyAttempts) {
+		proof.Release(ctx)
+		return err
+	}
+	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
+		f.Tally(Refused)
+		return proof.Refuse(ctx, doorward.MFARefuse, userObject(c.UserID, c.TenantID), reason)
+	}
+	return proof.FailIfRefused(ctx, err)
 }
 
 // checkCode compares the code with each authenticator app of the account.

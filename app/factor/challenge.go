@@ -24,6 +24,7 @@ const (
 	ForEnrolment    Purpose = "enrol"   // setting up the first factor, which completes a login
 	ForPasskey      Purpose = "passkey" // setting up a passkey in a session
 	ForUsernameless Purpose = "anybody" // a login with a passkey alone
+	ForInvitation   Purpose = "accept"  // the second step of accepting an invitation
 )
 
 // NewChallenge is a challenge in the form that the person gets.
@@ -48,6 +49,25 @@ type Challenge struct {
 // this one. sessionID is the session that the proof replaces; it may be empty. The challenge is over
 // if the account's generation has changed since the caller read the account.
 func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
+	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(purpose), TenantID: tenantID, SessionID: sessionID})
+}
+
+// BeginForInvitation is BeginChallenge for accepting the invitation with the id, and no other. tenantID
+// is the tenant whose trail records the answer.
+func (f *Factors) BeginForInvitation(ctx context.Context, tx *access.Tx, account doorward.Account, tenantID, invitationID string) (NewChallenge, error) {
+	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(ForInvitation), TenantID: tenantID, State: []byte(invitationID)})
+}
+
+// OpenForInvitation is OpenChallenge for a challenge of BeginForInvitation.
+func (f *Factors) OpenForInvitation(ctx context.Context, token, invitationID string) (Challenge, doorward.Account, error) {
+	c, account, err := f.OpenChallenge(ctx, token, ForInvitation)
+	if err == nil && string(c.State) != invitationID {
+		err = ChallengeOver()
+	}
+	return c, account, err
+}
+
+func (f *Factors) beginFor(ctx context.Context, tx *access.Tx, account doorward.Account, c store.Challenge) (NewChallenge, error) {
 	current, err := tx.Account(ctx, account.ID)
 	if err != nil {
 		return NewChallenge{}, err
@@ -56,10 +76,9 @@ func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Pur
 	if err != nil {
 		return NewChallenge{}, err
 	}
-	return f.begin(ctx, tx.Tx, store.Challenge{
-		Purpose: string(purpose), UserID: account.ID, TenantID: tenantID, SessionID: sessionID,
-		Generation: account.Generation, Methods: available.offered(purpose, f.issuer.Load().party.Usable()),
-	}, available.passkeys)
+	c.UserID, c.Generation = account.ID, account.Generation
+	c.Methods = available.offered(Purpose(c.Purpose), f.issuer.Load().party.Usable())
+	return f.begin(ctx, tx.Tx, c, available.passkeys)
 }
 
 // begin makes the challenge c. passkeys are those that may answer it; nil: any passkey.
@@ -120,7 +139,7 @@ func (a availableFactors) offered(purpose Purpose, passkeysAllowed bool) []strin
 	}
 	// A recovery code is accepted for a step-up only if no usable factor remains, as when the last
 	// one was disabled: the person can then set up another factor.
-	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
+	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForInvitation || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}
 	if purpose == ForStepUp && a.account.Factors == 0 {

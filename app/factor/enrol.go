@@ -296,6 +296,7 @@ func (f *Factors) Sweep(ctx context.Context) error {
 		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 			return tx.DeleteOldEnrolments(ctx, tx.Now.Add(-EnrolmentLife), limit)
 		}),
+		f.sweepResets(ctx),
 	)
 	if err != nil {
 		return err

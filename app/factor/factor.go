@@ -74,6 +74,8 @@ type OwnFactors struct {
 	Factors       []doorward.Factor // confirmed ones, the oldest first
 	RecoveryCodes int               // how many remain
 	Remembered    []Browser         // the latest first
+	// Reset has the words of tenants for removing the factors; none are given where nothing waits.
+	Reset doorward.FactorReset
 }
 
 // OfCaller returns the caller's factors. Errors: unavailable.
@@ -90,6 +92,9 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors,
 		}
 	}
 	if own.RecoveryCodes, err = read.CountRecoveryCodes(ctx, by.ID); err != nil {
+		return OwnFactors{}, err
+	}
+	if own.Reset, err = read.FactorReset(ctx, by.ID, f.db.Now()); err != nil {
 		return OwnFactors{}, err
 	}
 	own.Remembered, err = f.browsers(ctx, read, by)
@@ -186,12 +191,15 @@ func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 }
 
 // afterChange must be called after each change of an account's factors. It announces their number to
-// all nodes, and ends challenges and remembered browsers. It returns the number.
+// all nodes, and ends challenges, codes of mails and remembered browsers. It returns the number.
 func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string) (count int, err error) {
 	if err := tx.UpdateFactorCounts(ctx, userID); err != nil {
 		return 0, err
 	}
 	if err := tx.EndChallenges(ctx, userID); err != nil {
+		return 0, err
+	}
+	if err := tx.ExpireFactorCodes(ctx, userID); err != nil {
 		return 0, err
 	}
 	if err := tx.ForgetBrowsers(ctx, userID); err != nil {

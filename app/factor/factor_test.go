@@ -247,11 +247,11 @@ func TestReset(t *testing.T) {
 		clock.Move(doorward.FactorResetLife - time.Minute)
 		f.WantCodes(apptest.Concurrently(8, func(i int) error {
 			return apptest.ErrorOf(f.Node(i).Factors.ConfirmReset(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword))
-		}), apptest.Codes{"": 1, doorward.CodeChallengeOver: 7})
+		}), apptest.Codes{"": 1, doorward.CodeResetUsed: 7})
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
 		expired := f.MailToken(bob.User.Email)
 		clock.Move(time.Minute + time.Second)
-		if got := confirm(expired, apptest.FirstPassword); got != doorward.CodeChallengeOver {
+		if got := confirm(expired, apptest.FirstPassword); got != doorward.CodeResetExpired {
 			f.Errorf("after a day: %q", got)
 		}
 	})

@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,10 +14,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Reset lets a member set up factors again. It ends the member's sessions in the tenant and mails
-// the member a code for ConfirmReset. It doesn't remove factors itself, since they protect the
-// account in other tenants, too. The result doesn't show whether the member has factors. Errors:
-// forbidden, also for oneself; not_found.
+// Reset gives the word of the member's tenant that the member's factors may be removed, and ends the
+// sessions in this tenant. The word reaches no further: the factors protect the account in other tenants,
+// too. A mail tells the person; it has a code for ConfirmReset once no other tenant's word is missing.
+// The result doesn't show whether the member has factors or is in other tenants. Errors: forbidden, also
+// for oneself; not_found.
 func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
 	revocation, err := f.writer.DoAll(ctx, by, f.resetOperation(ctx, target, func(tx *access.Tx, member doorward.User) (err error) {
@@ -28,13 +30,82 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 		}
 		tx.RecordEnded(ended)
 		// A code that was mailed before works until the next one is made: this mail may be held back.
-		if err := tx.ForgetProofsIn(ctx, member.TenantID, member.ID, store.PurposeFactorReset); err != nil {
+		if err := tx.ForgetProofsIn(ctx, member.TenantID, member.ID); err != nil {
 			return err
 		}
-		return tx.Notify(ctx, store.MailFactorsReset, member.Email)
+		return giveWord(ctx, tx, member)
 	}))
 	ended.Revocation = revocation
 	return ended, err
+}
+
+// giveWord records the tenant's word and queues the mail. Beyond the limit of mails the last one is good.
+func giveWord(ctx context.Context, tx *access.Tx, member doorward.User) error {
+	mails, err := tx.GiveFactorWord(ctx, member.TenantID, member.ID)
+	if err != nil || mails > doorward.FactorMailsPerHour {
+		return err
+	}
+	reset, err := tx.FactorReset(ctx, member.ID, tx.Now)
+	if err != nil {
+		return err
+	}
+	kind := store.MailFactorsWord
+	if reset.IsComplete() {
+		kind = store.MailFactorsReset
+	}
+	return tx.Notify(ctx, kind, member.Email)
+}
+
+// KeepFactors makes all words for a reset of the caller's factors void, and ends the code of a mail. It
+// takes a session in which a factor was proved, of any age: whoever has the factor needs no reset, and a
+// thief of the password alone must not keep the owner out. It does nothing where nothing waits. Errors:
+// step_up_required, sign_in_required, unauthenticated.
+func (f *Factors) KeepFactors(ctx context.Context, by doorward.Caller) error {
+	_, err := f.writer.Do(ctx, by, doorward.MFAKeep, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+			return err
+		}
+		if err := tx.NeedFactorNow(ctx); err != nil {
+			return err
+		}
+		reset, err := tx.FactorReset(ctx, by.ID, tx.Now)
+		if err != nil {
+			return err
+		}
+		if len(reset.Given) == 0 {
+			tx.SkipEvent()
+		}
+		if err := recordIn(ctx, tx, doorward.MFAKeep, by.ID, reset.Given, nil); err != nil {
+			return err
+		}
+		return voidReset(ctx, tx, by.ID)
+	})
+	return err
+}
+
+// voidReset makes the words for the account's factors void, and ends the code of a mail.
+func voidReset(ctx context.Context, tx *access.Tx, userID string) error {
+	if err := tx.VoidFactorWords(ctx, userID); err != nil {
+		return err
+	}
+	return tx.ExpireFactorCodes(ctx, userID)
+}
+
+// recordIn records the action in the trail of each of the tenants, with the sessions that it has ended
+// there; ended loses these. None of the tenants learns of another.
+func recordIn(ctx context.Context, tx *access.Tx, action doorward.Action, userID string, tenants []doorward.User, ended map[string]int64) error {
+	for i, m := range tenants {
+		changes := access.EndedChanges(doorward.Ended{Sessions: ended[m.TenantID]})
+		if i == 0 {
+			tx.SetTenant(m.TenantID)
+			continue // RecordEndedByTenant adds the sessions
+		}
+		delete(ended, m.TenantID)
+		if err := tx.RecordAlso(ctx, action, userObject(userID, m.TenantID), changes...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resetOperation returns the operation mfa.reset. It reads the member again under the locks, for the
@@ -70,10 +141,12 @@ func (f *Factors) resetOperation(ctx context.Context, target doorward.User, writ
 	}
 }
 
-// ConfirmReset removes all factors and recovery codes of the account, by the code of the mail and the
-// password. Errors: challenge_over, invalid_credentials, too_many_attempts.
+// ConfirmReset removes all factors and recovery codes of the account and ends all sessions, by the code of
+// the mail and the password. The words of the tenants are judged again: if one has lapsed, or a membership
+// came since, the code is over and the words that hold stay. Errors: reset_not_found, reset_expired,
+// reset_used, invalid_credentials, too_many_attempts.
 func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, password string) (doorward.Revocation, error) {
-	c, account, err := f.openReset(ctx, token)
+	hash, account, err := f.openReset(ctx, token)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
@@ -82,54 +155,125 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		return doorward.Revocation{}, err
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, c.TenantID), func(tx *access.Tx) error {
+	isComplete := false
+	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, ""), func(tx *access.Tx) error {
 		if err := proof.Lock(ctx, tx, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
-		if err := explainResetOver(challengeOverUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
+		if _, err := checkCode(tx.FactorCode(ctx, hash[:]))(tx.Now); err != nil {
 			return err
+		}
+		reset, err := tx.FactorReset(ctx, account.ID, tx.Now)
+		if err != nil {
+			return err
+		}
+		if isComplete = reset.IsComplete(); !isComplete {
+			tx.SkipEvent()
+			if err := tx.ExpireFactorCodes(ctx, account.ID); err != nil {
+				return err
+			}
+			return proof.Pause(ctx, tx.Tx)
+		}
+		if used, err := tx.UseFactorCode(ctx, hash[:]); err != nil || !used {
+			return cmp.Or(err, error(resetExpired()))
 		}
 		if err := proof.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
-		return f.removeAll(ctx, tx, account)
+		return f.endAll(ctx, tx, doorward.MFARecover, account, reset.Given, &doorward.Ended{})
 	})
+	if err == nil && !isComplete {
+		return revocation, resetExpired()
+	}
 	return revocation, proof.FailIfRefused(ctx, err)
 }
 
-// openReset returns the challenge of a mail and its account. The challenge stays valid when the
-// password changes, since ConfirmReset asks for the present one.
-func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
-	parsed, err := secret.Parse(token)
+// endAll removes the account's factors and ends all its sessions. The trails of the tenants have it.
+func (f *Factors) endAll(ctx context.Context, tx *access.Tx, action doorward.Action, account doorward.Account, tenants []doorward.User, ended *doorward.Ended) error {
+	sessions, err := tx.DeleteUserSessions(ctx, f.lifetime, account.ID, "")
 	if err != nil {
-		return Challenge{}, doorward.Account{}, explainResetOver(ChallengeOver())
-	}
-	c := Challenge{hash: parsed.Hash()}
-	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.PurposeFactorReset, doorward.ChallengeTries, f.db.Now()); err != nil {
-		return c, doorward.Account{}, explainResetOver(challengeOverIfNone(err))
-	}
-	account, err := f.db.Read().Account(ctx, c.UserID)
-	return c, account, explainResetOver(challengeOverIfNone(err))
-}
-
-// explainResetOver adds the text for the code of a mail to challenge_over.
-func explainResetOver(err error) error {
-	if !doorward.HasCode(err, doorward.CodeChallengeOver) {
 		return err
 	}
-	return doorward.Fail(doorward.CodeChallengeOver, "The code was used, was replaced by a newer one, or is older than %d hours. Ask an administrator for another.", doorward.FactorResetLife/time.Hour)
+	for _, n := range sessions {
+		ended.Sessions += n
+	}
+	if err := recordIn(ctx, tx, action, account.ID, tenants, sessions); err != nil {
+		return err
+	}
+	if err := tx.RecordEndedByTenant(ctx, account.ID, sessions); err != nil {
+		return err
+	}
+	return f.removeAll(ctx, tx, account)
 }
 
-// ShowReset returns the address of the account that the code of a mail is for. Errors:
-// challenge_over.
+func resetExpired() *doorward.Error {
+	return doorward.Fail(doorward.CodeResetExpired, "The code was replaced by a newer one, is older than %d hours, or an organisation's word for the reset is missing by now. Ask an administrator of each of your organisations to ask for the reset again.", doorward.FactorResetLife/time.Hour)
+}
+
+// openReset returns the hash of an open code of a mail, and its account. The code stays valid when the
+// password changes, since ConfirmReset asks for the present one.
+func (f *Factors) openReset(ctx context.Context, token string) (secret.Hash, doorward.Account, error) {
+	parsed, err := secret.Parse(token)
+	if err != nil {
+		return secret.Hash{}, doorward.Account{}, doorward.Fail(doorward.CodeResetNotFound, "")
+	}
+	hash := parsed.Hash()
+	code, err := checkCode(f.db.Read().FactorCode(ctx, hash[:]))(f.db.Now())
+	if err != nil {
+		return hash, doorward.Account{}, err
+	}
+	account, err := f.db.Read().Account(ctx, code.UserID)
+	if errors.Is(err, store.ErrNone) { // erased since, with the code
+		err = doorward.Fail(doorward.CodeResetNotFound, "")
+	}
+	return hash, account, err
+}
+
+// checkCode returns a function that says why the code that was read isn't open at an instant.
+func checkCode(code store.FactorCode, err error) func(now time.Time) (store.FactorCode, error) {
+	return func(now time.Time) (store.FactorCode, error) {
+		switch {
+		case errors.Is(err, store.ErrNone):
+			return code, doorward.Fail(doorward.CodeResetNotFound, "")
+		case err != nil:
+			return code, err
+		case code.UsedAt != nil:
+			return code, doorward.Fail(doorward.CodeResetUsed, "")
+		case !now.Before(code.ExpiresAt):
+			return code, resetExpired()
+		}
+		return code, nil
+	}
+}
+
+// ShowReset returns the address of the account that the code of a mail is for. Errors: reset_not_found,
+// reset_expired, reset_used.
 func (f *Factors) ShowReset(ctx context.Context, token string) (string, error) {
 	_, account, err := f.openReset(ctx, token)
 	return account.Email, err
 }
 
-// removeAll removes the account's factors and recovery codes, and notifies the person.
+// codeKept is how long a code is known after its end, so that the answer says what became of it.
+const codeKept = 7 * 24 * time.Hour
+
+func (f *Factors) sweepResets(ctx context.Context) error {
+	return errors.Join(
+		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldFactorWords(ctx, tx.Now.Add(-doorward.FactorWordLife), limit)
+		}),
+		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldFactorCodes(ctx, tx.Now.Add(-codeKept), limit)
+		}),
+	)
+}
+
+// removeAll removes the account's factors and recovery codes, voids the words for that, and notifies the
+// person.
 func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	if err := tx.DeleteFactors(ctx, account.ID); err != nil {
+		return err
+	}
+	if err := tx.VoidFactorWords(ctx, account.ID); err != nil {
 		return err
 	}
 	if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
@@ -142,7 +286,7 @@ func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward
 }
 
 // ResetByAddress is the operator's reset of an account by its address: it removes all factors at
-// once, and ends all sessions. Errors: not_found.
+// once, and ends all sessions. It needs no tenant's word. Errors: not_found.
 func (f *Factors) ResetByAddress(ctx context.Context, by doorward.Caller, address string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	account, err := f.byAddress(ctx, address)
@@ -158,17 +302,11 @@ func (f *Factors) ResetByAddress(ctx context.Context, by doorward.Caller, addres
 		if locked, err := tx.LockAccount(ctx, account.ID); err != nil || !locked {
 			return notFoundUnless(locked, err)
 		}
-		sessions, err := tx.DeleteUserSessions(ctx, f.lifetime, account.ID, "")
+		reset, err := tx.FactorReset(ctx, account.ID, tx.Now)
 		if err != nil {
 			return err
 		}
-		for _, n := range sessions {
-			ended.Sessions += n
-		}
-		if err := tx.RecordEndedByTenant(ctx, account.ID, sessions); err != nil {
-			return err
-		}
-		return f.removeAll(ctx, tx, account)
+		return f.endAll(ctx, tx, doorward.MFAReset, account, append(reset.Given, reset.Missing...), &ended)
 	})
 	ended.Revocation = revocation
 	return ended, err

@@ -7,8 +7,8 @@ type Metric int
 
 // The counters.
 const (
-	Passed    Metric = iota // an answer other than a recovery code completed a sign-in
-	Recovered               // a recovery code completed a sign-in
+	Passed    Metric = iota // an answer other than a recovery code completed a sign-in or an acceptance
+	Recovered               // a recovery code completed one of them
 	Asked                   // a challenge was made
 	Proved                  // an answer completed a step-up
 	Refused                 // an answer was wrong

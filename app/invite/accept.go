@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -41,10 +42,12 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 		return doorward.User{}, err
 	}
 	if existing.ID != "" {
-		return i.join(ctx, by, token, inv, existing, func(tx *access.Tx) error { return member.SetFirstPassword(ctx, tx, existing, hash) })
+		return i.join(ctx, by, token, inv, existing, func(tx *access.Tx) (bool, error) {
+			return true, member.SetFirstPassword(ctx, tx, existing, hash)
+		})
 	}
 	account := member.NewAccount(inv.Email, hash, inv.Locale)
-	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return member.Create(ctx, tx, account) })
+	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) (bool, error) { return true, member.Create(ctx, tx, account) })
 }
 
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
@@ -71,6 +74,16 @@ func (i *Invitations) unlessUsed(ctx context.Context, token string, reason error
 	return reason
 }
 
+// Acceptance is the result of a valid proof: a Joined or a SecondNeeded.
+type Acceptance interface{ isAcceptance() }
+
+// SecondNeeded means that the password is correct and the account has a second factor, which the
+// challenge asks for. Nobody has joined; AcceptSecond completes it.
+type SecondNeeded struct{ factor.NewChallenge }
+
+func (Joined) isAcceptance()       {}
+func (SecondNeeded) isAcceptance() {}
+
 // Joined is somebody who has accepted, and how many attempts their known browser has left
 // (nil for other browsers); see credential.Proof.Allowance.
 type Joined struct {
@@ -78,36 +91,109 @@ type Joined struct {
 	Allowance *doorward.Allowance
 }
 
-// Accept creates the membership of an invited person who has an account, proved
-// by a session (by) of that address or by the account's password. Errors:
-// unauthenticated with neither, those of Complete about the invitation,
-// wrong_account, invalid_credentials, too_many_attempts.
-func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (Joined, error) {
+// Accept creates the membership of an invited person who has an account, proved by a session (by) of
+// that address or by the account's password, and by the account's second factor if it has one: the mail
+// and the password alone would let the inviting tenant speak for an account that other tenants rely on.
+// What the invited tenant demands is asked at the next sign-in or switch. Errors: unauthenticated with
+// neither, those of Complete about the invitation, wrong_account, step_up_required and sign_in_required
+// for a session that isn't enough, invalid_credentials, too_many_attempts.
+func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (Acceptance, error) {
 	if by.Kind != doorward.ByUser && password == "" {
-		return Joined{}, doorward.Fail(doorward.CodeUnauthenticated, "Sign in as the invited person, or send the password of that account.")
+		return nil, doorward.Fail(doorward.CodeUnauthenticated, "Sign in as the invited person, or send the password of that account.")
 	}
 	if token == "" {
-		return Joined{}, doorward.InvalidFields(noToken)
+		return nil, doorward.InvalidFields(noToken)
 	}
+	inv, _, err := i.open(ctx, token)
+	if err != nil {
+		return nil, i.recordRefusal(ctx, by, inv, err)
+	}
+	proof, err := i.prove(ctx, by, inv, password)
+	if err != nil {
+		return nil, i.recordRefusal(ctx, by, inv, err)
+	}
+	var asked *factor.NewChallenge
+	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) (bool, error) {
+		current, err := lockUnchanged(ctx, tx, proof, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+		if isBySession(by, inv) {
+			return true, cmp.Or(checkSignedIn(ctx, tx, by, inv), err) // the end of the session is the better reason
+		}
+		if err != nil {
+			return false, err
+		}
+		if asked, err = i.ask(ctx, tx, proof, current, inv); err != nil || asked != nil {
+			return false, err
+		}
+		return true, proof.Succeed(ctx, tx.Tx)
+	})
+	if err != nil {
+		return nil, proof.FailIfRefused(ctx, err)
+	}
+	if asked != nil {
+		i.factors.Tally(factor.Asked)
+		return SecondNeeded{*asked}, nil
+	}
+	return Joined{user, proof.Allowance()}, nil
+}
+
+// ask makes a challenge if the account has a second factor, which the password doesn't include; else it
+// returns nil. The attempt then counts neither as a failure nor as a success. The person's own tenant
+// has it in its trail, not the inviting one, which must not learn that the address has an account.
+func (i *Invitations) ask(ctx context.Context, tx *access.Tx, proof credential.Proof, current doorward.Account, inv doorward.Invitation) (*factor.NewChallenge, error) {
+	if !(doorward.Assurance{AAL: 1}).LacksFactor(current.Factors > 0) {
+		return nil, nil
+	}
+	if err := proof.Pause(ctx, tx.Tx); err != nil {
+		return nil, err
+	}
+	home, err := credential.HomeTenant(ctx, tx.Reader, current.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	tx.RecordAs(doorward.MFAChallenge, doorward.Object{Type: "user", ID: current.ID, TenantID: home})
+	asked, err := i.factors.BeginForInvitation(ctx, tx, proof.Account, home, inv.ID)
+	return &asked, err
+}
+
+// AcceptSecond completes Accept by the answer to its challenge. Errors: those of Accept about the
+// invitation; challenge_over, also for another invitation; invalid_code, too_many_attempts.
+func (i *Invitations) AcceptSecond(ctx context.Context, by doorward.Caller, token, challenge string, answer factor.Answer) (Joined, error) {
 	inv, _, err := i.open(ctx, token)
 	if err != nil {
 		return Joined{}, i.recordRefusal(ctx, by, inv, err)
 	}
-	proof, err := i.prove(ctx, by, inv, password)
-	if err != nil {
-		return Joined{}, i.recordRefusal(ctx, by, inv, err)
+	c, account, err := i.factors.OpenForInvitation(ctx, challenge, inv.ID)
+	if err == nil && account.Email != inv.Email {
+		err = factor.ChallengeOver()
 	}
-	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
-		err := lockUnchanged(ctx, tx, proof)
-		if isBySession(by, inv) {
-			return cmp.Or(checkSignedIn(ctx, tx, by, inv), err) // the end of the session is the better reason
+	if err != nil {
+		return Joined{}, err
+	}
+	proof, err := i.verifier.Begin(ctx, by, account)
+	if err != nil {
+		return Joined{}, err
+	}
+	match, err := i.factors.Try(ctx, by, c, answer)
+	if err != nil {
+		return Joined{}, i.factors.Refuse(ctx, c, proof, err)
+	}
+	user, err := i.join(ctx, by, token, inv, account, func(tx *access.Tx) (bool, error) {
+		if _, err := lockUnchanged(ctx, tx, proof, factor.ChallengeOver()); err != nil {
+			return false, err
 		}
-		if err != nil {
-			return err
+		if err := i.factors.TakeChallenge(ctx, tx, c); err != nil {
+			return false, err
 		}
-		return proof.Succeed(ctx, tx.Tx)
+		if err := match.Use(ctx, tx, c.TenantID); err != nil {
+			return false, err
+		}
+		return true, proof.Succeed(ctx, tx.Tx)
 	})
-	return Joined{user, proof.Allowance()}, proof.FailIfRefused(ctx, err)
+	if err != nil {
+		return Joined{}, i.factors.Refuse(ctx, c, proof, err)
+	}
+	i.factors.Tally(answer.Passed())
+	return Joined{user, proof.Allowance()}, nil
 }
 
 // recordRefusal records the error if it is a refusal of the acceptance, and returns it.
@@ -132,32 +218,38 @@ func isBySession(by doorward.Caller, inv doorward.Invitation) bool {
 	return by.Kind == doorward.ByUser && by.Email == inv.Email
 }
 
-// checkSignedIn returns an error if the session, which is the proof, has ended since it was read,
-// or if the account now has another address than the invitation. Errors: unauthenticated,
-// wrong_account.
+// checkSignedIn returns an error if the session, which is the proof, has ended since it was read, if the
+// account now has another address than the invitation, or if the session doesn't speak for the account or
+// lacks its second factor. Errors: unauthenticated, wrong_account, sign_in_required, step_up_required.
 func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv doorward.Invitation) error {
 	current, err := tx.Session(ctx, by.SessionID)
-	switch {
-	case errors.Is(err, store.ErrNone):
+	if errors.Is(err, store.ErrNone) {
 		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
-	case err == nil && current.User.Email != inv.Email:
-		return doorward.Fail(doorward.CodeWrongAccount, "")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	p := doorward.PrincipalOf(current.User, current.Session)
+	switch {
+	case p.Email != inv.Email:
+		return doorward.Fail(doorward.CodeWrongAccount, "")
+	case p.Issuer != doorward.OwnIssuer:
+		return doorward.Fail(doorward.CodeSignInRequired, "")
+	}
+	return access.NeedFactor(&p)
 }
 
-// lockUnchanged locks the account and refuses when its password or its address has changed
-// since they were verified.
-func lockUnchanged(ctx context.Context, tx *access.Tx, proof credential.Proof) error {
-	changed := doorward.Fail(doorward.CodeInvalidCredentials, "")
+// lockUnchanged locks the account and returns it as it is now, or changed if its password or its address
+// has changed since they were verified.
+func lockUnchanged(ctx context.Context, tx *access.Tx, proof credential.Proof, changed error) (doorward.Account, error) {
 	if err := proof.Lock(ctx, tx, changed); err != nil {
-		return err
+		return doorward.Account{}, err
 	}
 	current, err := tx.Account(ctx, proof.Account.ID)
 	if err == nil && current.Email != proof.Account.Email {
 		err = changed
 	}
-	return err
+	return current, err
 }
 
 // open returns the invitation of a token, and its tenant, if it can be
@@ -290,20 +382,23 @@ func checkAuthority(by *doorward.Principal, inv doorward.Invitation) error {
 	return doorward.Fail(doorward.CodeInvitationRevoked, "")
 }
 
-// join marks the invitation as accepted and makes the account a member, in one transaction.
-// Between the two, prepare creates or locks the account.
-func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
+// join makes the account a member and marks the invitation as accepted, in one transaction. Before
+// that, prepare creates or locks the account, and says whether the person may join. If not, nobody does.
+func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) (bool, error)) (doorward.User, error) {
 	var joined doorward.User
 	user := doorward.User{
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
 	_, err := i.writer.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
-		current, err := markAccepted(ctx, tx, token, inv)
+		current, err := lockAcceptable(ctx, tx, token, inv)
 		if err != nil {
 			return err
 		}
 		user.Role = current.Role // may have been renamed, or replaced by another role, since inv was read
-		if err := prepare(tx); err != nil {
+		if mayJoin, err := prepare(tx); err != nil || !mayJoin {
+			return err
+		}
+		if err := markAccepted(ctx, tx, token, inv); err != nil {
 			return err
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
@@ -317,17 +412,18 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	return joined, err
 }
 
-// markAccepted marks the invitation as accepted; of concurrent calls one succeeds. It locks the
-// tenant first and returns the invitation as it is then, so that it sees a concurrent
-// demotion of the inviter, freeze of the tenant or replacement of the token.
-func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) (doorward.Invitation, error) {
+// lockAcceptable locks the tenant and returns the invitation as it is then, so that it sees a concurrent
+// acceptance, demotion of the inviter, freeze of the tenant or replacement of the token.
+func lockAcceptable(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) (doorward.Invitation, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return inv, err
 	}
 	current, _, err := findAcceptable(ctx, tx.Reader, token, tx.Now)
-	if err != nil {
-		return inv, err
-	}
+	return current, err
+}
+
+// markAccepted marks the invitation as accepted; of concurrent calls one succeeds.
+func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) error {
 	accepted, err := tx.AcceptInvitation(ctx, inv.ID)
 	// Revoked since findAcceptable: the lock doesn't exclude the revocation of its service key.
 	if err == nil && !accepted {
@@ -335,7 +431,7 @@ func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward
 			err = doorward.Unavailable(errNotAccepted)
 		}
 	}
-	return current, err
+	return err
 }
 
 var errNotAccepted = errors.New("invite: an invitation that can be accepted was not accepted")

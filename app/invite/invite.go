@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/store"
 )
 
@@ -26,13 +27,14 @@ type Invitations struct {
 	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
+	factors  *factor.Factors
 	rules    *atomic.Pointer[credential.Rules]
 	wait     atomic.Int64 // a time.Duration
 }
 
 // New returns the feature. wait is the minimum time between two mails of an invitation.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules *atomic.Pointer[credential.Rules], wait time.Duration) *Invitations {
-	i := &Invitations{writer: writer, db: db, verifier: verifier, rules: rules}
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, factors *factor.Factors, rules *atomic.Pointer[credential.Rules], wait time.Duration) *Invitations {
+	i := &Invitations{writer: writer, db: db, verifier: verifier, factors: factors, rules: rules}
 	i.SetWait(wait)
 	return i
 }

@@ -63,16 +63,16 @@ func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorwar
 // which it was proved stands in for it, for as long as the tenant allows. Where it has none, the tenant
 // may demand one, after the days of grace.
 func (next *Admission) missing(ctx context.Context, tx *access.Tx) (err error) {
-	if next.Assurance.AAL > 1 {
-		return nil
-	}
 	demand := next.Settings.SecondFactor
-	if next.User.Factors > 0 {
+	switch {
+	case next.Assurance.LacksFactor(next.User.Factors > 0):
 		next.Assurance.Remembered, err = next.isRemembered(ctx, tx)
 		if err == nil && !next.Assurance.Remembered {
 			next.Step = Second
 		}
 		return err
+	case next.Assurance.AAL > 1:
+		return nil
 	}
 	if deadline, demanded := demand.DueFrom(next.User.Role, next.User.CreatedAt); demanded && !tx.Now.Before(deadline) {
 		next.Step = Enrol

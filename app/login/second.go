@@ -3,7 +3,6 @@ package login
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -48,9 +47,7 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 		return nil, a.refuse(ctx, err)
 	}
 	a.remember = remember
-	if answer.RecoveryCode != "" {
-		a.success = factor.Recovered
-	}
+	a.success = answer.Passed()
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.challenge.TenantID) })
 }
 
@@ -103,10 +100,13 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 		return Asked{}, err
 	}
 	asked := Asked{Email: account.Email, Methods: c.Methods}
-	if purpose == factor.ForLogin {
+	if purpose != factor.ForEnrolment {
 		if asked.PublicKey, err = l.factors.RequestOptions(ctx, c); err != nil {
 			return asked, err
 		}
+	}
+	if purpose != factor.ForLogin {
+		return asked, nil
 	}
 	tenant, err := l.db.Read().Tenant(ctx, c.TenantID)
 	asked.RememberDays = tenant.Settings.SecondFactor.RememberDays
@@ -135,20 +135,9 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 	return challengedAttempt{factors: l.factors, by: by, challenge: c, proof: proof}, err
 }
 
-// refuse counts a wrong answer as a failure and records it. After too_many_attempts, when the
-// answer was not checked, the attempt doesn't count. Other errors end the attempt.
+// refuse does what factor.Factors.Refuse does.
 func (a challengedAttempt) refuse(ctx context.Context, err error) error {
-	var reason *doorward.Error
-	if doorward.HasCode(err, doorward.CodeTooManyAttempts) {
-		a.proof.Release(ctx)
-		return err
-	}
-	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
-		on := doorward.Object{Type: "user", ID: a.challenge.UserID, TenantID: a.challenge.TenantID}
-		a.factors.Tally(factor.Refused)
-		return a.proof.Refuse(ctx, doorward.MFARefuse, on, reason)
-	}
-	return a.proof.FailIfRefused(ctx, err)
+	return a.factors.Refuse(ctx, a.challenge, a.proof, err)
 }
 
 // finish opens the session, or switches to it. In the same transaction the challenge and

@@ -28,7 +28,7 @@ func newRecipient(f *apptest.Fixture) recipient {
 	_, other := f.Tenant()
 	r := recipient{Person: f.Join(owner, doorward.RoleUser), owners: [2]apptest.Person{owner, other}}
 	_, token := f.Invite(other, r.User.Email, doorward.RoleUser)
-	joined, err := f.Node(0).Invitations.Accept(f.Context(), r.Caller, token, "")
+	joined, err := apptest.Accepted(f.Node(0).Invitations.Accept(f.Context(), r.Caller, token, ""))
 	f.NoError(err)
 	r.members = [2]doorward.User{r.User, joined.User}
 	for i := range f.Nodes {

@@ -55,6 +55,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailRecoveryUsed:   (*Mail).composeSecurity,
 	store.MailPasskeyCopied:  (*Mail).composeSecurity,
 	store.MailFactorsReset:   (*Mail).composeFactorsReset,
+	store.MailFactorsWord:    (*Mail).composeFactorsReset,
 
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
@@ -168,10 +169,10 @@ func withoutScheme(url string) string {
 	return rest
 }
 
-// composeFactorsReset makes the mail with the code by which a person sets factors up again.
-// It is obsolete once the person has another address, or is no longer an active member of
-// the tenant whose administrator has asked for it. A second try has another code; both work, and those
-// of earlier mails of the tenant don't.
+// composeFactorsReset makes the mail about a tenant's word for removing the person's second factors. It
+// has a code if no other tenant's word is missing when it is made; else it names those tenants, which are
+// the person's own. It is obsolete once the person has another address, or is no longer an active member
+// of the tenant whose administrator has asked for it. A second try has another code, which ends the first.
 func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -184,35 +185,46 @@ func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.
 	if err != nil {
 		return nil, err
 	}
-	actor, err := actorOf(ctx, tx, e)
+	reset, err := tx.FactorReset(ctx, member.ID, tx.Now)
+	if err == nil && len(reset.Given) == 0 { // refused, or carried out by the operator
+		err = store.ErrNone
+	}
 	if err != nil {
 		return nil, err
 	}
-	locale, err := localeOf(ctx, tx, row.Recipient)
-	if err != nil {
+	v := variables{Name: member.Name, Tenant: member.TenantName, Email: member.Email, Site: m.site(), At: formatTime(e.At), Held: row.ID == ""}
+	if v.Actor, err = actorOf(ctx, tx, e); err != nil {
 		return nil, err
 	}
-	v := variables{Name: member.Name, Tenant: member.TenantName, Actor: actor, Email: member.Email, Site: m.site(), At: formatTime(e.At)}
-	if v.Held = row.ID == ""; v.Held { // a digest has no codes
-		return renderMail(row.Kind, locale, v), nil
+	kind := store.MailFactorsWord
+	if reset.IsComplete() {
+		kind = store.MailFactorsReset
 	}
-	if row.Tries == 0 {
-		if err := tx.EndFactorResetsIn(ctx, member.TenantID, member.ID); err != nil {
+	if reset.IsComplete() && !v.Held { // a digest has no codes
+		if v.Code, err = newFactorCode(ctx, tx, member.ID); err != nil {
 			return nil, err
 		}
+		v.Link, v.Until = m.baseURL+"/factors/reset#token="+v.Code, formatTime(tx.Now.Add(doorward.FactorResetLife))
 	}
-	token, err := newFactorToken(ctx, tx, member)
-	v.Link, v.Code, v.Until = m.baseURL+"/factors/reset#token="+token, token, formatTime(tx.Now.Add(doorward.FactorResetLife))
-	return renderMail(row.Kind, locale, v), err
+	v.Waiting = namesOf(reset.Missing)
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return renderMail(kind, locale, v), err
 }
 
-// newFactorToken makes the code of the mail and stores its hash.
-func newFactorToken(ctx context.Context, tx *store.Tx, member doorward.User) (string, error) {
+// namesOf returns the names of the tenants of the memberships.
+func namesOf(memberships []doorward.User) string {
+	names := make([]string, len(memberships))
+	for i, m := range memberships {
+		names[i] = unlinked(m.TenantName)
+	}
+	return strings.Join(names, ", ")
+}
+
+// newFactorCode makes the code of the mail and stores its hash.
+func newFactorCode(ctx context.Context, tx *store.Tx, userID string) (string, error) {
 	token := secret.New()
 	hash := token.Hash()
-	return token.Reveal(), tx.InsertChallenge(ctx, hash[:], store.Challenge{
-		Purpose: store.PurposeFactorReset, UserID: member.ID, TenantID: member.TenantID, EndsAt: tx.Now.Add(doorward.FactorResetLife),
-	})
+	return token.Reveal(), tx.InsertFactorCode(ctx, hash[:], userID, tx.Now.Add(doorward.FactorResetLife))
 }
 
 // composeMembership makes notices of another user's change to a membership.

@@ -40,6 +40,7 @@ type variables struct {
 	CodesLeft  string // recovery codes that can still be used
 	Webhook    string // its URL, without the scheme
 	Since      string // time of the first failure
+	Waiting    string // names of the person's tenants whose word is missing
 	Gone       bool   // the endpoint has answered 410
 	Count      string // of notices in a digest, or in one of its items
 	Notice     string // the subject of the notices in an item of a digest
@@ -60,7 +61,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since, &v.Count, &v.Notice,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since, &v.Count, &v.Notice, &v.Waiting,
 		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded,
 	} {
 		*s = oneLine(*s)

@@ -50,19 +50,19 @@ func TestRaceOneSwitch(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		zeta, invitee := f.Tenant()
-		_, token := f.Invite(owner, invitee.User.Email, doorward.RoleViewer)
-		joined, err := f.Node(0).Invitations.Accept(f.Context(), invitee.Caller, token, "")
+		invitation, token := f.Invite(owner, invitee.User.Email, doorward.RoleViewer)
+		_, err := f.Node(0).Invitations.Accept(f.Context(), invitee.Caller, token, "")
 		f.NoError(err)
 		var o apptest.OpenedSessions
 		errs := apptest.Concurrently(8, func(i int) error {
-			to := []string{joined.TenantID, zeta.ID}[i%2]
+			to := []string{invitation.TenantID, zeta.ID}[i%2]
 			return o.Add(f.Switch(i, invitee.Caller, to))
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: 7})
 		if f.IsValid(invitee.Token) || f.CountValid(&o) != 1 {
 			f.Errorf("the old session is valid: %v; %d new ones are", f.IsValid(invitee.Token), f.CountValid(&o))
 		}
-		switchInBothDirections(f, owner, invitee, joined.TenantID, zeta.ID)
+		switchInBothDirections(f, owner, invitee, invitation.TenantID, zeta.ID)
 	})
 }
 

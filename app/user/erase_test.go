@@ -95,6 +95,12 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "account:" + second, WiderBucket: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
 			return err
 		}
+		if _, err := tx.GiveFactorWord(ctx, p.User.TenantID, p.User.ID); err != nil {
+			return err
+		}
+		if err := tx.InsertFactorCode(ctx, []byte("a code"), p.User.ID, tx.Now.Add(time.Hour)); err != nil {
+			return err
+		}
 		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})
 		return err
 	})
@@ -148,7 +154,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // them.
 var exported = map[string]string{
 	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "recovery_codes": "recoveryCodes",
-	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
+	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }
 

@@ -16,7 +16,11 @@ func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward
 
 // Get returns a member of the caller's tenant. Errors: not_found.
 func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorward.User, error) {
-	return current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
+	user, err := current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
+	if err != nil {
+		return user, err
+	}
+	return user, u.addResets(ctx, by.TenantID, []*doorward.User{&user})
 }
 
 // GetByEmail returns the member of the caller's tenant with an address, in any form that
@@ -54,7 +58,28 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 		}
 	}
 	chosen := store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Factor: f.Factor, Text: f.Text}
-	return u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
+	page, err := u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
+	if err != nil {
+		return page, err
+	}
+	members := make([]*doorward.User, len(page.Items))
+	for i := range page.Items {
+		members[i] = &page.Items[i]
+	}
+	return page, u.addResets(ctx, by.TenantID, members)
+}
+
+// addResets sets when the tenant gave its word for a reset of the members' factors.
+func (u *Users) addResets(ctx context.Context, tenantID string, members []*doorward.User) error {
+	words, err := u.db.Read().FactorWordsOf(ctx, tenantID, u.db.Now())
+	for _, w := range words {
+		for _, m := range members {
+			if m.ID == w.UserID {
+				m.ResetAskedAt = &w.AskedAt
+			}
+		}
+	}
+	return err
 }
 
 // All returns the members of the tenant, or of every tenant if tenantID is empty, for an

@@ -183,7 +183,7 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	if ended.Webhooks, err = access.MadeWebhooks(ctx, tx.Reader, &tx.By, tx.Now, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
-	if err := tx.ForgetProofsIn(ctx, on.TenantID, on.ID, ""); err != nil {
+	if err := tx.ForgetProofsIn(ctx, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
 	remaining, err := tx.CountActiveMemberships(ctx, on.ID)

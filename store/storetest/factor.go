@@ -176,8 +176,7 @@ func challenges(f *fixture) {
 	})
 }
 
-// forgottenProofs: a tenant ends the challenges to itself, and forgets browsers; codes of a reset of the
-// factors can be kept. Nothing changes in other tenants and for other members. A new membership remembers
+// forgottenProofs: a tenant ends the challenges to itself, and forgets browsers. Nothing changes in other tenants and for other members. A new membership remembers
 // no browser.
 func forgottenProofs(f *fixture) {
 	ctx := f.Context()
@@ -187,7 +186,6 @@ func forgottenProofs(f *fixture) {
 	challenges := []store.Challenge{
 		{Purpose: "login", UserID: ann.ID, TenantID: acme.ID},
 		{Purpose: "login", UserID: ann.ID, TenantID: zeta.ID},
-		{Purpose: store.PurposeFactorReset, UserID: ann.ID, TenantID: acme.ID},
 		{Purpose: "login", UserID: bob.ID, TenantID: acme.ID},
 	}
 	f.write(func(tx *store.Tx) {
@@ -210,15 +208,11 @@ func forgottenProofs(f *fixture) {
 	joined := noon.Add(-time.Microsecond)
 	equal(f, []any{forgotten(acme, ann), forgotten(zeta, ann), forgotten(acme, bob)}, []any{joined, joined, joined})
 	now := f.clock.move(time.Hour)
-	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofsIn(ctx, acme.ID, ann.ID, store.PurposeFactorReset)) })
-	equal(f, remaining(), []int{1, 2, 3})
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofsIn(ctx, acme.ID, ann.ID)) })
+	equal(f, remaining(), []int{1, 2})
 	equal(f, []any{forgotten(acme, ann), forgotten(zeta, ann), forgotten(acme, bob)}, []any{now, joined, joined})
-	f.write(func(tx *store.Tx) { noError(f, tx.EndFactorResetsIn(ctx, zeta.ID, ann.ID)) })
-	equal(f, remaining(), []int{1, 2, 3})
-	f.write(func(tx *store.Tx) { noError(f, tx.EndFactorResetsIn(ctx, acme.ID, ann.ID)) })
-	equal(f, remaining(), []int{1, 3})
-	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofsIn(ctx, zeta.ID, ann.ID, "")) })
-	equal(f, remaining(), []int{3})
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofsIn(ctx, zeta.ID, ann.ID)) })
+	equal(f, remaining(), []int{2})
 	f.wantNone(f.Read().BrowsersForgotten(ctx, zeta.ID, bob.ID))
 	f.write(func(tx *store.Tx) { noError(f, tx.EndAllTrust(ctx)) })
 	equal(f, remaining(), []int(nil))
@@ -351,4 +345,62 @@ func provedSessions(f *fixture) {
 	browsers, err := f.Read().Browsers(ctx, ann.ID)
 	noError(f, err)
 	equal(f, browsers[0].IP+browsers[0].UserAgent, "")
+}
+
+// factorWords: words hold for some time, are void together, and end with the membership. Of the codes of
+// an account the newest one is open, once.
+func factorWords(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	give := func() (mails int) {
+		f.write(func(tx *store.Tx) { mails = f.value(tx.GiveFactorWord(ctx, acme.ID, ann.ID)).(int) })
+		return mails
+	}
+	words := func() int {
+		f.Helper()
+		byUser, err := f.Read().FactorWordsFor(ctx, ann.ID, f.clock.read())
+		noError(f, err)
+		byTenant, err := f.Read().FactorWordsOf(ctx, acme.ID, f.clock.read())
+		noError(f, err)
+		equal(f, byTenant, byUser)
+		return len(byUser)
+	}
+	equal(f, []int{words(), give(), give(), words()}, []int{0, 1, 2, 1})
+	f.clock.move(time.Hour)
+	equal(f, give(), 1)
+	f.clock.move(doorward.FactorWordLife)
+	equal(f, words(), 0)
+	give()
+	f.write(func(tx *store.Tx) { noError(f, tx.VoidFactorWords(ctx, ann.ID)) })
+	equal(f, words(), 0)
+	sweep := func(until time.Time) (n int64) {
+		f.write(func(tx *store.Tx) { n = f.value(tx.DeleteOldFactorWords(ctx, until, 10)).(int64) })
+		return n
+	}
+	equal(f, []int64{sweep(f.clock.read().Add(-time.Minute)), sweep(f.clock.read())}, []int64{0, 1})
+	give()
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)), true)
+	})
+	equal(f, words(), 0)
+	give()
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteMembership(ctx, acme.ID, ann.ID)), true) })
+	equal(f, words(), 0)
+
+	end := f.clock.read().Add(time.Hour)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertFactorCode(ctx, []byte("1"), ann.ID, end))
+		noError(f, tx.InsertFactorCode(ctx, []byte("2"), ann.ID, end))
+		equal(f, f.value(tx.UseFactorCode(ctx, []byte("1"))), false)
+		equal(f, f.value(tx.UseFactorCode(ctx, []byte("2"))), true)
+		equal(f, f.value(tx.UseFactorCode(ctx, []byte("2"))), false)
+	})
+	code, err := f.Read().FactorCode(ctx, []byte("2"))
+	noError(f, err)
+	equal(f, []bool{code.UsedAt != nil, code.ExpiresAt.Equal(end)}, []bool{true, true})
+	codes, err := f.Read().FactorCodesFor(ctx, ann.ID)
+	noError(f, err)
+	equal(f, len(codes), 2)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldFactorCodes(ctx, end, 10)), int64(2)) })
 }

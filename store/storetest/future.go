@@ -72,7 +72,6 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 	ctx, at := f.Context(), f.clock.read()
 	login, mailed, device := []byte("a challenge"), []byte("the code of a mail"), []byte("a browser")
 	challenge := store.Challenge{Purpose: "login", UserID: ann.ID, Methods: []string{"totp"}, EndsAt: at.Add(doorward.ChallengeLife)}
-	reset := store.Challenge{Purpose: store.PurposeFactorReset, UserID: ann.ID, EndsAt: at.Add(doorward.FactorResetLife)}
 	begun := store.Factor{SeedSealed: []byte("sealed"), Factor: doorward.Factor{ID: f.id("mfa_"), UserID: ann.ID, Kind: doorward.TOTP, CreatedAt: at}}
 	f.write(func(tx *store.Tx) {
 		cred, err := tx.Session(ctx, past.ID)
@@ -81,11 +80,12 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 		_, err = tx.RenewSession(ctx, cred.Session, []byte("another token"))
 		noError(f, err)
 		noError(f, tx.InsertChallenge(ctx, login, challenge))
-		noError(f, tx.InsertChallenge(ctx, mailed, reset))
+		noError(f, tx.InsertFactorCode(ctx, mailed, ann.ID, at.Add(doorward.FactorResetLife)))
+		equal(f, f.value(tx.GiveFactorWord(ctx, ann.TenantID, ann.ID)), 1)
 		_, err = tx.InsertDevice(ctx, device, ann.ID, 20, at.Add(-time.Hour))
 		noError(f, err)
 		noError(f, tx.RememberBrowser(ctx, device, "192.0.2.1", "a browser"))
-		noError(f, tx.ForgetProofsIn(ctx, ann.TenantID, ann.ID, "login"))
+		noError(f, tx.ForgetProofsIn(ctx, ann.TenantID, ann.ID))
 		_, err = tx.InsertFactor(ctx, begun)
 		noError(f, err)
 		tenant, err := tx.Tenant(ctx, ann.TenantID)
@@ -99,8 +99,10 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 		equal(f, f.value([]time.Time{cred.Session.ProvedAt, cred.Session.FactorAt}, err), []time.Time{now, now})
 		c, err := f.Read().Challenge(ctx, login, "login", 5, now)
 		equal(f, f.value(c.EndsAt, err), now.Add(doorward.ChallengeLife))
-		c, err = f.Read().Challenge(ctx, mailed, store.PurposeFactorReset, 5, now)
-		equal(f, f.value(c.EndsAt, err), now.Add(doorward.FactorResetLife))
+		code, err := f.Read().FactorCode(ctx, mailed)
+		equal(f, f.value(code.ExpiresAt, err), now.Add(doorward.FactorResetLife))
+		words, err := f.Read().FactorWordsFor(ctx, ann.ID, now)
+		equal(f, f.value(words[0].AskedAt, err), now)
 		remembered, err := f.Read().RememberedBrowsers(ctx, ann.ID, time.Time{})
 		equal(f, f.value(remembered[0].ProvedAt, err), now)
 		equal(f, f.value(f.Read().BrowsersForgotten(ctx, ann.TenantID, ann.ID)), now)

@@ -75,6 +75,7 @@ var cases = []struct {
 	{"factors", factors},
 	{"the end of factors", endOfFactors},
 	{"challenges", challenges},
+	{"factorWords", factorWords},
 	{"the end of sessions", endOfSessions},
 	{"the limits of sessions", limitsOfSessions},
 	{"sessions under a tenant's settings", settingsOfSessions},

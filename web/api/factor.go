@@ -236,7 +236,7 @@ func (a *api) makeRecoveryCodes(ctx context.Context, c *front.Call, _ front.None
 
 var docResetMFA = front.Doc{
 	ID: "resetUserFactors", Tag: "People", Summary: "Let a person set up second factors again",
-	Description: "Ends the person's sessions in this tenant and sends the person a mail, valid for 24 hours, with a code that removes all second factors together with the password. The answer is the same whether the person has any. Not on oneself.",
+	Description: "Gives this tenant's word, for 7 days, that the person's second factors may be removed, and ends the person's sessions in this tenant. When every active tenant in which the person is an active member has given its word, at once if this is the only one, the person gets a mail, valid for 24 hours, with a code that removes all second factors together with the password. Else the mail says to the person whose word is missing. Giving the word again sends the mail again, 3 times an hour at most. The answer is the same for everybody. Not on oneself.",
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
 }
 
@@ -257,8 +257,18 @@ type resetFactorsInput struct {
 
 var docResetFactors = front.Doc{
 	ID: "resetFactors", Tag: "Second factors", Summary: "Remove one's second factors with the code of a mail",
-	Description: "An administrator has asked for this mail. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.",
-	Errors:      []doorward.Code{doorward.CodeInvalidCredentials, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts},
+	Description: "The person's tenants have asked for this mail. Removes all second factors and recovery codes and ends all sessions, so that the next login needs the password alone, or sets up a factor where the tenant demands one. If the word of a tenant has lapsed, or is missing since the person joined it, it is 410 `reset_expired`.",
+	Errors:      []doorward.Code{doorward.CodeInvalidCredentials, doorward.CodeResetNotFound, doorward.CodeResetExpired, doorward.CodeResetUsed, doorward.CodeTooManyAttempts},
+}
+
+var docKeepFactors = front.Doc{
+	ID: "keepFactors", Tag: "Second factors", Summary: "Refuse a reset of one's second factors",
+	Description: "The words of all tenants for a reset are void, and the code of a mail is over. Needs a session whose sign-in or step-up used a second factor, at any time. 204 also if no reset waits.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
+}
+
+func (a *api) keepFactors(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	return front.None{}, a.app.Factors.KeepFactors(ctx, c.Caller)
 }
 
 func (a *api) resetFactors(ctx context.Context, c *front.Call, in resetFactorsInput) (front.None, error) {

@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -80,18 +83,59 @@ type acceptInput struct {
 
 var docAcceptInvitation = front.Doc{
 	ID: "acceptInvitation", Tag: "Invitations", Summary: "Accept an invitation with an existing account",
-	Description: "With a session of the invited address, or with the current password of that account. Opens no session; a session that accepts stays in its tenant.",
+	Description: "With a session of the invited address, or with the current password of that account. An account with a second factor proves it, too: the password is answered with `mfa_required` and a challenge for `/accept-invitation/second`, a session that lacks the factor with `step_up_required`. What the invited tenant demands is asked at the next sign-in or switch. Opens no session; a session that accepts stays in its tenant.",
 	Errors: append([]doorward.Code{
-		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts,
+		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeStepUpRequired,
 		doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded,
 	}, tokenErrors...),
 }
 
 func (a *api) acceptInvitation(ctx context.Context, c *front.Call, in acceptInput) (joined, error) {
-	accepted, err := a.app.Invitations.Accept(ctx, c.Caller, in.Token, in.Password)
+	outcome, err := a.app.Invitations.Accept(ctx, c.Caller, in.Token, in.Password)
 	if err != nil {
 		return joined{}, err
 	}
-	c.SetAllowance(accepted.Allowance)
-	return joined{front.ViewUser(accepted.User)}, nil
+	switch o := outcome.(type) {
+	case invite.SecondNeeded:
+		return joined{}, challengeError(doorward.CodeMFARequired, o.NewChallenge)
+	case invite.Joined:
+		return viewJoined(c, o), nil
+	}
+	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
+}
+
+func viewJoined(c *front.Call, j invite.Joined) joined {
+	c.SetAllowance(j.Allowance)
+	return joined{front.ViewUser(j.User)}
+}
+
+type acceptSecondInput struct {
+	Token        string         `json:"token" doc:"The code of the invitation mail"`
+	Challenge    string         `json:"challenge" doc:"From the answer with the code mfa_required"`
+	Code         string         `json:"code,omitempty" example:"492039" doc:"From the authenticator app (method totp)"`
+	Credential   front.WebAuthn `json:"credential,omitempty" doc:"Method passkey: what the browser's PublicKeyCredential.toJSON() gives for the options publicKey"`
+	RecoveryCode string         `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery; each is good once"`
+}
+
+var docAcceptSecond = front.Doc{
+	ID: "acceptInvitationSecond", Tag: "Invitations", Summary: "Accept an invitation with the second factor",
+	Description: "Completes an acceptance that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for this invitation, 5 minutes and 5 tries. Opens no session.",
+	Errors: append([]doorward.Code{
+		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts, doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded,
+	}, tokenErrors...),
+}
+
+func (a *api) acceptInvitationSecond(ctx context.Context, c *front.Call, in acceptSecondInput) (joined, error) {
+	if err := required(field{"/token", in.Token}); err != nil {
+		return joined{}, err
+	}
+	answer, err := oneAnswer(in.Challenge, "", factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode, Passkey: in.Credential.Text()})
+	if err != nil {
+		return joined{}, err
+	}
+	done, err := a.app.Invitations.AcceptSecond(ctx, c.Caller, in.Token, in.Challenge, answer)
+	if err != nil {
+		return joined{}, err
+	}
+	return viewJoined(c, done), nil
 }

@@ -34,6 +34,7 @@ func (h *api) signInRoutes() []front.Route {
 		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.Create(http.StatusCreated, h.invite, viewNewInvitation), docInvite),
 		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
 		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
+		front.On("POST /api/v2/auth/accept-invitation/second", front.Public(), front.JSON(http.StatusOK, h.acceptInvitationSecond), docAcceptSecond),
 
 		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).OpensSession(), docLogin),
 		front.On("POST /api/v2/auth/login/second", front.Public(), front.JSON(http.StatusOK, h.loginSecond).OpensSession(), docSecond),
@@ -52,6 +53,7 @@ func (h *api) signInRoutes() []front.Route {
 		front.On("POST /api/v2/auth/factors/passkey/finish", front.Optional().ForPeople(), front.JSON(http.StatusOK, h.finishPasskey).OpensSession(), docFinishPasskey),
 		front.On("POST /api/v2/auth/factors/recovery", front.SignedIn(), front.JSON(http.StatusOK, h.makeRecoveryCodes), docRecoveryCodes),
 		front.On("POST /api/v2/auth/factors/reset", front.Public(), front.JSON(http.StatusNoContent, h.resetFactors), docResetFactors),
+		front.On("DELETE /api/v2/auth/factors/reset", front.SignedIn(), front.JSON(http.StatusNoContent, h.keepFactors), docKeepFactors),
 		front.On("PATCH /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusOK, h.renameFactor), docRenameFactor),
 		front.On("DELETE /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.removeFactor), docRemoveFactor),
 

@@ -19,6 +19,7 @@ type memberView struct {
 	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
 	CreatedAt   time.Time           `json:"createdAt" doc:"When the person joined the tenant"`
 	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty" doc:"Absent before the first login to the tenant"`
+	MFAReset    *front.MFAReset     `json:"mfaReset,omitempty" doc:"While the tenant's word for a reset of the second factors holds"`
 }
 
 type userList struct {
@@ -62,6 +63,7 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList,
 	for _, u := range page.Items {
 		out.Items = append(out.Items, memberView{
 			ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
+			MFAReset: front.ViewMFAReset(u),
 		})
 	}
 	out.NextCursor, err = c.Cursor(ctx, page.Next)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -100,6 +101,15 @@ type person struct {
 
 // Avatar is shown in place of a picture.
 func (p person) Avatar() avatar { return avatar{p.User.Name, p.User.Email, p.User.ID} }
+
+// ResetUntil returns until when the tenant's word for a reset of the person's factors holds; nil for none.
+func (p person) ResetUntil() *time.Time {
+	if p.User.ResetAskedAt == nil {
+		return nil
+	}
+	until := p.User.ResetAskedAt.Add(doorward.FactorWordLife)
+	return &until
+}
 
 // roleChoice is a role that could be given.
 type roleChoice struct {

@@ -76,6 +76,7 @@ func samples() []uitest.Sample {
 		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
+		{Name: "person-reset", View: wide("person", withWord(sampledPerson())), Frame: owner},
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
@@ -493,4 +494,11 @@ func TestPagesRender(t *testing.T) {
 	}
 	accent := branded.Tenant.Brand.Accent
 	uitest.Pages(t, set, "console", all, map[string][]byte{logo.Path(): logoPNG, uitest.AccentFile(accent): []byte(ui.AccentSheet(accent))})
+}
+
+// withWord adds the tenant's word for a reset of the person's factors.
+func withWord(p person) person {
+	at := noon
+	p.User.ResetAskedAt, p.User.Factors = &at, 1
+	return p
 }

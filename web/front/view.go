@@ -74,13 +74,27 @@ type User struct {
 	Permissions []doorward.Action   `json:"permissions" doc:"What the role grants, sorted"`
 	CreatedAt   time.Time           `json:"createdAt" doc:"When the person joined the tenant"`
 	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty" doc:"Absent before the first login to the tenant"`
+	MFAReset    *MFAReset           `json:"mfaReset,omitempty" doc:"While the tenant's word for a reset of the second factors holds; only where people are administered"`
+}
+
+// MFAReset is the tenant's word that somebody's second factors may be removed.
+type MFAReset struct {
+	AskedAt time.Time `json:"askedAt" doc:"It holds for 7 days from then"`
+}
+
+// ViewMFAReset returns the tenant's word about the user as it is shown; nil for none.
+func ViewMFAReset(u doorward.User) *MFAReset {
+	if u.ResetAskedAt == nil {
+		return nil
+	}
+	return &MFAReset{*u.ResetAskedAt}
 }
 
 // ViewUser returns the user as it is shown.
 func ViewUser(u doorward.User) User {
 	return User{
 		ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, TenantID: u.TenantID, TenantName: u.TenantName,
-		Permissions: u.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
+		Permissions: u.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt, MFAReset: ViewMFAReset(u),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -83,11 +84,16 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 			return ui.View{}, err
 		}
 	}
-	joined, err := h.app.Invitations.Accept(ctx, c.Caller, token, c.Value("password"))
+	outcome, err := h.app.Invitations.Accept(ctx, c.Caller, token, c.Value("password"))
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.SetAllowance(joined.Allowance)
+	switch o := outcome.(type) {
+	case invite.SecondNeeded:
+		return h.askSecond(ctx, c, acceptSecond{token, o.Token.Reveal()})
+	case invite.Joined:
+		c.SetAllowance(o.Allowance)
+	}
 	switch {
 	case isCaller && !c.HasDestination():
 		return c.To("/account?done=entered"), nil
@@ -96,4 +102,53 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	rememberAddress(c, shown.Email)
 	return c.RedirectKeepingReturn("/login?done=joined"), nil
+}
+
+// acceptSecond is what the page of the second step sends beside the answer. It is in the form, since an
+// address would appear in logs.
+type acceptSecond struct{ Token, Challenge string }
+
+func secondOf(c *ui.Call) acceptSecond {
+	return acceptSecond{ui.PastedCode(c.Value("token")), c.Value("challenge")}
+}
+
+func (h *hosted) askSecond(ctx context.Context, c *ui.Call, s acceptSecond) (ui.View, error) {
+	challenge, err := h.app.Login.Asked(ctx, s.Challenge, factor.ForInvitation)
+	if doorward.HasCode(err, doorward.CodeChallengeOver) { // the code in the mail is good for another try
+		return h.openInvitation(ctx, c)
+	}
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.KeepOnly("return", "with", "token", "challenge")
+	return secondView(c, challenge, &s), nil
+}
+
+// showJoinSecond shows the second step again, to answer it with another method.
+func (h *hosted) showJoinSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.askSecond(ctx, c, secondOf(c))
+}
+
+func (h *hosted) joinSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
+	answer, err := secondAnswer(c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	s := secondOf(c)
+	joined, err := h.app.Invitations.AcceptSecond(ctx, c.Caller, s.Token, s.Challenge, answer)
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetAllowance(joined.Allowance)
+	rememberAddress(c, joined.Email)
+	return c.RedirectKeepingReturn("/login?done=joined"), nil
+}
+
+// joinSecondAgain shows why the second step was refused: the invitation is over, or the answer is wrong.
+func (h *hosted) joinSecondAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
+	switch c.RefusalCode() {
+	case doorward.CodeInvalidCode, doorward.CodeTooManyAttempts, doorward.CodeValidationFailed:
+		return h.askSecond(ctx, c, secondOf(c))
+	}
+	return h.openInvitation(ctx, c)
 }

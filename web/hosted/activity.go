@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"strings"
 
 	"github.com/doorward/doorward"
 	accounts "github.com/doorward/doorward/app/account"
@@ -16,6 +17,15 @@ type security struct {
 	ownSessions
 	Recent        []recentEvent
 	CanAddPasskey bool // the address of the installation allows passkeys
+}
+
+// Names returns the names of the memberships' tenants.
+func (security) Names(memberships []doorward.User) string {
+	names := make([]string, len(memberships))
+	for i, m := range memberships {
+		names[i] = m.TenantName
+	}
+	return strings.Join(names, ", ")
 }
 
 // recentEvent is an event, and the key of the message that describes it.

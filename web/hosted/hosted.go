@@ -74,6 +74,8 @@ func Routes(a *app.App) []front.Route {
 		page("POST /accept", front.Optional(), set.Open("/accept", h.openInvitation, h.refusedInvitation)),
 		page("POST /accept/register", front.Optional(), set.Take("/accept", h.register, h.openInvitation)),
 		page("POST /accept/join", front.Optional(), set.Take("/accept", h.join, h.openInvitation)),
+		page("POST /accept/second", front.Public(), set.Take("/accept", h.joinSecond, h.joinSecondAgain)),
+		page("POST /accept/second/other", front.Public(), set.Open("/accept", h.showJoinSecond, h.openInvitation)),
 
 		page("GET /factors/reset", front.Public(), set.Show(h.askFactorCode)),
 		page("POST /factors/reset", front.Public(), set.Open("/factors/reset", h.openFactorReset, h.refusedFactorReset)),
@@ -87,6 +89,7 @@ func Routes(a *app.App) []front.Route {
 		page("POST /account/security/recovery", ui.SignedIn(), set.Take(securityPage, h.makeRecoveryCodes, h.showSecurity)),
 		page("POST /account/security/rename", ui.SignedIn(), set.Take(securityPage, h.renameFactor, h.showSecurity)),
 		page("POST /account/security/remove", ui.SignedIn(), set.Take(securityPage, h.removeFactor, h.showSecurity)),
+		page("POST /account/security/reset/refuse", ui.SignedIn(), set.Take(securityPage, h.keepFactors, h.showSecurity)),
 		page("POST /account/security/sessions/end", ui.SignedIn(), set.Take(securityPage, h.endSecuritySession, h.showSecurity)),
 		page("POST /account/security/sessions/end-others", ui.SignedIn(), set.Take(securityPage, h.endSecurityOthers, h.showSecurity)),
 		page("POST /account/security/browsers/forget", ui.SignedIn(), set.Take(securityPage, h.forgetBrowser, h.showSecurity)),

@@ -95,7 +95,7 @@ var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase"
 var privateForms = map[string]string{
 	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account", "/account/sessions/end": "/account",
 	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/account/erase": "/account/erase", "/closing/restore": "/closing",
-	"/account/security/totp": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
+	"/account/security/totp": "/account/security", "/account/security/reset/refuse": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
 	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
 	"/account/security/sessions/end": "/account/security", "/account/security/sessions/end-others": "/account/security",
 	"/account/security/browsers/forget": "/account/security", "/account/security/browsers/forget-all": "/account/security",

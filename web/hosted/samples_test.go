@@ -102,6 +102,8 @@ func samples() []uitest.Sample {
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
+		{Name: "second-accept", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Invitation: &acceptSecond{token, token}, App: true, Codes: true}}},
+		{Name: "second-accept-recovery", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, Invitation: &acceptSecond{token, token}, App: true, Codes: true, Options: "{}", Recovery: true}}},
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
 		{Name: "passkey", View: passkeyView(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
@@ -115,6 +117,7 @@ func samples() []uitest.Sample {
 		{Name: "step-up-refused", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: wrongCode},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
 		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
+		{Name: "security-reset", View: ui.View{Page: "security", Wide: true, Body: withReset(sampleFactors())}, Frame: ui.Frame{Caller: ann}},
 		{Name: "security-unproved", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: unprovedForm},
 		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: security{ownSessions: sampleSessions([]doorward.User{acme}, securityPage)}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
@@ -170,6 +173,12 @@ func sampleFactors() security {
 	return security{own, sampleSessions([]doorward.User{acme, globex}, securityPage), sampleRecent(), true}
 }
 
+// withReset adds a reset of the factors that one of two tenants has asked for.
+func withReset(s security) security {
+	s.Reset = doorward.FactorReset{Given: []doorward.User{acme}, Missing: []doorward.User{globex}}
+	return s
+}
+
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"
 
 // sampleRecent has an event of every text.
@@ -177,7 +186,7 @@ func sampleRecent() []recentEvent {
 	var all []accounts.Recent
 	for action, details := range map[doorward.Action][]string{
 		doorward.SessionOpen: {""}, doorward.SessionStepUp: {""}, doorward.PasswordChange: {""}, doorward.PasswordReset: {""},
-		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFAClone: {""}, doorward.MFARecover: {"", accounts.Codes},
+		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFAClone: {""}, doorward.MFAKeep: {""}, doorward.MFARecover: {"", accounts.Codes},
 		doorward.MFAEnrol:  {"", string(doorward.TOTP), string(doorward.Passkey), accounts.Renamed, accounts.Codes},
 		doorward.MFARemove: {"", string(doorward.TOTP), string(doorward.Passkey)},
 	} {

@@ -27,9 +27,10 @@ func challengeToken(c *ui.Call) string { return c.Cookie(challengeCookie) }
 // secondStep is the second step of a login.
 type secondStep struct {
 	Email        string
-	Recovery     bool   // asks for a recovery code
-	App, Codes   bool   // what the person has
-	Options      string // of WebAuthn, as JSON; empty without a passkey
+	Invitation   *acceptSecond // what is accepted; nil for a login
+	Recovery     bool          // asks for a recovery code
+	App, Codes   bool          // what the person has
+	Options      string        // of WebAuthn, as JSON; empty without a passkey
 	RememberDays int
 }
 
@@ -39,8 +40,14 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return showChallengeOver(c, err)
 	}
 	c.KeepOnly("return", "with")
+	return secondView(c, challenge, nil), nil
+}
+
+// secondView asks for the answer to a challenge: of a login, or of the acceptance of an invitation.
+func secondView(c *ui.Call, challenge login.Asked, invitation *acceptSecond) ui.View {
 	s := secondStep{
-		Email: challenge.Email, RememberDays: challenge.RememberDays, Options: string(challenge.PublicKey),
+		Invitation: invitation,
+		Email:      challenge.Email, RememberDays: challenge.RememberDays, Options: string(challenge.PublicKey),
 		App: slices.Contains(challenge.Methods, doorward.ByCode), Codes: slices.Contains(challenge.Methods, doorward.ByRecovery),
 	}
 	s.Recovery = s.Codes && (!s.App && s.Options == "" || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
@@ -48,7 +55,7 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if s.Options != "" {
 		v.Scripts = passkeyScripts
 	}
-	return v, nil
+	return v
 }
 
 // showChallengeOver says that the login is over and links to a new one, if the error is
@@ -62,14 +69,8 @@ func showChallengeOver(c *ui.Call, err error) (ui.View, error) {
 }
 
 func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
-	name, answer := "code", factor.Answer{Code: c.Value("code")}
-	if c.Value("with") == "recovery" {
-		name, answer = "recoveryCode", factor.Answer{RecoveryCode: c.Value("recoveryCode")}
-	}
-	if credential := c.Value("credential"); credential != "" {
-		name, answer = "credential", factor.Answer{Passkey: []byte(credential)}
-	}
-	if err := requireFields(c, name); err != nil {
+	answer, err := secondAnswer(c)
+	if err != nil {
 		return ui.View{}, err
 	}
 	by := withReplaced(c)
@@ -79,6 +80,18 @@ func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	c.SetCookie(challengeCookie, "", 0)
 	return signIn(c, by, outcome)
+}
+
+// secondAnswer returns the answer that the form of secondView has sent. Errors: validation_failed.
+func secondAnswer(c *ui.Call) (factor.Answer, error) {
+	name, answer := "code", factor.Answer{Code: c.Value("code")}
+	if c.Value("with") == "recovery" {
+		name, answer = "recoveryCode", factor.Answer{RecoveryCode: c.Value("recoveryCode")}
+	}
+	if credential := c.Value("credential"); credential != "" {
+		name, answer = "credential", factor.Answer{Passkey: []byte(credential)}
+	}
+	return answer, requireFields(c, name)
 }
 
 // enrolment shows an authenticator app that is being set up.

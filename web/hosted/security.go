@@ -123,6 +123,14 @@ func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return c.To(securityPage + "?done=removed"), nil
 }
 
+// keepFactors refuses a reset of the factors that tenants have asked for.
+func (h *hosted) keepFactors(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := h.app.Factors.KeepFactors(ctx, c.Caller); err != nil {
+		return ui.View{}, err
+	}
+	return c.To(securityPage + "?done=kept"), nil
+}
+
 // factorReset is the form for the password, with which the code of a mail removes all factors.
 type factorReset struct{ Token, Email string }
 

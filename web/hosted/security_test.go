@@ -235,7 +235,7 @@ func TestDemandedFactorOnPages(t *testing.T) {
 	code := s.Code(ann)
 	b = open(t, s)
 	b.get("/factors/reset").is(t, 200, "", "enter the code")
-	b.send("/factors/reset", "token", absent).is(t, 410, "", "not known")
+	b.send("/factors/reset", "token", absent).is(t, 404, "", "not known")
 	b.send("/factors/reset", "token", code).is(t, 200, "", "removes all second factors")
 	b.send("/factors/reset/confirm", "token", code, "password", "wrong").is(t, 401, "", "not the password")
 	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=factorreset")
@@ -243,4 +243,47 @@ func TestDemandedFactorOnPages(t *testing.T) {
 	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/enrol")
 	s.Advance(doorward.ChallengeLife + time.Second)
 	b.get("/login/enrol").is(t, 200, "", "This sign-in is over")
+}
+
+// An invitation is accepted with the second factor, without scripts: the page of the second step takes
+// the code of the app or a recovery code.
+func TestAcceptWithSecondFactorOnPages(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
+	weak := acme.Join(ann, "USER")
+	b := open(t, s)
+	b.signIn(ann)
+	p := scan(t, b.send("/account/security/totp").is(t, 200, ""))
+	recovery := codesOn(b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, ""))
+	begin := func(b browser, by *doorwardtest.Tenant) (token, challenge string) {
+		t.Helper()
+		if status, body := by.Owner.Post("/api/v2/auth/invite", map[string]string{"email": ann, "role": "USER"}); status != 201 {
+			t.Fatal(string(body))
+		}
+		token = s.Code(ann)
+		page := b.send("/accept/join", "token", token, "password", secret, "return", "/docs").is(t, 200, "", "Code from the app", "Join", `action="/accept/second"`)
+		found := regexp.MustCompile(`name="challenge" value="([^"]+)"`).FindStringSubmatch(page.body)
+		if found == nil || strings.Contains(page.body, "login/second") {
+			t.Fatalf("the second step is\n%s", page.body)
+		}
+		return token, found[1]
+	}
+
+	b = open(t, s)
+	token, challenge := begin(b, globex)
+	b.send("/accept/second", "token", token, "challenge", challenge, "code", "000000", "return", "/docs").is(t, 401, "", "not right", challenge)
+	b.send("/accept/second", "token", token, "challenge", challenge, "code", "").is(t, 422, "", challenge)
+	b.send("/accept/second/other", "token", token, "challenge", challenge, "with", "recovery").is(t, 200, "", "Recovery code", challenge)
+	b.send("/accept/second", "token", token, "challenge", absent, "code", "000000").is(t, 410, "", "Enter its password")
+	b.send("/accept/second", "token", token, "challenge", challenge, "code", p.code(s), "return", "/docs").is(t, 303, "/login?done=joined&return=%2Fdocs")
+	b.send("/accept/second", "token", token, "challenge", challenge, "code", "000000").is(t, 410, "", "accepted before")
+
+	token, challenge = begin(b, s.Tenant("Initech"))
+	b.send("/accept/second", "token", token, "challenge", challenge, "with", "recovery", "recoveryCode", recovery[0]).is(t, 303, "/login?done=joined")
+	if status, body := s.Tenant("Umbrella").Owner.Post("/api/v2/auth/invite", map[string]string{"email": ann, "role": "USER"}); status != 201 {
+		t.Fatal(string(body))
+	}
+	old := open(t, s)
+	old.setSession(weak.Token())
+	old.send("/accept/join", "token", s.Code(ann)).is(t, 403, "", "step-up")
 }

@@ -327,9 +327,29 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation with an existing account
-         * @description With a session of the invited address, or with the current password of that account. Opens no session; a session that accepts stays in its tenant.
+         * @description With a session of the invited address, or with the current password of that account. An account with a second factor proves it, too: the password is answered with `mfa_required` and a challenge for `/accept-invitation/second`, a session that lacks the factor with `step_up_required`. What the invited tenant demands is asked at the next sign-in or switch. Opens no session; a session that accepts stays in its tenant.
          */
         post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/accept-invitation/second": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation with the second factor
+         * @description Completes an acceptance that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for this invitation, 5 minutes and 5 tries. Opens no session.
+         */
+        post: operations["acceptInvitationSecond"];
         delete?: never;
         options?: never;
         head?: never;
@@ -547,10 +567,14 @@ export interface paths {
         put?: never;
         /**
          * Remove one's second factors with the code of a mail
-         * @description An administrator has asked for this mail. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.
+         * @description The person's tenants have asked for this mail. Removes all second factors and recovery codes and ends all sessions, so that the next login needs the password alone, or sets up a factor where the tenant demands one. If the word of a tenant has lapsed, or is missing since the person joined it, it is 410 `reset_expired`.
          */
         post: operations["resetFactors"];
-        delete?: never;
+        /**
+         * Refuse a reset of one's second factors
+         * @description The words of all tenants for a reset are void, and the code of a mail is over. Needs a session whose sign-in or step-up used a second factor, at any time. 204 also if no reset waits.
+         */
+        delete: operations["keepFactors"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1575,7 +1599,7 @@ export interface paths {
         put?: never;
         /**
          * Let a person set up second factors again
-         * @description Ends the person's sessions in this tenant and sends the person a mail, valid for 24 hours, with a code that removes all second factors together with the password. The answer is the same whether the person has any. Not on oneself.
+         * @description Gives this tenant's word, for 7 days, that the person's second factors may be removed, and ends the person's sessions in this tenant. When every active tenant in which the person is an active member has given its word, at once if this is the only one, the person gets a mail, valid for 24 hours, with a code that removes all second factors together with the password. Else the mail says to the person whose word is missing. Giving the word again sends the mail again, 3 times an hour at most. The answer is the same for everybody. Not on oneself.
          */
         post: operations["resetUserFactors"];
         delete?: never;
@@ -1871,6 +1895,26 @@ export interface components {
              * @description Current password of the invited account; not needed with a session of it
              */
             password?: string;
+            /** @description The code of the invitation mail */
+            token: string;
+        };
+        AcceptSecondInput: {
+            /** @description From the answer with the code mfa_required */
+            challenge: string;
+            /**
+             * @description From the authenticator app (method totp)
+             * @example 492039
+             */
+            code?: string;
+            /** @description Method passkey: what the browser's PublicKeyCredential.toJSON() gives for the options publicKey */
+            credential?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Method recovery; each is good once
+             * @example MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF
+             */
+            recoveryCode?: string;
             /** @description The code of the invitation mail */
             token: string;
         };
@@ -2740,6 +2784,9 @@ export interface components {
             emailChanges: components["schemas"]["HeldEmailChange"][];
             /** Format: date-time */
             exportedAt: string;
+            /** @description Codes of mails that remove the second factors */
+            factorCodes: components["schemas"]["HeldReset"][];
+            factorResets: components["schemas"]["HeldFactorReset"][];
             factors: components["schemas"]["HeldFactor"][];
             invitations: components["schemas"]["HeldInvitation"][];
             mails: components["schemas"]["HeldMail"][];
@@ -2868,6 +2915,11 @@ export interface components {
             synced: boolean;
             /** @example totp */
             type: string;
+        };
+        HeldFactorReset: {
+            /** Format: date-time */
+            askedAt: string;
+            tenantId: string;
         };
         HeldInvitation: {
             /** Format: date-time */
@@ -3107,6 +3159,13 @@ export interface components {
              */
             width: number;
         };
+        MFAReset: {
+            /**
+             * Format: date-time
+             * @description It holds for 7 days from then
+             */
+            askedAt: string;
+        };
         Member: {
             /**
              * Format: date-time
@@ -3122,6 +3181,8 @@ export interface components {
              * @description Absent before the first login to the tenant
              */
             lastLoginAt?: string;
+            /** @description While the tenant's word for a reset of the second factors holds */
+            mfaReset?: components["schemas"]["MFAReset"];
             /** @description Empty when not given */
             name: string;
             /** @example USER */
@@ -3765,6 +3826,8 @@ export interface components {
              * @description When the person last proved who they are: at the login, or at a step-up since
              */
             authAt: string;
+            /** @description The tenant's own sign-on that vouches for the session; absent for Doorward itself */
+            connectionId?: string;
             /** Format: date-time */
             createdAt: string;
             /** @description Whether this is the session of the request */
@@ -4083,6 +4146,8 @@ export interface components {
              * @description Absent before the first login to the tenant
              */
             lastLoginAt?: string;
+            /** @description While the tenant's word for a reset of the second factors holds; only where people are administered */
+            mfaReset?: components["schemas"]["MFAReset"];
             /** @description Empty when not given */
             name: string;
             /** @description What the role grants, sorted */
@@ -6193,7 +6258,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen`, `wrong_account` */
+            /** @description `cross_origin`, `ip_not_allowed`, `mfa_required`, `step_up_required`, `tenant_closing`, `tenant_frozen`, `wrong_account` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6264,6 +6329,154 @@ export interface operations {
                 };
             };
             /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    acceptInvitationSecond: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptSecondInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Joined"];
+                };
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_code` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invitation_not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_member`, `quota_exceeded` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `challenge_over`, `invitation_expired`, `invitation_revoked`, `invitation_used` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_attempts` */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7496,7 +7709,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `challenge_over` */
+            /** @description `reset_not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `reset_expired`, `reset_used` */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7537,6 +7760,78 @@ export interface operations {
                 };
             };
             /** @description `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    keepFactors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

@@ -22,9 +22,16 @@ func TestChangeEmail(t *testing.T) {
 		d.send(t, emailPath, m{"email": "Lee@ACME.example"}, as(token)).ok(http.StatusAccepted)
 		confirm, undo := d.code(t, to), d.code(t, ann.Email)
 		d.send(t, undoPath, m{"token": confirm}).fails(http.StatusNotFound, "email_change_not_found")
-		d.send(t, confirmEmailPath, m{"token": undo}).fails(http.StatusNotFound, "email_change_not_found")
-		d.send(t, confirmEmailPath, m{"token": confirm}).ok(http.StatusNoContent)
-		d.send(t, confirmEmailPath, m{"token": confirm}).fails(http.StatusGone, "email_change_over")
+		d.send(t, confirmEmailPath, m{"token": undo}, as(token)).fails(http.StatusNotFound, "email_change_not_found")
+		text := d.Mails(to)[0].Text
+		if !strings.Contains(text, ann.Email) || !strings.Contains(text, "sign in with this address") {
+			t.Errorf("the mail doesn't name the account, or what confirming does:\n%s", text)
+		}
+		d.send(t, confirmEmailPath, m{"token": confirm}).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, confirmEmailPath, m{"token": confirm}, as(acme.Owner.Token())).fails(http.StatusForbidden, "wrong_account")
+		d.Advance(20 * time.Minute) // the code lives for 30 minutes, a proof of identity for 10
+		d.send(t, confirmEmailPath, m{"token": confirm}, as(token)).ok(http.StatusNoContent)
+		d.send(t, confirmEmailPath, m{"token": confirm}, as(token)).fails(http.StatusGone, "email_change_over")
 		if got := d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK).text("user.email"); got != to {
 			t.Errorf("the session is of %s", got)
 		}
@@ -68,7 +75,7 @@ func TestChangeEmailRevealsNothing(t *testing.T) {
 			}
 		}
 		d.send(t, emailPath, m{"email": bob.Email}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, bob.Email)}).fails(http.StatusConflict, "account_exists")
+		d.send(t, confirmEmailPath, m{"token": d.code(t, bob.Email)}, as(ann.Token())).fails(http.StatusConflict, "account_exists")
 		d.send(t, emailPath, m{"email": bob.Email}, as(ann.Token())).ok(http.StatusAccepted)
 		d.send(t, emailPath, m{"email": bob.Email}, as(ann.Token())).fails(http.StatusTooManyRequests, "too_many_attempts")
 		d.login(t, bob.Email, password).ok(http.StatusOK)
@@ -94,9 +101,9 @@ func TestChangeEmailStaysInTheDomains(t *testing.T) {
 		ann := acme.Join("ann@acme.example", "USER")
 		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"acme.example"}}}, as(acme.Owner.Token())).ok(http.StatusOK)
 		d.send(t, emailPath, m{"email": "ann@elsewhere.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "ann@elsewhere.example")}).fails(http.StatusForbidden, "forbidden")
+		d.send(t, confirmEmailPath, m{"token": d.code(t, "ann@elsewhere.example")}, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
 		d.send(t, emailPath, m{"email": "lee@acme.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}).ok(http.StatusNoContent)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}, as(ann.Token())).ok(http.StatusNoContent)
 		undo := d.code(t, ann.Email)
 		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"other.example"}}}, as(acme.Owner.Token())).ok(http.StatusOK)
 		d.send(t, undoPath, m{"token": undo}).ok(http.StatusNoContent)
@@ -109,7 +116,7 @@ func TestUndoWhenTheOldAddressIsTaken(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.send(t, emailPath, m{"email": "lee@acme.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}).ok(http.StatusNoContent)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}, as(ann.Token())).ok(http.StatusNoContent)
 		undo := d.code(t, ann.Email)
 		acme.Join(ann.Email, "USER")
 		d.send(t, undoPath, m{"token": undo}).fails(http.StatusConflict, "account_exists")

@@ -2,8 +2,8 @@
 // Doorward has about them.
 //
 // Anybody who reads mail to the address can reset the password. So a change must be
-// confirmed from the new mailbox, and can be undone from the old one for a week: see
-// email.go.
+// confirmed from the new mailbox, in a session of the account, and can be undone from the
+// old one for a week: see email.go.
 package account
 
 import (

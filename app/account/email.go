@@ -76,16 +76,12 @@ func userObject(id, tenantID string) doorward.Object {
 // lockOwnAccount locks the caller's account and returns it, if the session has not ended since
 // the request began. Errors: unauthenticated.
 func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.Account, error) {
-	ended := doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	locked, err := tx.LockAccount(ctx, by.ID)
 	if err == nil && !locked {
-		err = ended
+		err = endedError()
 	}
-	if err != nil {
-		return doorward.Account{}, err
-	}
-	if _, err = tx.Session(ctx, by.SessionID); errors.Is(err, store.ErrNone) {
-		err = ended
+	if err == nil {
+		err = checkSession(ctx, tx, by.SessionID)
 	}
 	if err != nil {
 		return doorward.Account{}, err
@@ -93,19 +89,41 @@ func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doo
 	return tx.Account(ctx, by.ID)
 }
 
-// ConfirmEmail gives the account the new address, by the code that was mailed there. Sessions stay
-// valid; resets of the password or of factors that were mailed to the old address become invalid.
-// Errors: validation_failed, email_change_not_found, email_change_over, account_exists, forbidden,
-// unavailable.
+func endedError() error {
+	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+}
+
+// checkSession returns unauthenticated if the session has ended.
+func checkSession(ctx context.Context, tx *access.Tx, id string) error {
+	_, err := tx.Session(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		err = endedError()
+	}
+	return err
+}
+
+// ConfirmEmail gives the caller's account the new address, by the code that was mailed there. A session
+// of the account is needed, but no recent proof: whoever reads mail at the new address might otherwise
+// take over an account whose factors belong to somebody else. Sessions stay valid; resets of the password
+// or of factors that were mailed to the old address become invalid. Errors: validation_failed,
+// unauthenticated, sign_in_required, wrong_account, email_change_not_found, email_change_over,
+// account_exists, forbidden, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
+	if err == nil {
+		err = checkOwner(by, change)
+	}
 	if err == nil {
 		err = checkConfirmable(change, a.db.Now())
 	}
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
+	sessionID := by.SessionID // withLocks acts without it
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+		if err := checkSession(ctx, tx, sessionID); err != nil {
+			return err
+		}
 		if err := markConfirmed(ctx, tx, change); err != nil {
 			return err
 		}
@@ -126,10 +144,24 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	return revocation, asAccountExists(err, "Another account has this address.")
 }
 
+// checkOwner refuses unless the caller has a session of the account that the change belongs to.
+func checkOwner(by doorward.Caller, change store.EmailChange) error {
+	switch {
+	case by.SessionID == "":
+		return doorward.Fail(doorward.CodeUnauthenticated, "Sign in to the account whose address is to change.")
+	case by.ID != change.UserID:
+		return doorward.Fail(doorward.CodeWrongAccount, "The change is of another account. Sign in to that one.")
+	}
+	return nil
+}
+
 // withLocks calls write, which confirms or undoes the change, in a transaction that has locked the
-// account and the tenants of its memberships.
+// account and the tenants of its memberships. The code is all the proof that is needed, so the action
+// has no session; who vouches for the caller's session is still decided on.
 func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
+	issuer := by.Issuer
 	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
+	by.Issuer = issuer
 	return a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
 		memberships, err := lockTenants(ctx, tx, change.UserID)
 		if err != nil {
@@ -343,14 +375,20 @@ func endMailed(ctx context.Context, tx *access.Tx, userID string) error {
 	return tx.EndChallenges(ctx, userID)
 }
 
-// ShowConfirm returns the address that the token confirms. It changes nothing. Errors:
+// Shown is a change that a code confirms.
+type Shown struct {
+	Old, New string // addresses
+	IsOwn    bool   // the account is the caller's
+}
+
+// ShowConfirm returns the change that the token confirms. It changes nothing. Errors:
 // validation_failed, email_change_not_found, email_change_over, unavailable.
-func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error) {
+func (a *Accounts) ShowConfirm(ctx context.Context, by doorward.Caller, token string) (Shown, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
 		err = checkConfirmable(change, a.db.Now())
 	}
-	return change.New, err
+	return Shown{change.Old, change.New, checkOwner(by, change) == nil}, err
 }
 
 // ShowUndo returns the address that the token restores. It changes nothing. Errors:

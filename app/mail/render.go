@@ -24,7 +24,8 @@ type variables struct {
 	Link       string
 	Code       string
 	Until      string
-	Email      string // of the person who gets the mail
+	Email      string // of the person's account
+	Address    string // that the account gets
 	Site       string // the base URL, without the scheme so that it is no link
 	At         string
 	IP         string
@@ -51,7 +52,7 @@ func (v variables) sanitized() variables {
 	}
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
-		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
+		&v.Email, &v.Address, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since,
 	} {
 		*s = oneLine(*s)

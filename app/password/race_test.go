@@ -110,7 +110,7 @@ func TestResetAgainstOtherChanges(t *testing.T) {
 				case round%2 == 0:
 					return apptest.ErrorOf(f.Node(1).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(2), apptest.Password(2)))
 				}
-				return apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(2), code))
+				return apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), ann.Caller, code))
 			})
 			f.WantOnly(errs[:1], "", doorward.CodeResetExpired)
 			f.WantOnly(errs[1:], "", doorward.CodeValidationFailed, doorward.CodeUnauthenticated, doorward.CodeEmailChangeOver)
@@ -134,7 +134,7 @@ func TestResetEndsForSlowClocks(t *testing.T) {
 	to := f.NewEmail("thief")
 	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
 	confirm, undo := f.MailToken(to), f.MailToken(ann.User.Email)
-	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), confirm)))
+	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), ann.Caller, confirm)))
 	f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), to, ""))
 	token := f.MailToken(to)
 	clock.Move(time.Minute)
@@ -153,7 +153,7 @@ func TestAddressOfAnotherAccount(t *testing.T) {
 		change := func(p apptest.Person, to string) {
 			f.Helper()
 			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
-			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), f.MailToken(to))))
+			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), p.Caller, f.MailToken(to))))
 		}
 		change(ann, f.NewEmail("moved"))
 		f.Subjects(ann.User.Email) // sends the notices first

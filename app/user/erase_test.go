@@ -71,7 +71,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, second))
 	confirm := f.MailToken(second)
 	f.MailToken(first)
-	_, err = f.Node(0).Accounts.ConfirmEmail(ctx, apptest.Anonymous(1), confirm)
+	_, err = f.Node(0).Accounts.ConfirmEmail(ctx, p.Caller, confirm)
 	f.NoError(err)
 	f.Subjects(first)
 	p.User.Email = second

@@ -16,7 +16,7 @@ type changeEmailInput struct {
 
 var docChangeEmail = front.Doc{
 	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's account",
-	Description: "202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it.",
+	Description: "202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes and in a session of the account. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts, doorward.CodeStepUpRequired},
 }
 
@@ -30,8 +30,8 @@ type emailTokenInput struct {
 
 var docConfirmEmail = front.Doc{
 	ID: "confirmEmail", Tag: "Account", Summary: "Confirm a new address with the code of the mail to it",
-	Description: "Sessions stay. 403 if a tenant of the person allows only addresses of other domains.",
-	Errors:      []doorward.Code{doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden},
+	Description: "With a session of the account whose address changes; a recent proof of identity isn't needed while the code is valid. Sessions stay. 403 `wrong_account` with a session of another account, and 403 `forbidden` if a tenant of the person allows only addresses of other domains.",
+	Errors:      []doorward.Code{doorward.CodeWrongAccount, doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden},
 }
 
 func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {

@@ -118,7 +118,7 @@ func (h *api) adminRoutes() []front.Route {
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),
 		front.On("POST /api/v2/auth/change-email", front.SignedIn(), front.JSON(http.StatusAccepted, h.changeEmail), docChangeEmail),
-		front.On("POST /api/v2/auth/change-email/confirm", front.Public(), front.JSON(http.StatusNoContent, h.confirmEmail), docConfirmEmail),
+		front.On("POST /api/v2/auth/change-email/confirm", front.SignedIn(), front.JSON(http.StatusNoContent, h.confirmEmail), docConfirmEmail),
 		front.On("POST /api/v2/auth/undo-email", front.Public(), front.JSON(http.StatusNoContent, h.undoEmail), docUndoEmail),
 		front.On("DELETE /api/v2/auth/account", front.SignedIn(), front.JSON(http.StatusNoContent, h.eraseAccount).EndsSession(), docEraseAccount),
 		front.On("GET /api/v2/auth/account/export", front.SignedIn(), h.exportAccount(), docExportAccount),

@@ -51,6 +51,8 @@ func samples() []uitest.Sample {
 		Invitation: doorward.Invitation{Email: "ben@globex.example", Role: doorward.RoleUser, TenantID: "tnt_acme"},
 		TenantName: "Acme", Inviter: "Ann Lee",
 	}
+	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
+	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
 	member, self := newcomer, newcomer
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
@@ -84,8 +86,10 @@ func samples() []uitest.Sample {
 		{Name: "reset-refused", View: ui.View{Page: "reset", Body: resetForm{token, acme.Email, 12, bannedWords(acme.Email, "Acme")}}, Frame: faults},
 		{Name: "code-confirm-email", View: askCode(confirmEmail)},
 		{Name: "code-undo-email", View: askCode(undoEmail)},
-		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
-		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
+		{Name: "confirm-email", View: ui.View{Page: confirmEmail, Body: confirming{moved, token, acme.Email}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "confirm-email-other", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, "ben@globex.example"}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "confirm-email-nobody", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, ""}}},
+		{Name: "undo-email", View: ui.View{Page: undoEmail, Body: undoing{token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer}},

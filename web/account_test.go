@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
 )
 
 const (
@@ -110,6 +112,24 @@ func TestChangeEmailStaysInTheDomains(t *testing.T) {
 	})
 }
 
+// An undo that suspends the only OWNER of a tenant tells the operator.
+func TestUndoLeavesATenantOwnerless(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := acme.Owner
+		d.send(t, emailPath, m{"email": "owner@other.example"}, as(owner.Token())).ok(http.StatusAccepted)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, "owner@other.example")}, as(owner.Token())).ok(http.StatusNoContent)
+		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"other.example"}}}, as(owner.Token())).ok(http.StatusOK)
+		newMails := d.newMails(t, doorwardtest.OperatorAddress)
+		d.send(t, undoPath, m{"token": d.code(t, owner.Email)}).ok(http.StatusNoContent)
+		if mails := newMails(); len(mails) != 1 || !strings.Contains(mails[0].Text, acme.ID) || !strings.Contains(mails[0].Text, "user set-role") {
+			t.Errorf("the operator got %d mails: %v", len(mails), mails)
+		}
+		d.reset(t, d.code(t, owner.Email), "three old paper boats").ok(http.StatusNoContent)
+		d.login(t, owner.Email, "three old paper boats").fails(http.StatusForbidden, "membership_suspended")
+	})
+}
+
 // A change can't be undone once another account has the old address.
 func TestUndoWhenTheOldAddressIsTaken(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -169,6 +189,16 @@ func TestExportAccount(t *testing.T) {
 		if !strings.Contains(string(a.body), `"to":"Ann Lee"`) {
 			t.Error("the export lacks the events of others about the person")
 		}
+	})
+}
+
+// A tenant that closes keeps nobody: its only OWNER can be erased from a session there.
+func TestOnlyOwnerOfAClosingTenantIsErased(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		d.closeTenant(t, acme.Owner, acme.ID, "Acme")
+		d.send(t, erasePath, m{"confirm": acme.Owner.Email}, as(d.token(t, acme.Owner.Email))).ok(http.StatusNoContent)
+		d.login(t, acme.Owner.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
 	})
 }
 

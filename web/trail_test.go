@@ -623,7 +623,7 @@ func (r *recorder) passwordSteps() []step {
 			r.token = r.signInTo(r.bob, canary("reset"), r.zeta)
 			r.ask(emailPath, m{"email": "robert@acme.example"}, as(r.token)).ok(202)
 			r.code = r.noteSecret(r.server.code(r.t, r.bob.Email))
-			r.ask(confirmEmailPath, m{"token": r.noteSecret(r.server.code(r.t, "robert@acme.example"))}).ok(204)
+			r.ask(confirmEmailPath, m{"token": r.noteSecret(r.server.code(r.t, "robert@acme.example"))}, as(r.token)).ok(204)
 		}, []string{
 			`Acme: bob done account.email user bob, email "bob@acme.example" "robert@acme.example"`,
 			`Zeta: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,

@@ -182,11 +182,21 @@ func (tx *Tx) RecordAlso(ctx context.Context, action doorward.Action, on doorwar
 
 // NotifyAlso is RecordAlso with a notice of that event to a canonical address.
 func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	return tx.NotifyAllAlso(ctx, kind, []string{to}, action, on, changes...)
+}
+
+// NotifyAllAlso is NotifyAlso for several addresses.
+func (tx *Tx) NotifyAllAlso(ctx context.Context, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	also := tx.alsoEvent(action, on, changes)
 	if err := tx.InsertEvent(ctx, also); err != nil {
 		return err
 	}
-	return tx.QueueMail(ctx, kind, to, also.ID)
+	for _, address := range to {
+		if err := tx.QueueMail(ctx, kind, address, also.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (tx *Tx) alsoEvent(action doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {

@@ -155,6 +155,12 @@ func checkOwner(by doorward.Caller, change store.EmailChange) error {
 	return nil
 }
 
+var errJoined = errors.New("account: it has joined a tenant since its tenants were locked")
+
+// lockTries bounds the transactions of withLocks: each try locks the tenants that the account has
+// joined during the last one, too.
+const lockTries = 3
+
 // withLocks calls write, which confirms or undoes the change, in a transaction that has locked the
 // account and the tenants of its memberships. The code is all the proof that is needed, so the action
 // has no session; who vouches for the caller's session is still decided on.
@@ -162,13 +168,18 @@ func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change sto
 	issuer := by.Issuer
 	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
 	by.Issuer = issuer
-	return a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
-		memberships, err := lockTenants(ctx, tx, change.UserID)
-		if err != nil {
-			return err
+	for try := 1; ; try++ {
+		revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
+			memberships, err := lockTenants(ctx, tx, change.UserID)
+			if err != nil {
+				return err
+			}
+			return write(tx, memberships)
+		})
+		if try == lockTries || !errors.Is(err, errJoined) {
+			return revocation, err
 		}
-		return write(tx, memberships)
-	})
+	}
 }
 
 // findChange returns the change that a mailed code belongs to. Errors: validation_failed without
@@ -198,15 +209,8 @@ func checkConfirmable(c store.EmailChange, now time.Time) error {
 	return nil
 }
 
-func checkUndoable(c store.EmailChange, now time.Time) error {
-	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
-		return changeOverError()
-	}
-	return nil
-}
-
 // lockTenants locks the tenants of the user in the order of their ids, and then the account. All
-// changes of people use this order, so that they can't deadlock.
+// changes of people use this order, so that they can't deadlock. Errors: unavailable, for errJoined.
 func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.User, error) {
 	memberships, err := tx.Memberships(ctx, userID)
 	if err != nil {
@@ -229,7 +233,13 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	if err != nil {
 		return nil, err
 	}
-	return tx.Memberships(ctx, userID)
+	memberships, err = tx.Memberships(ctx, userID)
+	for _, m := range memberships {
+		if !slices.Contains(ids, m.TenantID) {
+			return nil, doorward.Unavailable(errJoined)
+		}
+	}
+	return memberships, err
 }
 
 // markConfirmed marks the change as confirmed, unless the account has changed since the request:
@@ -259,8 +269,7 @@ func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships 
 		if err != nil {
 			return err
 		}
-		domains := tenant.Settings.AllowedDomains
-		if len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(email)) {
+		if !allowsDomain(tenant, email) {
 			return doorward.Fail(doorward.CodeForbidden, "The settings of an organisation that you are in don't allow addresses of this domain.")
 		}
 	}
@@ -269,8 +278,11 @@ func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships 
 
 // recordChange records the change of the address in the trail of each tenant of the account, since
 // all of them show the address in their lists.
-func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
-	tx.Changed("email", from, to)
+func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string, more ...doorward.Change) error {
+	changes := append([]doorward.Change{{Field: "email", From: from, To: to}}, more...)
+	for _, c := range changes {
+		tx.Changed(c.Field, c.From, c.To)
+	}
 	tx.RecordUserAgent()
 	userID := tx.By.ID // withLocks acts as the account
 	home, err := credential.HomeTenant(ctx, tx.Reader, userID, "")
@@ -282,7 +294,7 @@ func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.Use
 		if m.TenantID == home {
 			continue
 		}
-		if err := tx.RecordAlso(ctx, doorward.AccountEmail, userObject(userID, m.TenantID), doorward.Change{Field: "email", From: from, To: to}); err != nil {
+		if err := tx.RecordAlso(ctx, doorward.AccountEmail, userObject(userID, m.TenantID), changes...); err != nil {
 			return err
 		}
 	}
@@ -295,75 +307,6 @@ func asAccountExists(err error, detail string) error {
 		return doorward.Fail(doorward.CodeAccountExists, "%s", detail)
 	}
 	return err
-}
-
-// UndoEmail restores the address to which the code was mailed, ends all sessions, forgets all known
-// browsers, and mails a link for a new password. A change that isn't confirmed yet is cancelled;
-// later changes can no longer be confirmed or undone. Errors: validation_failed,
-// email_change_not_found, email_change_over, account_exists, unavailable.
-func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
-	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByUndo)
-	if err == nil {
-		err = checkUndoable(change, a.db.Now())
-	}
-	if err != nil {
-		return doorward.Revocation{}, err
-	}
-	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
-		undone, err := tx.UndoEmailChange(ctx, change)
-		if err == nil && !undone {
-			err = changeOverError()
-		}
-		if err != nil {
-			return err
-		}
-		return a.undo(ctx, tx, memberships, change)
-	})
-	return revocation, asAccountExists(err, "Another account has since taken the old address.")
-}
-
-func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorward.User, change store.EmailChange) error {
-	account, err := tx.Account(ctx, change.UserID)
-	if err != nil {
-		return err
-	}
-	if err := recordChange(ctx, tx, memberships, account.Email, change.Old); err != nil {
-		return err
-	}
-	if err := a.endEverything(ctx, tx, account); err != nil {
-		return err
-	}
-	if account.Email != change.Old {
-		if err := tx.QueueMail(ctx, store.MailEmailRestored, account.Email, change.ID); err != nil {
-			return err
-		}
-		if err := tx.SetEmail(ctx, account.ID, change.Old); err != nil {
-			return err
-		}
-	}
-	return tx.QueueReset(ctx, change.Old, "")
-}
-
-// endEverything ends the sessions and open resets of the account, forgets its known browsers, and
-// deletes factors that aren't confirmed.
-func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	n, err := tx.DeleteUserSessions(ctx, a.lifetime, account.ID, "")
-	if err != nil {
-		return err
-	}
-	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
-		return err
-	}
-	if err := tx.RaiseCredentialGeneration(ctx, account.ID, nil); err != nil { // forgets all known browsers
-		return err
-	}
-	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {
-		return err
-	}
-	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // the count of notices about unknown browsers, so that later logins send them again
-		return err
-	}
-	return endMailed(ctx, tx, account.ID)
 }
 
 // endMailed ends the open resets of the account's password and of its factors: their codes were
@@ -389,14 +332,4 @@ func (a *Accounts) ShowConfirm(ctx context.Context, by doorward.Caller, token st
 		err = checkConfirmable(change, a.db.Now())
 	}
 	return Shown{change.Old, change.New, checkOwner(by, change) == nil}, err
-}
-
-// ShowUndo returns the address that the token restores. It changes nothing. Errors:
-// validation_failed, email_change_not_found, email_change_over, unavailable.
-func (a *Accounts) ShowUndo(ctx context.Context, token string) (string, error) {
-	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByUndo)
-	if err == nil {
-		err = checkUndoable(change, a.db.Now())
-	}
-	return change.Old, err
 }

@@ -18,6 +18,8 @@ import (
 type variables struct {
 	Name       string // of the person who gets the mail
 	Tenant     string
+	TenantID   string
+	Member     string // whom the mail is about, by name and address
 	Role       string
 	FormerRole string
 	Actor      string // who did it, see actorOf; empty: the operator
@@ -51,7 +53,7 @@ func (v variables) sanitized() variables {
 		*s = unlinked(*s)
 	}
 	for _, s := range []*string{
-		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
+		&v.Name, &v.Tenant, &v.TenantID, &v.Member, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Address, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since,
 	} {

@@ -42,7 +42,7 @@ func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailTokenInpu
 
 var docUndoEmail = front.Doc{
 	ID: "undoEmail", Tag: "Account", Summary: "Undo a change of the address with the code of the mail to the old one",
-	Description: "Sets the old address back, ends all sessions of the person and the trust in browsers, and mails a link for a new password. Works for 7 days, also before the change is confirmed; later changes end with it. 409 if another account has the old address by now.",
+	Description: "Sets the old address back, ends all sessions of the person and the trust in browsers, and mails a link for a new password. Memberships that began since the change was asked for, and those whose tenant doesn't allow the old address, are suspended. Second factors and recovery codes made since, or in the 7 days before, are disabled and still count: if no other one is left, the way back is a reset of the factors. Works for 7 days, also before the change is confirmed; later changes end with it. 409 if another account has the old address by now.",
 	Errors:      []doorward.Code{doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists},
 }
 
@@ -58,7 +58,7 @@ type eraseInput struct {
 
 var docEraseAccount = front.Doc{
 	ID: "eraseAccount", Tag: "Account", Summary: "Erase one's own account, for good",
-	Description: "Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the tenants that would be left without an active OWNER; then nothing is changed. It can't be undone.",
+	Description: "Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the active tenants that would be left without an active OWNER; then nothing is changed. A frozen or closing one holds nobody back. It can't be undone.",
 	Errors:      []doorward.Code{doorward.CodeLastOwner, doorward.CodeStepUpRequired},
 }
 

@@ -116,7 +116,7 @@ type Problem struct {
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
 	Request      *CheckedRequest       `json:"request,omitempty" doc:"With the code cross_origin at a check: what Doorward takes the request for, and policies read"`
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check): to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
-	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first"`
+	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first, or has none left that can be used"`
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
 	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter"`
 	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`

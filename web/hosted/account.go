@@ -162,10 +162,22 @@ func (h *hosted) endOthersAt(ctx context.Context, c *ui.Call, page string) (ui.V
 	return c.To(page + "?done=sessions"), nil
 }
 
+// leaving is the content of the page on which people leave a tenant.
+type leaving struct {
+	doorward.User
+	Proved bool // recently; else /step-up comes first
+}
+
+const leavePage = accountPage + "/leave/" // and the tenant's id
+
 // showLeave asks for confirmation: only an invitation brings people back.
 func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	m, err := h.membership(ctx, c)
-	return ui.View{Page: "leave", Body: m}, err
+	if err != nil {
+		return ui.View{}, err
+	}
+	proved, err := isProved(h.app.Access.Require(ctx, c.Caller, doorward.UserLeave, doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID}))
+	return ui.View{Page: "leave", Body: leaving{m, proved}}, err
 }
 
 // membership returns the caller's membership in the tenant of the path. Errors: not_found,
@@ -189,6 +201,9 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	ended, err := h.app.Users.Leave(ctx, c.Caller, id)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.To(leavePage + id), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}

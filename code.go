@@ -110,6 +110,7 @@ const (
 	CodeResetUsed     Code = "reset_used"
 
 	CodeEmailChangeNotFound Code = "email_change_not_found"
+	CodeMembershipsAffected Code = "memberships_affected"
 	CodeEmailChangeOver     Code = "email_change_over"
 )
 
@@ -195,6 +196,7 @@ var problems = []Problem{
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
 	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
 	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail. Changes are kept for the 7 days in which they can be undone: older mails have no effect any more."},
+	{CodeMembershipsAffected, KindConflict, "Memberships affected", "Tenants of the person, which \"tenants\" names, don't allow addresses of the new domain, so the change would suspend these memberships. Ask for it with \"suspend\": true to accept that, or choose another address. An administrator of such a tenant can change its settings, or resume the membership afterwards."},
 	{CodeEmailChangeOver, KindGone, "Change of address over", "This change was confirmed or undone before, is too old (30 minutes to confirm it, 7 days to undo it), was replaced by a newer one, or the password was changed since. Sign in and ask for it again."},
 }
 

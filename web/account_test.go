@@ -95,20 +95,43 @@ func TestEmailChangesOfAnAccountAreLimited(t *testing.T) {
 	})
 }
 
-// Where a tenant allows only some domains, a confirmation with another one is refused.
-// Undoing a change is always allowed.
-func TestChangeEmailStaysInTheDomains(t *testing.T) {
+// Tenants that don't allow the new domain never stop a change: the person says whether these memberships
+// may be suspended, and confirming judges again.
+func TestChangeEmailOutOfTheDomains(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme := d.Tenant("Acme")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"acme.example"}}}, as(acme.Owner.Token())).ok(http.StatusOK)
-		d.send(t, emailPath, m{"email": "ann@elsewhere.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "ann@elsewhere.example")}, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
-		d.send(t, emailPath, m{"email": "lee@acme.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}, as(ann.Token())).ok(http.StatusNoContent)
-		undo := d.code(t, ann.Email)
-		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"other.example"}}}, as(acme.Owner.Token())).ok(http.StatusOK)
-		d.send(t, undoPath, m{"token": undo}).ok(http.StatusNoContent)
+		acme, globex, ann := d.inTwoTenants(t, "USER", "ADMIN")
+		domains := func(names ...string) {
+			t.Helper()
+			d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": append([]string{}, names...)}}, as(acme.Owner.Login())).ok(http.StatusOK)
+		}
+		affects := func(a answer) {
+			t.Helper()
+			tenants, _ := a.fails(http.StatusConflict, "memberships_affected").at("tenants").([]any)
+			if len(tenants) != 1 || tenants[0].(m)["tenantId"] != acme.ID || tenants[0].(m)["tenantName"] != "Acme" {
+				t.Errorf("the answer names %v", tenants)
+			}
+		}
+		domains("acme.example")
+		const to = "ann@elsewhere.example"
+		for _, address := range []string{to, "owner@elsewhere.example"} {
+			affects(d.send(t, emailPath, m{"email": address}, as(ann.Token())))
+		}
+		domains()
+		d.send(t, emailPath, m{"email": to}, as(ann.Token())).ok(http.StatusAccepted)
+		code := d.code(t, to)
+		domains("acme.example")
+		affects(d.send(t, confirmEmailPath, m{"token": code}, as(ann.Token())))
+		d.send(t, emailPath, m{"email": to, "suspend": true}, as(ann.Token())).ok(http.StatusAccepted)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, to)}, as(ann.Token())).ok(http.StatusNoContent)
+		owner := as(acme.Owner.Login())
+		d.send(t, "GET /api/v2/users/"+ann.ID, nil, owner).ok(http.StatusOK).is("status", "suspended").is("email", to)
+		d.send(t, loginPath, m{"email": to, "password": password, "tenantId": acme.ID}).fails(http.StatusForbidden, "membership_suspended")
+		d.send(t, loginPath, m{"email": to, "password": password, "tenantId": globex.ID}).ok(http.StatusOK)
+
+		const away = "owner@elsewhere.example"
+		d.send(t, emailPath, m{"email": away, "suspend": true}, owner).ok(http.StatusAccepted)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, away)}, owner).fails(http.StatusConflict, "last_owner")
+		d.send(t, "GET /api/v2/auth/session", nil, owner).ok(http.StatusOK).is("user.email", acme.Owner.Email)
 	})
 }
 

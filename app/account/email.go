@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -20,9 +21,10 @@ const undoPeriod = 7 * 24 * time.Hour
 // ChangeEmail requests a change of the address. It mails a code that confirms the change to the
 // new address, and a code that undoes it to the present one. Work and answer don't depend on
 // whether the new address is free: only ConfirmEmail shows that, to somebody who reads mail
-// there. Errors: validation_failed, step_up_required, too_many_attempts, unauthenticated,
-// unavailable.
-func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
+// there. Tenants that don't allow the new domain never prevent the change: with suspend, confirming it
+// suspends these memberships. Errors: validation_failed, step_up_required, too_many_attempts,
+// memberships_affected without suspend, unauthenticated, unavailable.
+func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string, suspend bool) error {
 	email, fault := newAddress(address)
 	if fault != nil {
 		if err := a.writer.Require(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID)); err != nil {
@@ -38,12 +40,19 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		if err != nil {
 			return err
 		}
+		memberships, err := tx.Memberships(ctx, account.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := affected(ctx, tx, memberships, email, suspend); err != nil {
+			return err
+		}
 		if err := a.verifier.CountEmailChange(ctx, tx.Tx, by, email); err != nil {
 			return err
 		}
 		change := store.EmailChange{
 			ID: doorward.NewID(doorward.PrefixChange), UserID: account.ID, Old: account.Email, New: email,
-			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoPeriod),
+			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoPeriod), Suspend: suspend,
 		}
 		if err := tx.InsertEmailChange(ctx, change); err != nil {
 			return err
@@ -107,7 +116,7 @@ func checkSession(ctx context.Context, tx *access.Tx, id string) error {
 // take over an account whose factors belong to somebody else. Sessions stay valid; resets of the password
 // or of factors that were mailed to the old address become invalid. Errors: validation_failed,
 // unauthenticated, sign_in_required, wrong_account, email_change_not_found, email_change_over,
-// account_exists, forbidden, unavailable.
+// account_exists, memberships_affected, last_owner, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
@@ -127,11 +136,17 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		if err := markConfirmed(ctx, tx, change); err != nil {
 			return err
 		}
-		if err := a.checkDomains(ctx, tx, memberships, change.New); err != nil {
+		refusing, err := affected(ctx, tx, memberships, change.New, change.Suspend)
+		if err != nil {
 			return err
 		}
 		if err := recordChange(ctx, tx, memberships, change.Old, change.New); err != nil {
 			return err
+		}
+		for _, m := range refusing {
+			if err := a.suspend(ctx, tx, m, change.New); err != nil {
+				return err
+			}
 		}
 		if err := endMailed(ctx, tx, change.UserID); err != nil {
 			return err
@@ -262,18 +277,37 @@ func markConfirmed(ctx context.Context, tx *access.Tx, change store.EmailChange)
 	return err
 }
 
-// checkDomains refuses an address whose domain a tenant of the person doesn't allow.
-func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
+// affected returns the active memberships whose tenants don't allow the address. Errors:
+// memberships_affected if there are some that must not be suspended.
+func affected(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string, suspend bool) ([]doorward.User, error) {
+	refused := doorward.Fail(doorward.CodeMembershipsAffected, "")
+	var all []doorward.User
 	for _, m := range memberships {
+		if m.Status != doorward.UserActive {
+			continue
+		}
 		tenant, err := tx.Tenant(ctx, m.TenantID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !allowsDomain(tenant, email) {
-			return doorward.Fail(doorward.CodeForbidden, "The settings of an organisation that you are in don't allow addresses of this domain.")
+			all = append(all, m)
+			refused.Tenants = append(refused.Tenants, doorward.TenantName{ID: m.TenantID, Name: m.TenantName})
 		}
 	}
-	return nil
+	if len(all) > 0 && !suspend {
+		return nil, refused
+	}
+	return all, nil
+}
+
+// suspend suspends the membership because of the new address. Errors: last_owner, since the only OWNER of
+// an active tenant can change its settings.
+func (a *Accounts) suspend(ctx context.Context, tx *access.Tx, m doorward.User, address string) error {
+	if err := member.Suspend(ctx, tx, a.lifetime, m, address); err != nil {
+		return err
+	}
+	return a.owners.Keep(ctx, tx, m.TenantID, m.Role)
 }
 
 // recordChange records the change of the address in the trail of each tenant of the account, since

@@ -13,7 +13,7 @@ import (
 func requestChange(f *apptest.Fixture, p apptest.Person, to string) (confirmCode, undoCode string) {
 	f.Helper()
 	current := f.Account(p).Email
-	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to, false))
 	return f.MailToken(to), f.MailToken(current)
 }
 
@@ -224,7 +224,7 @@ func TestSessionThatHasEnded(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOwn(f.Context(), ann.Caller, ann.SessionID)))
-		if got := apptest.Code(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new"))); got != doorward.CodeUnauthenticated {
+		if got := apptest.Code(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new"), false)); got != doorward.CodeUnauthenticated {
 			f.Errorf("the change answers %q, want unauthenticated", got)
 		}
 		if n := f.CountRows("email_changes"); n != 0 {

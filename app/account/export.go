@@ -101,6 +101,7 @@ type HeldEmailChange struct {
 	CreatedAt   time.Time  `json:"createdAt"`
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty"`
 	UndoneAt    *time.Time `json:"undoneAt,omitempty"`
+	Suspend     bool       `json:"suspend" doc:"Whether confirming it suspends memberships whose tenants don't allow the new address"`
 }
 
 // HeldReset is a reset of the password that was requested recently.
@@ -331,7 +332,7 @@ func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 	}
 	changes, err := read.EmailChanges(ctx, h.Account.ID)
 	for _, c := range changes {
-		h.EmailChanges = append(h.EmailChanges, HeldEmailChange{c.Old, c.New, c.CreatedAt, c.ConfirmedAt, c.UndoneAt})
+		h.EmailChanges = append(h.EmailChanges, HeldEmailChange{c.Old, c.New, c.CreatedAt, c.ConfirmedAt, c.UndoneAt, c.Suspend})
 	}
 	return err
 }

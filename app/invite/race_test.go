@@ -219,7 +219,7 @@ func TestAddressChangesDuringAcceptance(t *testing.T) {
 			acme, owner := f.Tenant()
 			_, invitee := f.Tenant()
 			to := "guest@elsewhere.example"
-			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), invitee.Caller, to))
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), invitee.Caller, to, false))
 			code := f.MailToken(to)
 			f.EditTenant(owner, func(s *doorward.TenantSettings) { s.AllowedDomains = []string{"example.com"} })
 			inv, token := f.Invite(owner, invitee.User.Email, doorward.RoleUser)
@@ -253,7 +253,7 @@ func TestAddressChangesDuringRegistration(t *testing.T) {
 	acme, owner := f.Tenant()
 	invitee := f.Join(owner, doorward.RoleUser)
 	to := f.NewEmail("moved")
-	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), invitee.Caller, to))
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), invitee.Caller, to, false))
 	confirm, undo := f.MailToken(to), f.MailToken(invitee.User.Email)
 	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), invitee.Caller, confirm)))
 	f.NoError(apptest.ErrorOf(f.Node(0).Users.Leave(f.Context(), invitee.Caller, acme.ID)))

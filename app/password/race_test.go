@@ -101,7 +101,7 @@ func TestResetAgainstOtherChanges(t *testing.T) {
 			ann := f.Join(owner, doorward.RoleUser)
 			token, next := f.ResetToken(ann), apptest.Password(1)
 			to := f.NewEmail("new")
-			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to, false))
 			code := f.MailToken(to)
 			errs := apptest.Concurrently(2, func(i int) error {
 				switch {
@@ -132,7 +132,7 @@ func TestResetEndsForSlowClocks(t *testing.T) {
 	_, owner := f.Tenant()
 	ann := f.Join(owner, doorward.RoleUser)
 	to := f.NewEmail("thief")
-	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to, false))
 	confirm, undo := f.MailToken(to), f.MailToken(ann.User.Email)
 	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), ann.Caller, confirm)))
 	f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), to, ""))
@@ -152,7 +152,7 @@ func TestAddressOfAnotherAccount(t *testing.T) {
 		ann := f.Join(owner, doorward.RoleUser)
 		change := func(p apptest.Person, to string) {
 			f.Helper()
-			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to, false))
 			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), p.Caller, f.MailToken(to))))
 		}
 		change(ann, f.NewEmail("moved"))

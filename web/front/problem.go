@@ -111,6 +111,7 @@ type Problem struct {
 	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
+	Tenants      []doorward.TenantName `json:"tenants,omitempty" doc:"With the code memberships_affected: one's own tenants that don't allow the new address"`
 	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
@@ -164,7 +165,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	described := e.Code.Problem()
 	p := Problem{
 		Type: s.BaseURL() + ProblemPath(described.Code), Title: described.Title, Status: Status(e.Code), Detail: e.Detail,
-		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Quota: e.Quota,
+		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Tenants: e.Tenants, Quota: e.Quota,
 		Request: viewChecked(e.Request),
 	}
 	if e.Policy != nil {

@@ -15,6 +15,9 @@ type account struct {
 	BannedWords string
 	Tenants     []tenantRow
 	Proved      bool // the second factor was proved recently, or there is none; else /step-up comes first
+	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
+	// these memberships may be suspended.
+	Affected []doorward.TenantName
 	ownSessions
 }
 
@@ -45,6 +48,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if a.ownSessions, err = h.sessions(ctx, c, memberships, accountPage); err != nil {
 		return ui.View{}, err
 	}
+	a.Affected = c.AffectedTenants()
 	a.MinLength = h.app.PasswordRules.Load().MinLength
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err

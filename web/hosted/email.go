@@ -9,7 +9,7 @@ import (
 )
 
 func (h *hosted) changeEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Accounts.ChangeEmail(ctx, c.Caller, c.Value("email")); err != nil {
+	if err := h.app.Accounts.ChangeEmail(ctx, c.Caller, c.Value("email"), c.Value("suspend") != ""); err != nil {
 		return ui.View{}, err
 	}
 	return c.To("/account?done=email-sent"), nil
@@ -42,7 +42,8 @@ func (h *hosted) askUndoCode(context.Context, *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) openConfirm(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if code := c.RefusalCode(); code == doorward.CodeAccountExists || code == doorward.CodeForbidden {
+	switch c.RefusalCode() {
+	case doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner:
 		return h.refusedConfirm(ctx, c) // the code is still valid, but the address can't be used
 	}
 	if err := requireFields(c, "token"); err != nil {
@@ -82,7 +83,7 @@ func (h *hosted) refusedUndo(_ context.Context, c *ui.Call) (ui.View, error) {
 
 func refusedEmailChange(c *ui.Call, name string) ui.View {
 	switch c.RefusalCode() {
-	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden:
+	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner:
 		return endedEmailChange(c.RefusalCode(), name)
 	}
 	return askCode(name)

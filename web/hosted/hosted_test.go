@@ -492,6 +492,21 @@ func TestChangeOfTheAddress(t *testing.T) {
 	b.get("/account").is(t, 303, "/login?return=%2Faccount")
 }
 
+// The page names the organisations that don't allow the new address, and asks whether they may go.
+func TestChangeOfTheAddressOutOfTheDomains(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	b := open(t, s)
+	b.send("/login", "email", acme.Owner.Email, "password", secret).is(t, 303, "/account")
+	if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"allowedEmailDomains":["acme.example"]}}`)); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	b.send("/account/email", "email", "owner@elsewhere.example").is(t, 409, "", "don’t allow addresses of this domain", "<bdi>Acme</bdi>", `name="suspend"`, `value="owner@elsewhere.example"`)
+	b.send("/account/email", "email", "owner@elsewhere.example", "suspend", "1").is(t, 303, "/account?done=email-sent")
+	code := s.Code("owner@elsewhere.example")
+	b.send("/confirm-email/now", "token", code).is(t, 409, "", "You are the only owner of an organisation")
+}
+
 // The page says what an erasure ends and keeps, asks for a proof if the last one is too old,
 // and for the address; the last OWNER gets no form.
 func TestEraseAccount(t *testing.T) {

@@ -99,6 +99,7 @@ func samples() []uitest.Sample {
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-affected", View: ui.View{Page: "account", Wide: true, Body: affected(sampleAccount())}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation doesn’t allow this address."}},
 		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: returnAddress}},
 		{Name: "account-refused", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: withWordmark}, Frame: ui.Frame{Caller: ann}},
@@ -151,8 +152,12 @@ func endedSamples() (all []uitest.Sample) {
 	} {
 		all = append(all, uitest.Sample{Name: "ended-" + string(code), View: endedPage(code, next)})
 	}
-	for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden} {
-		for _, words := range []string{confirmEmail, undoEmail} {
+	refusals := map[string][]doorward.Code{
+		confirmEmail: {doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner},
+		undoEmail:    {doorward.CodeEmailChangeOver, doorward.CodeAccountExists},
+	}
+	for words, codes := range refusals {
+		for _, code := range codes {
 			all = append(all, uitest.Sample{Name: "ended-" + words + "-" + string(code), View: endedEmailChange(code, words)})
 		}
 	}
@@ -213,6 +218,11 @@ func sampleAccount() account {
 	a := newAccount(ann, memberships)
 	a.ownSessions = sampleSessions(memberships, accountPage)
 	a.MinLength, a.Proved = 12, true
+	return a
+}
+
+func affected(a account) account {
+	a.Affected = []doorward.TenantName{{ID: acme.TenantID, Name: acme.TenantName}, {ID: globex.TenantID, Name: globex.TenantName}}
 	return a
 }
 

@@ -208,7 +208,6 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.InstallationMove, "installation", "database"),
 	recordedWith(doorward.AccountErase, "user", doorward.FieldBlankedEvent),
 	recordedWith(doorward.AccountEmail, "user", "factorsDisabled", "recoveryCodesDisabled"),
-	recordedWith(doorward.TenantOwnerless, "tenant"),
 	recordedWith(doorward.ModelApply, "model", "policiesOff"),
 	recordedWith(doorward.WebhookUpdate, "webhook", "about", "enabled", "url"),
 	recordedWith(doorward.APIKeyUpdate, "key", "expiresAt", "ownerId", "permissions", "rotateBy"),

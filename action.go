@@ -72,6 +72,7 @@ const (
 	TenantFreeze     Action = "tenant.freeze"
 	TenantThaw       Action = "tenant.thaw"
 	TenantQuota      Action = "tenant.quota"
+	TenantOwnerless  Action = "tenant.ownerless" // a change has left it without an active OWNER
 	TenantExport     Action = "tenant.export"
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
@@ -333,7 +334,7 @@ var proved = []Verb{
 	{Action: RequestRefuse, AllowedWhilePaused: true},
 	{Action: SessionEnd, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: InvitationAccept, Scope: OfMembership, CountsInQuota: true},
-	{Action: UserLeave, Scope: OfMembership},
+	{Action: UserLeave, Scope: OfMembership, Proof: ProofAlways},
 	{Action: UserProfile, Scope: OfMembership, CountsInQuota: true},
 	{Action: PasswordChange, Scope: OfAccount, Proof: ProofIfFactor},
 	{Action: PasswordReset, Scope: OfAccount},
@@ -360,6 +361,7 @@ var operated = []Verb{
 	{Action: TenantFreeze, Service: ServiceTenantStatus, Operator: ServiceTenantStatus, AllowedWhilePaused: true},
 	{Action: TenantThaw, Service: ServiceTenantStatus, Operator: ServiceTenantStatus},
 	{Action: TenantQuota, Operator: TenantQuota},
+	{Action: TenantOwnerless},
 	{Action: TenantExport},
 	{Action: UserImport},
 	{Action: KeyCreate},

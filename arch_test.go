@@ -25,7 +25,7 @@ const module = "github.com/doorward/doorward"
 // siblings names the features that a feature may import. All other features that depend on
 // each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"account":    {"credential"},
+	"account":    {"credential", "member"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},

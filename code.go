@@ -110,6 +110,7 @@ const (
 	CodeResetUsed     Code = "reset_used"
 
 	CodeEmailChangeNotFound Code = "email_change_not_found"
+	CodeMembershipsAffected Code = "memberships_affected"
 	CodeEmailChangeOver     Code = "email_change_over"
 )
 
@@ -158,7 +159,7 @@ var problems = []Problem{
 	{CodeRateLimited, KindTooMany, "Rate limit of the key", "The API key has used up the requests a second that it may send. Wait for the seconds in Retry-After, or ask an administrator of the tenant for a higher limit."},
 	{CodeResendTooSoon, KindTooMany, "Sent again too soon", "The last mail of this invitation was sent a moment ago, or invitations of this tenant have used up today's limit of mails to the address. Wait for the seconds in Retry-After."},
 	{CodeAccountExists, KindConflict, "Account exists", "The address has an account already. For an invitation: accept it with POST /api/v2/auth/accept-invitation, signed in or with the account's current password, since an invitation never changes a password. If the password is forgotten, ask for a reset; the invitation stays valid. For a change of the address: choose another address."},
-	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than that of the person who is signed in. Log out and accept as the invited person."},
+	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation, or the change of an address, is of another account than that of the person who is signed in. Log out, and sign in to the right account."},
 
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
 	{CodeMFARequired, KindForbidden, "Second factor required", "The password is right, and the account has a second factor that this login, this tenant or this invitation needs. Finish with POST /api/v2/auth/login/second, or /api/v2/auth/accept-invitation/second for an invitation: send \"challenge\" with a code (methods: totp), a passkey's answer to \"publicKey\" (passkey) or a recovery code (recovery). The challenge is good for 5 minutes and 5 tries."},
@@ -195,6 +196,7 @@ var problems = []Problem{
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, one of second factors for 24 hours and while every tenant of the person stands by its word, and only the newest one. Ask for a new mail."},
 	{CodeResetUsed, KindGone, "Reset already used", "This reset was used before. Ask for a new mail if the password is still unknown, or the second factor still lost."},
 	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail. Changes are kept for the 7 days in which they can be undone: older mails have no effect any more."},
+	{CodeMembershipsAffected, KindConflict, "Memberships affected", "Tenants of the person, which \"tenants\" names, don't allow addresses of the new domain, so the change would suspend these memberships. Ask for it with \"suspend\": true to accept that, or choose another address. An administrator of such a tenant can change its settings, or resume the membership afterwards."},
 	{CodeEmailChangeOver, KindGone, "Change of address over", "This change was confirmed or undone before, is too old (30 minutes to confirm it, 7 days to undo it), was replaced by a newer one, or the password was changed since. Sign in and ask for it again."},
 }
 

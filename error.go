@@ -19,6 +19,8 @@ type Error struct {
 	Detail string
 	// Fields are the faults of single values.
 	Fields []FieldError
+	// Tenants are those whose memberships are affected, with memberships_affected.
+	Tenants []TenantName
 	// InvitationID is the pending invitation, with invitation_pending.
 	InvitationID string
 	// Policy is the policy that refuses, with denied_by_policy; nil otherwise.
@@ -70,6 +72,12 @@ func (n ProofNeeded) Seconds() *int64 {
 	}
 	s := int64(n.MaxAge / time.Second)
 	return &s
+}
+
+// TenantName is a tenant as one of its members sees it.
+type TenantName struct {
+	ID   string `json:"tenantId" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	Name string `json:"tenantName"`
 }
 
 // FieldError is one fault in the body (Pointer, RFC 6901) or in the query

@@ -27,8 +27,10 @@ type Factor struct {
 	CreatedAt   time.Time
 	ConfirmedAt *time.Time // nil while it is being enrolled
 	LastUsedAt  *time.Time
-	DisabledAt  *time.Time // nil unless it was disabled, as a passkey is that seems copied
-	Synced      bool       // a passkey that is synced between devices
+	Synced      bool // a passkey that is synced between devices
+	// DisabledAt is nil unless it was disabled: a passkey that seems copied, and what was set up
+	// around a change of the address that was undone. It still counts as a factor of the account.
+	DisabledAt *time.Time
 }
 
 // Usable reports whether the factor can be used for a proof.

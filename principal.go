@@ -51,9 +51,9 @@ type Principal struct {
 	AuthAt    time.Time // when the user last authenticated
 	AAL       int       // of the session, see Assurance; 0 without one
 	FactorAt  time.Time // of the session, see Assurance; the zero Time for none
-	HasFactor bool      // the user has a second factor or a passkey, or had one that was disabled as a copy
+	HasFactor bool      // the user has a second factor or a passkey, or had one that was disabled
 	// HasCode and HasPasskey report whether the user has an authenticator app, or a passkey,
-	// that can be used. If only disabled passkeys remain, both are false and a recovery code is
+	// that can be used. If only disabled factors remain, both are false and a recovery code is
 	// needed.
 	HasCode, HasPasskey bool
 	// DemandsFactor reports whether the tenant demands a second factor of the role.
@@ -67,7 +67,7 @@ func PrincipalOf(u User, s Session) Principal {
 	p := Principal{
 		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,
 		Rules: u.Rules, Role: u.Role, SessionID: s.ID, Issuer: s.Issuer, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt,
-		HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys, HasPasskey: u.Passkeys > u.DisabledPasskeys,
+		HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys+u.DisabledApps, HasPasskey: u.Passkeys > u.DisabledPasskeys,
 		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
 	}
 	if u.Status == UserActive {

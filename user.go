@@ -68,7 +68,7 @@ type Account struct {
 	// are ended. That ends what began under an earlier generation: known browsers, challenges, and
 	// changes of the address that aren't confirmed yet.
 	Generation int64
-	Factors    int // confirmed second factors and passkeys, also those disabled because they seem copied
+	Factors    int // confirmed second factors and passkeys, also disabled ones
 }
 
 // User is an account as a member of one tenant. Name, role, status, CreatedAt and LastLoginAt
@@ -86,10 +86,11 @@ type User struct {
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
 	ResetAskedAt *time.Time // when the tenant gave its word for removing the factors, while that holds; only read for lists and pages of people
-	Factors      int        // confirmed second factors and passkeys of the account, including DisabledPasskeys
+	Factors      int        // confirmed second factors and passkeys of the account, also disabled ones
 	Passkeys     int        // among these factors
 
-	DisabledPasskeys int // among these passkeys: disabled because they seem copied
+	DisabledPasskeys int // among these passkeys, see Factor.DisabledAt
+	DisabledApps     int // among the other factors
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are

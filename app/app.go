@@ -29,6 +29,7 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
@@ -148,6 +149,7 @@ func New(db *store.DB, s Settings) *App {
 	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
 	l.Follow(assertions.Apply, assertions.Forget)
 	factors := factor.New(writer, db, verifier, master, lifetime, s.Name, s.LinkURL)
+	owners := member.Owners{Operator: s.OperatorAddress}
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,
@@ -156,8 +158,8 @@ func New(db *store.DB, s Settings) *App {
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
 		Passwords:    password.New(writer, db, verifier, passwords, lifetime),
-		Users:        user.New(writer, db, lifetime),
-		Accounts:     account.New(writer, db, verifier, lifetime),
+		Users:        user.New(writer, db, lifetime, owners),
+		Accounts:     account.New(writer, db, verifier, lifetime, owners),
 		Tenants:      tenant.New(writer, db, lifetime, s.TenantHold, master.Ready, s.Log),
 		Keys:         keys,
 		MasterKey:    master,

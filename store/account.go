@@ -22,6 +22,7 @@ type EmailChange struct {
 	ReplacedAt   *time.Time // it can't be confirmed any more
 	UndoUntil    time.Time
 	UndoneAt     *time.Time // it can't be undone any more
+	Suspend      bool       // memberships whose tenants don't allow New are to be suspended
 }
 
 func emailChangeFields(c *EmailChange) []any {
@@ -31,11 +32,12 @@ func emailChangeFields(c *EmailChange) []any {
 		nullableTime{&c.ReplacedAt},
 		(*storedTime)(&c.UndoUntil),
 		nullableTime{&c.UndoneAt},
+		&c.Suspend,
 	}
 }
 
 const selectEmailChange = `SELECT e.id, e.user_id, e.old_email, e.new_email, e.generation, e.created_at, e.confirm_until,
-  e.confirmed_at, e.replaced_at, e.undo_until, e.undone_at FROM email_changes e `
+  e.confirmed_at, e.replaced_at, e.undo_until, e.undone_at, e.suspend FROM email_changes e `
 
 const (
 	sqlEmailChange       = selectEmailChange + `WHERE e.id = $1`
@@ -65,8 +67,8 @@ func (r Reader) EmailChangeByUndo(ctx context.Context, hash []byte) (EmailChange
 
 const (
 	sqlReplaceEmailChanges = `UPDATE email_changes SET replaced_at = $1 WHERE user_id = $2 AND confirmed_at IS NULL AND replaced_at IS NULL`
-	sqlInsertEmailChange   = `INSERT INTO email_changes (id, user_id, old_email, new_email, generation, created_at, undo_until)
-VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	sqlInsertEmailChange   = `INSERT INTO email_changes (id, user_id, old_email, new_email, generation, created_at, undo_until, suspend)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 )
 
 // InsertEmailChange adds a change that is to be confirmed. Earlier changes of the user that
@@ -75,7 +77,7 @@ func (tx *Tx) InsertEmailChange(ctx context.Context, c EmailChange) error {
 	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
 		return err
 	}
-	return tx.run(ctx, sqlInsertEmailChange, c.ID, c.UserID, c.Old, c.New, c.Generation, micros(c.CreatedAt), micros(c.UndoUntil))
+	return tx.run(ctx, sqlInsertEmailChange, c.ID, c.UserID, c.Old, c.New, c.Generation, micros(c.CreatedAt), micros(c.UndoUntil), c.Suspend)
 }
 
 // ReplaceEmailChanges marks the user's unconfirmed changes as replaced: they can't be confirmed

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward"
 )
 
 // Queries of "doorward doctor", each bounded by its context. They leave no rows
@@ -21,6 +23,17 @@ const sqlTryWrite = `INSERT INTO backups (id, completed_at, destination) VALUES 
 // tryWriteBytes is more than the free pages of a table are likely to hold, so that
 // a full disk is noticed.
 const tryWriteBytes = 256 << 10
+
+const sqlOwnerlessTenants = selectTenant + `WHERE EXISTS (SELECT 1 FROM memberships m WHERE m.tenant_id = t.id)
+AND NOT EXISTS (SELECT 1 FROM memberships m WHERE m.tenant_id = t.id AND m.role = 'OWNER' AND m.status = 'active')
+AND NOT EXISTS (SELECT 1 FROM invitations i WHERE i.tenant_id = t.id AND i.role = 'OWNER' AND i.state = 'PENDING' AND i.expires_at > $1)
+ORDER BY t.created_at, t.id LIMIT $2`
+
+// OwnerlessTenants returns the tenants that have members but no active OWNER, and nobody invited to
+// be one, the oldest first, at most limit.
+func (r Reader) OwnerlessTenants(ctx context.Context, now time.Time, limit int) ([]doorward.Tenant, error) {
+	return list(ctx, r, tenantFields, sqlOwnerlessTenants, micros(now), limit)
+}
 
 // TryWrite writes and rolls back. Errors: unavailable, for a disk that is full and
 // for a database that is locked or read-only.

@@ -88,6 +88,21 @@ func (tx *Tx) DisableFactor(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlDisableFactor, id, micros(tx.Now))
 }
 
+const (
+	sqlDisableFactorsSince = `UPDATE factors SET disabled_at = $3 WHERE user_id = $1 AND confirmed_at >= $2 AND disabled_at IS NULL`
+	sqlDeleteCodesSince    = `DELETE FROM recovery_codes WHERE user_id = $1 AND created_at >= $2`
+)
+
+// DisableFactorsSince disables the factors that were confirmed at the instant or later, and deletes
+// the recovery codes that were made then. It returns how many. Call UpdateFactorCounts after it.
+func (tx *Tx) DisableFactorsSince(ctx context.Context, userID string, since time.Time) (factors, codes int64, err error) {
+	if factors, err = tx.exec(ctx, sqlDisableFactorsSince, userID, micros(since), micros(tx.Now)); err != nil {
+		return 0, 0, err
+	}
+	codes, err = tx.exec(ctx, sqlDeleteCodesSince, userID, micros(since))
+	return factors, codes, err
+}
+
 const sqlRenameFactor = `UPDATE factors SET name = $3 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NOT NULL`
 
 // RenameFactor renames a confirmed factor, and reports whether the account has it.
@@ -139,8 +154,8 @@ const sqlUpdateFactorCounts = `UPDATE users SET
 WHERE id = $1`
 
 // UpdateFactorCounts updates the numbers of factors in the account's row, and makes all nodes
-// read its sessions again. A disabled passkey counts: else the password alone would do for
-// somebody who has copied the passkey.
+// read its sessions again. A disabled factor counts: else the password alone would do for
+// somebody who has copied a passkey.
 func (tx *Tx) UpdateFactorCounts(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)
 	return tx.run(ctx, sqlUpdateFactorCounts, userID)

@@ -21,8 +21,10 @@ const (
 	MailRoleChanged       MailKind = "role_changed"
 	MailSuspended         MailKind = "suspended"
 	MailRemoved           MailKind = "removed"
-	MailAPIKeyExpiring    MailKind = "apikey_expiring" // an API key of the recipient ends soon
-	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // an API key was reported as leaked, and was ended
+	MailAddressSuspended  MailKind = "address_suspended" // a change of the address has suspended a membership; to the person and the managers of the tenant
+	MailTenantOwnerless   MailKind = "tenant_ownerless"  // no active OWNER is left in a tenant; to the operator
+	MailAPIKeyExpiring    MailKind = "apikey_expiring"   // an API key of the recipient ends soon
+	MailAPIKeyLeaked      MailKind = "apikey_leaked"     // an API key was reported as leaked, and was ended
 	MailOperatorKeyLeaked MailKind = "operator_key_leaked"
 	MailServiceKeyLeaked  MailKind = "service_key_leaked"
 
@@ -42,6 +44,7 @@ const (
 	MailRecoveryCodes   MailKind = "recovery_codes"   // new ones were made
 	MailRecoveryUsed    MailKind = "recovery_used"    // one stood in for a factor
 	MailPasskeyCopied   MailKind = "passkey_copied"   // a passkey was found to be a copy, and was disabled
+	MailFactorsDisabled MailKind = "factors_disabled" // those set up around a change of the address that was undone
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
 
@@ -52,11 +55,11 @@ const (
 
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
-	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
+	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailRecoveryCodes, MailRecoveryUsed,
-	MailPasskeyCopied,
+	MailPasskeyCopied, MailFactorsDisabled,
 	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
 }
 

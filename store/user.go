@@ -71,14 +71,15 @@ func userFields(u *doorward.User) []any {
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
-		&u.Factors, &u.Passkeys, &u.DisabledPasskeys,
+		&u.Factors, &u.Passkeys, &u.DisabledPasskeys, &u.DisabledApps,
 	}, rulesFields(&u.Rules)...)
 }
 
-// Few accounts have disabled passkeys, so these are counted here and not kept in a column of the
+// Few accounts have disabled factors, so these are counted here and not kept in a column of the
 // account, as the others are.
 const userColumns = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
-  CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL) END, ` + rulesColumns
+  CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind = 'passkey') END,
+  CASE WHEN u.passkeys = u.factors THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind <> 'passkey') END, ` + rulesColumns
 
 // selectUser is the head of every query for users; userFields takes its columns.
 const selectUser = `SELECT ` + userColumns + `

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
 )
 
 const (
@@ -22,9 +24,16 @@ func TestChangeEmail(t *testing.T) {
 		d.send(t, emailPath, m{"email": "Lee@ACME.example"}, as(token)).ok(http.StatusAccepted)
 		confirm, undo := d.code(t, to), d.code(t, ann.Email)
 		d.send(t, undoPath, m{"token": confirm}).fails(http.StatusNotFound, "email_change_not_found")
-		d.send(t, confirmEmailPath, m{"token": undo}).fails(http.StatusNotFound, "email_change_not_found")
-		d.send(t, confirmEmailPath, m{"token": confirm}).ok(http.StatusNoContent)
-		d.send(t, confirmEmailPath, m{"token": confirm}).fails(http.StatusGone, "email_change_over")
+		d.send(t, confirmEmailPath, m{"token": undo}, as(token)).fails(http.StatusNotFound, "email_change_not_found")
+		text := d.Mails(to)[0].Text
+		if !strings.Contains(text, ann.Email) || !strings.Contains(text, "sign in with this address") {
+			t.Errorf("the mail doesn't name the account, or what confirming does:\n%s", text)
+		}
+		d.send(t, confirmEmailPath, m{"token": confirm}).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, confirmEmailPath, m{"token": confirm}, as(acme.Owner.Token())).fails(http.StatusForbidden, "wrong_account")
+		d.Advance(20 * time.Minute) // the code lives for 30 minutes, a proof of identity for 10
+		d.send(t, confirmEmailPath, m{"token": confirm}, as(token)).ok(http.StatusNoContent)
+		d.send(t, confirmEmailPath, m{"token": confirm}, as(token)).fails(http.StatusGone, "email_change_over")
 		if got := d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK).text("user.email"); got != to {
 			t.Errorf("the session is of %s", got)
 		}
@@ -68,7 +77,7 @@ func TestChangeEmailRevealsNothing(t *testing.T) {
 			}
 		}
 		d.send(t, emailPath, m{"email": bob.Email}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, bob.Email)}).fails(http.StatusConflict, "account_exists")
+		d.send(t, confirmEmailPath, m{"token": d.code(t, bob.Email)}, as(ann.Token())).fails(http.StatusConflict, "account_exists")
 		d.send(t, emailPath, m{"email": bob.Email}, as(ann.Token())).ok(http.StatusAccepted)
 		d.send(t, emailPath, m{"email": bob.Email}, as(ann.Token())).fails(http.StatusTooManyRequests, "too_many_attempts")
 		d.login(t, bob.Email, password).ok(http.StatusOK)
@@ -86,20 +95,61 @@ func TestEmailChangesOfAnAccountAreLimited(t *testing.T) {
 	})
 }
 
-// Where a tenant allows only some domains, a confirmation with another one is refused.
-// Undoing a change is always allowed.
-func TestChangeEmailStaysInTheDomains(t *testing.T) {
+// Tenants that don't allow the new domain never stop a change: the person says whether these memberships
+// may be suspended, and confirming judges again.
+func TestChangeEmailOutOfTheDomains(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, globex, ann := d.inTwoTenants(t, "USER", "ADMIN")
+		domains := func(names ...string) {
+			t.Helper()
+			d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": append([]string{}, names...)}}, as(acme.Owner.Login())).ok(http.StatusOK)
+		}
+		affects := func(a answer) {
+			t.Helper()
+			tenants, _ := a.fails(http.StatusConflict, "memberships_affected").at("tenants").([]any)
+			if len(tenants) != 1 || tenants[0].(m)["tenantId"] != acme.ID || tenants[0].(m)["tenantName"] != "Acme" {
+				t.Errorf("the answer names %v", tenants)
+			}
+		}
+		domains("acme.example")
+		const to = "ann@elsewhere.example"
+		for _, address := range []string{to, "owner@elsewhere.example"} {
+			affects(d.send(t, emailPath, m{"email": address}, as(ann.Token())))
+		}
+		domains()
+		d.send(t, emailPath, m{"email": to}, as(ann.Token())).ok(http.StatusAccepted)
+		code := d.code(t, to)
+		domains("acme.example")
+		affects(d.send(t, confirmEmailPath, m{"token": code}, as(ann.Token())))
+		d.send(t, emailPath, m{"email": to, "suspend": true}, as(ann.Token())).ok(http.StatusAccepted)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, to)}, as(ann.Token())).ok(http.StatusNoContent)
+		owner := as(acme.Owner.Login())
+		d.send(t, "GET /api/v2/users/"+ann.ID, nil, owner).ok(http.StatusOK).is("status", "suspended").is("email", to)
+		d.send(t, loginPath, m{"email": to, "password": password, "tenantId": acme.ID}).fails(http.StatusForbidden, "membership_suspended")
+		d.send(t, loginPath, m{"email": to, "password": password, "tenantId": globex.ID}).ok(http.StatusOK)
+
+		const away = "owner@elsewhere.example"
+		d.send(t, emailPath, m{"email": away, "suspend": true}, owner).ok(http.StatusAccepted)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, away)}, owner).fails(http.StatusConflict, "last_owner")
+		d.send(t, "GET /api/v2/auth/session", nil, owner).ok(http.StatusOK).is("user.email", acme.Owner.Email)
+	})
+}
+
+// An undo that suspends the only OWNER of a tenant tells the operator.
+func TestUndoLeavesATenantOwnerless(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		ann := acme.Join("ann@acme.example", "USER")
-		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"acme.example"}}}, as(acme.Owner.Token())).ok(http.StatusOK)
-		d.send(t, emailPath, m{"email": "ann@elsewhere.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "ann@elsewhere.example")}).fails(http.StatusForbidden, "forbidden")
-		d.send(t, emailPath, m{"email": "lee@acme.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}).ok(http.StatusNoContent)
-		undo := d.code(t, ann.Email)
-		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"other.example"}}}, as(acme.Owner.Token())).ok(http.StatusOK)
-		d.send(t, undoPath, m{"token": undo}).ok(http.StatusNoContent)
+		owner := acme.Owner
+		d.send(t, emailPath, m{"email": "owner@other.example"}, as(owner.Token())).ok(http.StatusAccepted)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, "owner@other.example")}, as(owner.Token())).ok(http.StatusNoContent)
+		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"allowedEmailDomains": []string{"other.example"}}}, as(owner.Token())).ok(http.StatusOK)
+		newMails := d.newMails(t, doorwardtest.OperatorAddress)
+		d.send(t, undoPath, m{"token": d.code(t, owner.Email)}).ok(http.StatusNoContent)
+		if mails := newMails(); len(mails) != 1 || !strings.Contains(mails[0].Text, acme.ID) || !strings.Contains(mails[0].Text, "user set-role") {
+			t.Errorf("the operator got %d mails: %v", len(mails), mails)
+		}
+		d.reset(t, d.code(t, owner.Email), "three old paper boats").ok(http.StatusNoContent)
+		d.login(t, owner.Email, "three old paper boats").fails(http.StatusForbidden, "membership_suspended")
 	})
 }
 
@@ -109,7 +159,7 @@ func TestUndoWhenTheOldAddressIsTaken(t *testing.T) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.send(t, emailPath, m{"email": "lee@acme.example"}, as(ann.Token())).ok(http.StatusAccepted)
-		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}).ok(http.StatusNoContent)
+		d.send(t, confirmEmailPath, m{"token": d.code(t, "lee@acme.example")}, as(ann.Token())).ok(http.StatusNoContent)
 		undo := d.code(t, ann.Email)
 		acme.Join(ann.Email, "USER")
 		d.send(t, undoPath, m{"token": undo}).fails(http.StatusConflict, "account_exists")
@@ -162,6 +212,16 @@ func TestExportAccount(t *testing.T) {
 		if !strings.Contains(string(a.body), `"to":"Ann Lee"`) {
 			t.Error("the export lacks the events of others about the person")
 		}
+	})
+}
+
+// A tenant that closes keeps nobody: its only OWNER can be erased from a session there.
+func TestOnlyOwnerOfAClosingTenantIsErased(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		d.closeTenant(t, acme.Owner, acme.ID, "Acme")
+		d.send(t, erasePath, m{"confirm": acme.Owner.Email}, as(d.token(t, acme.Owner.Email))).ok(http.StatusNoContent)
+		d.login(t, acme.Owner.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
 	})
 }
 

@@ -112,6 +112,10 @@ func TestLeaveTenant(t *testing.T) {
 		invited := d.invite(t, ann, "bob@acme.example", "USER")
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 
+		d.Advance(11 * time.Minute)
+		leave(acme.ID, as(there)).fails(http.StatusForbidden, "step_up_required")
+		leave("tnt_x", as(there)).fails(http.StatusForbidden, "step_up_required")
+		there = d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		a := leave(acme.ID, as(there)).ok(http.StatusNoContent)
 		if len(a.cookies()) > 0 {
 			t.Errorf("cookies %q, though the session is in another tenant", a.cookies())

@@ -329,8 +329,8 @@ func TestPasskeyLoginIsRefused(t *testing.T) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
-		d.addPasskey(t, ann.Token(), a)
 		d.addMember(t, globex, ann, "VIEWER")
+		d.addPasskey(t, ann.Token(), a)
 		signInTo := func(tenantID string) answer {
 			begun := d.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
 			return d.send(t, finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun), "tenantId": tenantID})

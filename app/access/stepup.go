@@ -119,7 +119,7 @@ func methodsOf(p *doorward.Principal, aal int) []string {
 	if p.HasPasskey {
 		methods = append(methods, doorward.ByPasskey)
 	}
-	if p.HasFactor && len(methods) == 0 { // all factors are passkeys that were disabled as copies
+	if p.HasFactor && len(methods) == 0 { // all factors are disabled
 		methods = append(methods, doorward.ByRecovery)
 	}
 	return methods

@@ -2,8 +2,8 @@
 // Doorward has about them.
 //
 // Anybody who reads mail to the address can reset the password. So a change must be
-// confirmed from the new mailbox, and can be undone from the old one for a week: see
-// email.go.
+// confirmed from the new mailbox, in a session of the account, and can be undone from the
+// old one for a week: see email.go.
 package account
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
 )
 
@@ -20,12 +21,14 @@ type Accounts struct {
 	db       *store.DB
 	verifier *credential.Verifier
 	lifetime store.SessionLifetime
+	owners   member.Owners
 }
 
 // New returns the feature. lifetime determines which sessions have
-// expired; these are left out of the counts of ended sessions.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, lifetime store.SessionLifetime) *Accounts {
-	return &Accounts{writer, db, verifier, lifetime}
+// expired; these are left out of the counts of ended sessions. owners says who learns of tenants
+// without an OWNER.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, lifetime store.SessionLifetime, owners member.Owners) *Accounts {
+	return &Accounts{writer, db, verifier, lifetime, owners}
 }
 
 // Sweep deletes changes of addresses that can no longer be undone.

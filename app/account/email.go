@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -20,9 +21,10 @@ const undoPeriod = 7 * 24 * time.Hour
 // ChangeEmail requests a change of the address. It mails a code that confirms the change to the
 // new address, and a code that undoes it to the present one. Work and answer don't depend on
 // whether the new address is free: only ConfirmEmail shows that, to somebody who reads mail
-// there. Errors: validation_failed, step_up_required, too_many_attempts, unauthenticated,
-// unavailable.
-func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
+// there. Tenants that don't allow the new domain never prevent the change: with suspend, confirming it
+// suspends these memberships. Errors: validation_failed, step_up_required, too_many_attempts,
+// memberships_affected without suspend, unauthenticated, unavailable.
+func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string, suspend bool) error {
 	email, fault := newAddress(address)
 	if fault != nil {
 		if err := a.writer.Require(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID)); err != nil {
@@ -41,12 +43,19 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		if err := tx.CountChange(ctx); err != nil {
 			return err
 		}
+		memberships, err := tx.Memberships(ctx, account.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := affected(ctx, tx, memberships, email, suspend); err != nil {
+			return err
+		}
 		if err := a.verifier.CountEmailChange(ctx, tx.Tx, by, email); err != nil {
 			return err
 		}
 		change := store.EmailChange{
 			ID: doorward.NewID(doorward.PrefixChange), UserID: account.ID, Old: account.Email, New: email,
-			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoPeriod),
+			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoPeriod), Suspend: suspend,
 		}
 		if err := tx.InsertEmailChange(ctx, change); err != nil {
 			return err
@@ -79,16 +88,12 @@ func userObject(id, tenantID string) doorward.Object {
 // lockOwnAccount locks the caller's account and returns it, if the session has not ended since
 // the request began. Errors: unauthenticated.
 func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.Account, error) {
-	ended := doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	locked, err := tx.LockAccount(ctx, by.ID)
 	if err == nil && !locked {
-		err = ended
+		err = endedError()
 	}
-	if err != nil {
-		return doorward.Account{}, err
-	}
-	if _, err = tx.Session(ctx, by.SessionID); errors.Is(err, store.ErrNone) {
-		err = ended
+	if err == nil {
+		err = checkSession(ctx, tx, by.SessionID)
 	}
 	if err != nil {
 		return doorward.Account{}, err
@@ -96,27 +101,55 @@ func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doo
 	return tx.Account(ctx, by.ID)
 }
 
-// ConfirmEmail gives the account the new address, by the code that was mailed there. Sessions stay
-// valid; resets of the password or of factors that were mailed to the old address become invalid.
-// Errors: validation_failed, email_change_not_found, email_change_over, account_exists, forbidden,
-// unavailable.
+func endedError() error {
+	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+}
+
+// checkSession returns unauthenticated if the session has ended.
+func checkSession(ctx context.Context, tx *access.Tx, id string) error {
+	_, err := tx.Session(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		err = endedError()
+	}
+	return err
+}
+
+// ConfirmEmail gives the caller's account the new address, by the code that was mailed there. A session
+// of the account is needed, but no recent proof: whoever reads mail at the new address might otherwise
+// take over an account whose factors belong to somebody else. Sessions stay valid; resets of the password
+// or of factors that were mailed to the old address become invalid. Errors: validation_failed,
+// unauthenticated, sign_in_required, wrong_account, email_change_not_found, email_change_over,
+// account_exists, memberships_affected, last_owner, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
+	if err == nil {
+		err = checkOwner(by, change)
+	}
 	if err == nil {
 		err = checkConfirmable(change, a.db.Now())
 	}
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
+	sessionID := by.SessionID // withLocks acts without it
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+		if err := checkSession(ctx, tx, sessionID); err != nil {
+			return err
+		}
 		if err := markConfirmed(ctx, tx, change); err != nil {
 			return err
 		}
-		if err := a.checkDomains(ctx, tx, memberships, change.New); err != nil {
+		refusing, err := affected(ctx, tx, memberships, change.New, change.Suspend)
+		if err != nil {
 			return err
 		}
 		if err := recordChange(ctx, tx, memberships, change.Old, change.New); err != nil {
 			return err
+		}
+		for _, m := range refusing {
+			if err := a.suspend(ctx, tx, m, change.New); err != nil {
+				return err
+			}
 		}
 		if err := endMailed(ctx, tx, change.UserID); err != nil {
 			return err
@@ -129,17 +162,42 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	return revocation, asAccountExists(err, "Another account has this address.")
 }
 
+// checkOwner refuses unless the caller has a session of the account that the change belongs to.
+func checkOwner(by doorward.Caller, change store.EmailChange) error {
+	switch {
+	case by.SessionID == "":
+		return doorward.Fail(doorward.CodeUnauthenticated, "Sign in to the account whose address is to change.")
+	case by.ID != change.UserID:
+		return doorward.Fail(doorward.CodeWrongAccount, "The change is of another account. Sign in to that one.")
+	}
+	return nil
+}
+
+var errJoined = errors.New("account: it has joined a tenant since its tenants were locked")
+
+// lockTries bounds the transactions of withLocks: each try locks the tenants that the account has
+// joined during the last one, too.
+const lockTries = 3
+
 // withLocks calls write, which confirms or undoes the change, in a transaction that has locked the
-// account and the tenants of its memberships.
+// account and the tenants of its memberships. The code is all the proof that is needed, so the action
+// has no session; who vouches for the caller's session is still decided on.
 func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
+	issuer := by.Issuer
 	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
-	return a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
-		memberships, err := lockTenants(ctx, tx, change.UserID)
-		if err != nil {
-			return err
+	by.Issuer = issuer
+	for try := 1; ; try++ {
+		revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
+			memberships, err := lockTenants(ctx, tx, change.UserID)
+			if err != nil {
+				return err
+			}
+			return write(tx, memberships)
+		})
+		if try == lockTries || !errors.Is(err, errJoined) {
+			return revocation, err
 		}
-		return write(tx, memberships)
-	})
+	}
 }
 
 // findChange returns the change that a mailed code belongs to. Errors: validation_failed without
@@ -169,15 +227,8 @@ func checkConfirmable(c store.EmailChange, now time.Time) error {
 	return nil
 }
 
-func checkUndoable(c store.EmailChange, now time.Time) error {
-	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
-		return changeOverError()
-	}
-	return nil
-}
-
 // lockTenants locks the tenants of the user in the order of their ids, and then the account. All
-// changes of people use this order, so that they can't deadlock.
+// changes of people use this order, so that they can't deadlock. Errors: unavailable, for errJoined.
 func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.User, error) {
 	memberships, err := tx.Memberships(ctx, userID)
 	if err != nil {
@@ -200,7 +251,13 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	if err != nil {
 		return nil, err
 	}
-	return tx.Memberships(ctx, userID)
+	memberships, err = tx.Memberships(ctx, userID)
+	for _, m := range memberships {
+		if !slices.Contains(ids, m.TenantID) {
+			return nil, doorward.Unavailable(errJoined)
+		}
+	}
+	return memberships, err
 }
 
 // markConfirmed marks the change as confirmed, unless the account has changed since the request:
@@ -223,25 +280,46 @@ func markConfirmed(ctx context.Context, tx *access.Tx, change store.EmailChange)
 	return err
 }
 
-// checkDomains refuses an address whose domain a tenant of the person doesn't allow.
-func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
+// affected returns the active memberships whose tenants don't allow the address. Errors:
+// memberships_affected if there are some that must not be suspended.
+func affected(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string, suspend bool) ([]doorward.User, error) {
+	refused := doorward.Fail(doorward.CodeMembershipsAffected, "")
+	var all []doorward.User
 	for _, m := range memberships {
+		if m.Status != doorward.UserActive {
+			continue
+		}
 		tenant, err := tx.Tenant(ctx, m.TenantID)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		domains := tenant.Settings.AllowedDomains
-		if len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(email)) {
-			return doorward.Fail(doorward.CodeForbidden, "The settings of an organisation that you are in don't allow addresses of this domain.")
+		if !allowsDomain(tenant, email) {
+			all = append(all, m)
+			refused.Tenants = append(refused.Tenants, doorward.TenantName{ID: m.TenantID, Name: m.TenantName})
 		}
 	}
-	return nil
+	if len(all) > 0 && !suspend {
+		return nil, refused
+	}
+	return all, nil
+}
+
+// suspend suspends the membership because of the new address. Errors: last_owner, since the only OWNER of
+// an active tenant can change its settings.
+func (a *Accounts) suspend(ctx context.Context, tx *access.Tx, m doorward.User, address string) error {
+	if err := member.Suspend(ctx, tx, a.lifetime, m, address); err != nil {
+		return err
+	}
+	return a.owners.Keep(ctx, tx, m.TenantID, m.Role)
 }
 
 // recordChange records the change of the address in the trail of each tenant of the account, since
 // all of them show the address in their lists.
-func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
-	tx.Changed("email", from, to)
+func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string, more ...doorward.Change) error {
+	changes := append([]doorward.Change{{Field: "email", From: from, To: to}}, more...)
+	for _, c := range changes {
+		tx.Changed(c.Field, c.From, c.To)
+	}
 	tx.RecordUserAgent()
 	userID := tx.By.ID // withLocks acts as the account
 	home, err := credential.HomeTenant(ctx, tx.Reader, userID, "")
@@ -253,7 +331,7 @@ func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.Use
 		if m.TenantID == home {
 			continue
 		}
-		if err := tx.RecordAlso(ctx, doorward.AccountEmail, userObject(userID, m.TenantID), doorward.Change{Field: "email", From: from, To: to}); err != nil {
+		if err := tx.RecordAlso(ctx, doorward.AccountEmail, userObject(userID, m.TenantID), changes...); err != nil {
 			return err
 		}
 	}
@@ -268,75 +346,6 @@ func asAccountExists(err error, detail string) error {
 	return err
 }
 
-// UndoEmail restores the address to which the code was mailed, ends all sessions, forgets all known
-// browsers, and mails a link for a new password. A change that isn't confirmed yet is cancelled;
-// later changes can no longer be confirmed or undone. Errors: validation_failed,
-// email_change_not_found, email_change_over, account_exists, unavailable.
-func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
-	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByUndo)
-	if err == nil {
-		err = checkUndoable(change, a.db.Now())
-	}
-	if err != nil {
-		return doorward.Revocation{}, err
-	}
-	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
-		undone, err := tx.UndoEmailChange(ctx, change)
-		if err == nil && !undone {
-			err = changeOverError()
-		}
-		if err != nil {
-			return err
-		}
-		return a.undo(ctx, tx, memberships, change)
-	})
-	return revocation, asAccountExists(err, "Another account has since taken the old address.")
-}
-
-func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorward.User, change store.EmailChange) error {
-	account, err := tx.Account(ctx, change.UserID)
-	if err != nil {
-		return err
-	}
-	if err := recordChange(ctx, tx, memberships, account.Email, change.Old); err != nil {
-		return err
-	}
-	if err := a.endEverything(ctx, tx, account); err != nil {
-		return err
-	}
-	if err := credential.ClearLoginNotices(ctx, tx.Tx, account.ID, change.Old); err != nil {
-		return err
-	}
-	if account.Email != change.Old {
-		if err := tx.QueueMail(ctx, store.MailEmailRestored, account.Email, change.ID); err != nil {
-			return err
-		}
-		if err := tx.SetEmail(ctx, account.ID, change.Old); err != nil {
-			return err
-		}
-	}
-	return tx.QueueReset(ctx, change.Old, "")
-}
-
-// endEverything ends the sessions and open resets of the account, forgets its known browsers, and
-// deletes factors that aren't confirmed.
-func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	n, err := tx.DeleteUserSessions(ctx, a.lifetime, account.ID, "")
-	if err != nil {
-		return err
-	}
-	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
-		return err
-	}
-	if err := tx.RaiseCredentialGeneration(ctx, account.ID, nil); err != nil { // forgets all known browsers
-		return err
-	}
-	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {
-		return err
-	}
-	return endMailed(ctx, tx, account.ID)
-}
-
 // endMailed ends the open resets of the account's password and of its factors: their codes were
 // mailed to an address that the account no longer has. It also ends other challenges of the account.
 func endMailed(ctx context.Context, tx *access.Tx, userID string) error {
@@ -349,22 +358,18 @@ func endMailed(ctx context.Context, tx *access.Tx, userID string) error {
 	return tx.EndChallenges(ctx, userID)
 }
 
-// ShowConfirm returns the address that the token confirms. It changes nothing. Errors:
+// Shown is a change that a code confirms.
+type Shown struct {
+	Old, New string // addresses
+	IsOwn    bool   // the account is the caller's
+}
+
+// ShowConfirm returns the change that the token confirms. It changes nothing. Errors:
 // validation_failed, email_change_not_found, email_change_over, unavailable.
-func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error) {
+func (a *Accounts) ShowConfirm(ctx context.Context, by doorward.Caller, token string) (Shown, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
 		err = checkConfirmable(change, a.db.Now())
 	}
-	return change.New, err
-}
-
-// ShowUndo returns the address that the token restores. It changes nothing. Errors:
-// validation_failed, email_change_not_found, email_change_over, unavailable.
-func (a *Accounts) ShowUndo(ctx context.Context, token string) (string, error) {
-	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByUndo)
-	if err == nil {
-		err = checkUndoable(change, a.db.Now())
-	}
-	return change.Old, err
+	return Shown{change.Old, change.New, checkOwner(by, change) == nil}, err
 }

@@ -109,6 +109,7 @@ type HeldEmailChange struct {
 	CreatedAt   time.Time  `json:"createdAt"`
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty"`
 	UndoneAt    *time.Time `json:"undoneAt,omitempty"`
+	Suspend     bool       `json:"suspend" doc:"Whether confirming it suspends memberships whose tenants don't allow the new address"`
 }
 
 // HeldReset is a reset of the password that was requested recently.
@@ -274,6 +275,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 	h := Held{
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
 		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
+		FactorResets: []HeldFactorReset{}, FactorCodes: []HeldReset{},
 		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := access.OwnAccount(ctx, read, by)
@@ -346,7 +348,7 @@ func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 	}
 	changes, err := read.EmailChanges(ctx, h.Account.ID)
 	for _, c := range changes {
-		h.EmailChanges = append(h.EmailChanges, HeldEmailChange{c.Old, c.New, c.CreatedAt, c.ConfirmedAt, c.UndoneAt})
+		h.EmailChanges = append(h.EmailChanges, HeldEmailChange{c.Old, c.New, c.CreatedAt, c.ConfirmedAt, c.UndoneAt, c.Suspend})
 	}
 	return err
 }

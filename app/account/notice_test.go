@@ -29,7 +29,7 @@ func TestUndoNotifiesAgain(t *testing.T) {
 		}
 		ann = f.SignIn(email, apptest.FirstPassword) // the twelve logins have ended the first session
 		before := notices()
-		f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new")))
+		f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new"), false))
 		f.NoError(apptest.ErrorOf(f.Node(0).Accounts.UndoEmail(f.Context(), apptest.Anonymous(1), f.MailToken(email))))
 		f.SignIn(email, apptest.FirstPassword)
 		if got := notices(); got != before+1 {

@@ -69,6 +69,15 @@ func (f *Fixture) Challenge(by doorward.Caller, p Person) factor.NewChallenge {
 	return factor.NewChallenge{}
 }
 
+// SignInWith is SignIn for a person with an authenticator app.
+func (f *Fixture) SignInWith(p Person, a *Authenticator) Person {
+	f.Helper()
+	challenge := f.Challenge(Anonymous(0), p)
+	r, err := SignedIn(f.Node(0).Login.WithSecond(f.Context(), Anonymous(0), challenge.Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, false))
+	f.NoError(err)
+	return PersonOf(r)
+}
+
 // EditTenant changes the settings of the person's tenant.
 func (f *Fixture) EditTenant(p Person, edit func(*doorward.TenantSettings)) {
 	f.Helper()

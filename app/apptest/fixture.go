@@ -27,6 +27,7 @@ import (
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -248,7 +249,12 @@ func (f *Fixture) SignIn(email, password string) Person {
 	f.Helper()
 	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
 	f.NoError(err)
-	by := Anonymous(0).As(r.User)
+	return PersonOf(r)
+}
+
+// PersonOf returns the person that a login has signed in.
+func PersonOf(r login.SignedIn) Person {
+	by := Anonymous(0)
 	by.Principal = doorward.PrincipalOf(r.User, r.Session)
 	return Person{by, r.User, r.Token}
 }

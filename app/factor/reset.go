@@ -75,9 +75,6 @@ func (f *Factors) KeepFactors(ctx context.Context, by doorward.Caller) error {
 		if len(reset.Given) == 0 {
 			tx.SkipEvent()
 		}
-		if err := recordIn(ctx, tx, doorward.MFAKeep, by.ID, reset.Given, nil); err != nil {
-			return err
-		}
 		return voidReset(ctx, tx, by.ID)
 	})
 	return err

@@ -12,9 +12,8 @@ import (
 // to the new address is made.
 const confirmFor = 30 * time.Minute
 
-// composeEmailConfirm makes the mail to a new address. It names neither the account nor the
-// person, since anybody with an account can have it sent to any address. If the mail is made a
-// second time, the time to confirm still counts from the first. It is obsolete once the change
+// composeEmailConfirm makes the mail to a new address. It names the account by its present address:
+// the reader must be able to tell whether it is their own. If the mail is made a second time, the time to confirm still counts from the first. It is obsolete once the change
 // is confirmed, replaced or undone.
 func (m *Mail) composeEmailConfirm(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	c, locale, err := emailChange(ctx, tx, row)
@@ -29,7 +28,7 @@ func (m *Mail) composeEmailConfirm(ctx context.Context, tx *store.Tx, row store.
 	}
 	token, err := newLinkToken(ctx, tx, c.ID)
 	return renderMail(row.Kind, locale, variables{
-		Site: m.site(), Link: m.baseURL + "/confirm-email#token=" + token, Code: token,
+		Email: c.Old, Address: c.New, Site: m.site(), Link: m.baseURL + "/confirm-email#token=" + token, Code: token,
 	}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 

@@ -38,24 +38,28 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailSuspended:       (*Mail).composeMembership,
 	store.MailRemoved:         (*Mail).composeMembership,
 
+	store.MailAddressSuspended: (*Mail).composeAddressSuspended,
+	store.MailTenantOwnerless:  (*Mail).composeOwnerless,
+
 	store.MailAPIKeyExpiring:    (*Mail).composeExpiring,
 	store.MailAPIKeyLeaked:      (*Mail).composeLeak,
 	store.MailOperatorKeyLeaked: (*Mail).composeOperatorLeak,
 	store.MailServiceKeyLeaked:  (*Mail).composeOperatorLeak,
 
-	store.MailEmailConfirm:   (*Mail).composeEmailConfirm,
-	store.MailEmailRequested: (*Mail).composeEmailUndo,
-	store.MailEmailChanged:   (*Mail).composeEmailUndo,
-	store.MailEmailRestored:  (*Mail).composeEmailRestored,
-	store.MailFactorAdded:    (*Mail).composeSecurity,
-	store.MailFactorRemoved:  (*Mail).composeSecurity,
-	store.MailFactorRenamed:  (*Mail).composeSecurity,
-	store.MailFactorsRemoved: (*Mail).composeSecurity,
-	store.MailRecoveryCodes:  (*Mail).composeSecurity,
-	store.MailRecoveryUsed:   (*Mail).composeSecurity,
-	store.MailPasskeyCopied:  (*Mail).composeSecurity,
-	store.MailFactorsReset:   (*Mail).composeFactorsReset,
-	store.MailFactorsWord:    (*Mail).composeFactorsReset,
+	store.MailEmailConfirm:    (*Mail).composeEmailConfirm,
+	store.MailEmailRequested:  (*Mail).composeEmailUndo,
+	store.MailEmailChanged:    (*Mail).composeEmailUndo,
+	store.MailEmailRestored:   (*Mail).composeEmailRestored,
+	store.MailFactorAdded:     (*Mail).composeSecurity,
+	store.MailFactorRemoved:   (*Mail).composeSecurity,
+	store.MailFactorRenamed:   (*Mail).composeSecurity,
+	store.MailFactorsRemoved:  (*Mail).composeSecurity,
+	store.MailRecoveryCodes:   (*Mail).composeSecurity,
+	store.MailRecoveryUsed:    (*Mail).composeSecurity,
+	store.MailPasskeyCopied:   (*Mail).composeSecurity,
+	store.MailFactorsDisabled: (*Mail).composeSecurity,
+	store.MailFactorsReset:    (*Mail).composeFactorsReset,
+	store.MailFactorsWord:     (*Mail).composeFactorsReset,
 
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
@@ -250,6 +254,46 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	return renderMail(row.Kind, locale, variables{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: formatTime(e.At),
 	}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeAddressSuspended makes the notice of a membership that a change of the person's address, or
+// its undo, has suspended. It goes to the person and to those who can resume the membership.
+func (m *Mail) composeAddressSuspended(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	member, err := nameIn(ctx, tx, tenant.ID, e.Target.ID)
+	if err == nil && member == "" { // has left since
+		err = store.ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return renderMail(row.Kind, locale, variables{Tenant: tenant.Name, Member: member, At: formatTime(e.At)}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeOwnerless makes the notice of a tenant without an active OWNER, in the fallback language,
+// since operators have no account. It is obsolete once the tenant is destroyed or has an OWNER.
+func (m *Mail) composeOwnerless(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.ID)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := tx.CountActiveOwners(ctx, tenant.ID)
+	if err == nil && owners > 0 {
+		err = store.ErrNone
+	}
+	return renderMail(row.Kind, "", variables{Site: m.site(), Tenant: tenant.Name, TenantID: tenant.ID, At: formatTime(e.At)}), err
 }
 
 // aboutAPIKey returns the key that the event is about, and the variables that all mails about

@@ -18,13 +18,16 @@ import (
 type variables struct {
 	Name       string // of the person who gets the mail
 	Tenant     string
+	TenantID   string
+	Member     string // whom the mail is about, by name and address
 	Role       string
 	FormerRole string
 	Actor      string // who did it, see actorOf; empty: the operator
 	Link       string
 	Code       string
 	Until      string
-	Email      string // of the person who gets the mail
+	Email      string // of the person's account
+	Address    string // that the account gets
 	Site       string // the base URL, without the scheme so that it is no link
 	At         string
 	IP         string
@@ -59,8 +62,8 @@ func (v variables) sanitized() variables {
 		*s = unlinked(*s)
 	}
 	for _, s := range []*string{
-		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
-		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
+		&v.Name, &v.Tenant, &v.TenantID, &v.Member, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
+		&v.Email, &v.Address, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since, &v.Count, &v.Notice, &v.Waiting,
 		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded,
 	} {

@@ -1,5 +1,6 @@
 // Package member creates accounts and memberships. It is the only place that does:
-// invitations and imports use it, and so must every other way to join a tenant.
+// invitations and imports use it, and so must every other way to join a tenant. It also ends
+// what depends on a membership (end.go).
 //
 // An account is one canonical address of the installation. A membership is an
 // account in one tenant, with a role. Whether the caller may add somebody, and with

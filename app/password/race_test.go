@@ -101,7 +101,7 @@ func TestResetAgainstOtherChanges(t *testing.T) {
 			ann := f.Join(owner, doorward.RoleUser)
 			token, next := f.ResetToken(ann), apptest.Password(1)
 			to := f.NewEmail("new")
-			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to, false))
 			code := f.MailToken(to)
 			errs := apptest.Concurrently(2, func(i int) error {
 				switch {
@@ -110,7 +110,7 @@ func TestResetAgainstOtherChanges(t *testing.T) {
 				case round%2 == 0:
 					return apptest.ErrorOf(f.Node(1).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(2), apptest.Password(2)))
 				}
-				return apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(2), code))
+				return apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), ann.Caller, code))
 			})
 			f.WantOnly(errs[:1], "", doorward.CodeResetExpired)
 			f.WantOnly(errs[1:], "", doorward.CodeValidationFailed, doorward.CodeUnauthenticated, doorward.CodeEmailChangeOver)
@@ -132,9 +132,9 @@ func TestResetEndsForSlowClocks(t *testing.T) {
 	_, owner := f.Tenant()
 	ann := f.Join(owner, doorward.RoleUser)
 	to := f.NewEmail("thief")
-	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to, false))
 	confirm, undo := f.MailToken(to), f.MailToken(ann.User.Email)
-	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), confirm)))
+	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), ann.Caller, confirm)))
 	f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), to, ""))
 	token := f.MailToken(to)
 	clock.Move(time.Minute)
@@ -152,8 +152,8 @@ func TestAddressOfAnotherAccount(t *testing.T) {
 		ann := f.Join(owner, doorward.RoleUser)
 		change := func(p apptest.Person, to string) {
 			f.Helper()
-			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
-			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), f.MailToken(to))))
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to, false))
+			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), p.Caller, f.MailToken(to))))
 		}
 		change(ann, f.NewEmail("moved"))
 		f.Subjects(ann.User.Email) // sends the notices first

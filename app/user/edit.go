@@ -148,7 +148,7 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, member); err != nil {
 		return err
 	}
-	return requireOwner(r.ctx, tx, member.TenantID, member.Role)
+	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
 }
 
 // narrows reports whether the next role grants nothing that the old one lacks, and no higher rank.
@@ -167,7 +167,7 @@ func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {
 	if err != nil || *r.Status == doorward.UserActive {
 		return err
 	}
-	if err := requireOwner(r.ctx, tx, member.TenantID, member.Role); err != nil {
+	if err := r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role); err != nil {
 		return err
 	}
 	if r.ended, err = r.users.endAll(r.ctx, tx, object(member), r.Keys); err != nil {

@@ -107,7 +107,7 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, check 
 	return done, nil
 }
 
-// LastOwnerOf returns the caller's memberships in tenants that have no other active OWNER, so
+// LastOwnerOf returns the caller's memberships in active tenants that have no other active OWNER, so
 // that a page can name them before an erasure. Errors: unavailable.
 func (u *Users) LastOwnerOf(ctx context.Context, by doorward.Caller) (all []doorward.User, err error) {
 	memberships, err := u.db.Read().Memberships(ctx, by.ID)
@@ -115,7 +115,7 @@ func (u *Users) LastOwnerOf(ctx context.Context, by doorward.Caller) (all []door
 		if err != nil {
 			return nil, err
 		}
-		if m.Role != doorward.RoleOwner {
+		if m.Role != doorward.RoleOwner || m.TenantStatus != doorward.TenantActive {
 			continue
 		}
 		owners, failed := u.db.Read().CountActiveOwners(ctx, m.TenantID)
@@ -199,7 +199,7 @@ func (e *erasing) leave(memberships []doorward.User) error {
 		e.done.Invitations += ended.Invitations
 	}
 	if len(ownerless) > 0 {
-		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant and wait until its data is destroyed.", strings.Join(ownerless, " and "))
+		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant.", strings.Join(ownerless, " and "))
 	}
 	return nil
 }

@@ -68,10 +68,10 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	_, _, err = f.Node(0).APIKeys.Create(ctx, p.Caller, apikey.Draft{Name: "CI", Permissions: []string{"user.read"}})
 	f.NoError(err)
 
-	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, second))
+	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, second, false))
 	confirm := f.MailToken(second)
 	f.MailToken(first)
-	_, err = f.Node(0).Accounts.ConfirmEmail(ctx, apptest.Anonymous(1), confirm)
+	_, err = f.Node(0).Accounts.ConfirmEmail(ctx, p.Caller, confirm)
 	f.NoError(err)
 	f.Subjects(first)
 	p.User.Email = second
@@ -89,7 +89,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	}
 	f.MailToken(second)
 	f.NoError(f.Node(0).Passwords.Forgot(ctx, apptest.Anonymous(0), second, ""))
-	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, third)) // and doesn't confirm it
+	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, third, false)) // and doesn't confirm it
 	f.NoError(f.Node(0).Access.Decisions().Flush(ctx))
 	_, err = f.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "account:" + second, WiderBucket: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {

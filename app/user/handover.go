@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
 )
 
@@ -50,12 +51,8 @@ func handOver(ctx context.Context, tx *access.Tx, on doorward.Object, h Handover
 		transferred, err = transferKeys(ctx, tx, on, h.owner(tx.By))
 		return 0, transferred, err
 	}
-	ids, err := tx.RevokeAPIKeysOf(ctx, on.TenantID, on.ID)
-	for _, id := range ids {
-		change := doorward.Change{Field: "status", To: string(doorward.APIKeyRevoked)}
-		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyRevoke, keyObject(on, id), change))
-	}
-	return int64(len(ids)), 0, err
+	revoked, err = member.RevokeKeys(ctx, tx, on)
+	return revoked, 0, err
 }
 
 func transferKeys(ctx context.Context, tx *access.Tx, on doorward.Object, to string) (int64, error) {

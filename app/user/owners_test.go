@@ -105,6 +105,9 @@ func TestLastOwnerStaysForEveryCaller(t *testing.T) {
 			})
 			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
 			checkOneOwnerAndRestore(f, two)
+			for i, p := range two { // the end of a membership ends its sessions
+				two[i] = f.SignIn(p.User.Email, apptest.FirstPassword)
+			}
 		}
 	})
 }
@@ -137,4 +140,77 @@ func checkOneOwnerAndRestore(f *apptest.Fixture, two []apptest.Person) {
 		return nil
 	})
 	f.NoError(err)
+}
+
+// TestOnlyActiveTenantsKeepTheirOwner: the only OWNER of a tenant that is frozen or closes can leave, be
+// erased, removed, suspended and demoted, and the trail of the installation has that. An active tenant
+// keeps its last OWNER.
+func TestOnlyActiveTenantsKeepTheirOwner(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		users := f.Node(0).Users
+		ended := func(_ doorward.Ended, err error) error { return err }
+		ways := map[string]func(p apptest.Person, u doorward.User) error{
+			"leaving": func(p apptest.Person, u doorward.User) error {
+				return ended(users.Leave(f.Context(), p.Caller, u.TenantID))
+			},
+			"erasing": func(p apptest.Person, _ doorward.User) error {
+				return apptest.ErrorOf(users.Erase(f.Context(), p.Caller, p.User.Email))
+			},
+			"removing": func(_ apptest.Person, u doorward.User) error {
+				return ended(users.Remove(f.Context(), apptest.Operator, u, user.Handover{}, nil))
+			},
+			"suspending": func(_ apptest.Person, u doorward.User) error {
+				return ended(users.Suspend(f.Context(), apptest.Operator, u))
+			},
+			"demoting": func(_ apptest.Person, u doorward.User) error {
+				return users.SetRole(f.Context(), apptest.Operator, u, doorward.RoleUser)
+			},
+		}
+		shut := map[string]func(id string){
+			"active":  func(string) {},
+			"frozen":  func(id string) { f.NoError(ended(f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, id))) },
+			"closing": func(id string) { f.NoError(ended(f.Node(0).Tenants.CloseFor(f.Context(), apptest.Operator, id))) },
+		}
+		_, elsewhere := f.Tenant()
+		for status, shut := range shut {
+			for way, do := range ways {
+				_, owner := f.Tenant()
+				joinBy(f, elsewhere, owner, doorward.RoleUser)
+				shut(owner.TenantID)
+				p, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), owner.User.Email, apptest.FirstPassword, elsewhere.TenantID))
+				f.NoError(err)
+				person := apptest.PersonOf(p)
+				before := f.Int(`SELECT count(*) FROM events WHERE action = $1 AND tenant_id = ''`, doorward.TenantOwnerless)
+				want, recorded := doorward.Code(""), 1
+				if status == "active" {
+					want, recorded = doorward.CodeLastOwner, 0
+				}
+				if got := apptest.Code(do(person, owner.User)); got != want {
+					f.Errorf("%s in a tenant that is %s: %q, want %q", way, status, got, want)
+				}
+				if n := f.Int(`SELECT count(*) FROM events WHERE action = $1 AND tenant_id = ''`, doorward.TenantOwnerless) - before; n != recorded {
+					f.Errorf("%s in a tenant that is %s records %d events tenant.ownerless, want %d", way, status, n, recorded)
+				}
+			}
+		}
+	})
+}
+
+// TestSessionOfAConnectionLeavesItsTenantOnly: what a connection vouches for ends there.
+func TestSessionOfAConnectionLeavesItsTenantOnly(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		zeta, other := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		joinBy(f, other, ann, doorward.RoleUser)
+		ann.Issuer = "con_1"
+		for _, c := range []struct {
+			id   string
+			want doorward.Code
+		}{{zeta.ID, doorward.CodeSignInRequired}, {acme.ID, ""}} {
+			if got := apptest.Code(apptest.ErrorOf(f.Node(0).Users.Leave(f.Context(), ann.Caller, c.id))); got != c.want {
+				f.Errorf("leaving %s: %q, want %q", c.id, got, c.want)
+			}
+		}
+	})
 }

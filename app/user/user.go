@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
 )
 
@@ -17,22 +18,28 @@ type Users struct {
 	writer   *access.Writer
 	db       *store.DB
 	sessions store.SessionLifetime
+	owners   member.Owners
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
-// not counted.
-func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime) *Users {
-	return &Users{writer, db, sessions}
+// not counted; owners says who learns of tenants without an OWNER.
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, owners member.Owners) *Users {
+	return &Users{writer, db, sessions, owners}
 }
 
-// Leave ends the caller's membership in the tenant. Errors: not_found,
-// last_owner.
+// Leave ends the caller's membership in the tenant. It needs the proof that acts on the account need; a
+// session that a connection vouches for leaves its own tenant only, by that tenant's demand. Errors: step_up_required, sign_in_required, not_found, last_owner.
 func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
 	var ended doorward.Ended
+	if err := access.CanActIn(&by.Principal, tenantID).Err(); err != nil {
+		return ended, err
+	}
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: tenantID}
 	revocation, err := u.writer.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
-		if err := tx.LockTenant(ctx, tenantID); err != nil {
-			return err
+		if by.Issuer == doorward.OwnIssuer {
+			if err := tx.NeedProofNow(ctx); err != nil {
+				return err
+			}
 		}
 		member, err := current(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
 		if err != nil {
@@ -103,7 +110,7 @@ func (u *Users) endMembership(ctx context.Context, tx *access.Tx, on doorward.Ob
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err == nil {
-		err = requireOwner(ctx, tx, on.TenantID, on.Held)
+		err = u.owners.Keep(ctx, tx, on.TenantID, on.Held)
 	}
 	if err != nil {
 		return doorward.Ended{}, err
@@ -154,43 +161,9 @@ func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward
 	return withRevocation(ended, revocation, err)
 }
 
-// requireOwner returns last_owner unless an active OWNER remains. It counts after the
-// change, under the lock on the tenant, and only if the previous role of the changed
-// member was OWNER: counting is slow in a large tenant.
-func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, previous doorward.Role) error {
-	if previous != doorward.RoleOwner {
-		return nil
-	}
-	n, err := tx.CountActiveOwners(ctx, tenantID)
-	if err == nil && n == 0 {
-		err = doorward.Fail(doorward.CodeLastOwner, "")
-	}
-	return err
-}
-
-// endAll ends the sessions, API keys, invitations, resets and challenges that depend on the
-// membership; the tenant forgets the browsers that it has remembered.
-func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (ended doorward.Ended, err error) {
-	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
-		return ended, err
-	}
-	if ended.APIKeys, ended.APIKeysTransferred, err = handOver(ctx, tx, on, keys); err != nil {
-		return ended, err
-	}
-	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
-		return ended, err
-	}
-	if ended.Webhooks, err = access.MadeWebhooks(ctx, tx.Reader, &tx.By, tx.Now, on.TenantID, on.ID); err != nil {
-		return ended, err
-	}
-	if err := tx.ForgetProofsIn(ctx, on.TenantID, on.ID); err != nil {
-		return ended, err
-	}
-	remaining, err := tx.CountActiveMemberships(ctx, on.ID)
-	if err != nil || remaining > 0 {
-		return ended, err
-	}
-	return ended, tx.ExpireResets(ctx, on.ID)
+// endAll ends what depends on the membership, see member.EndAccess.
+func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
+	return member.EndAccess(ctx, tx, u.sessions, on, func() (int64, int64, error) { return handOver(ctx, tx, on, keys) })
 }
 
 // withRevocation adds the revocation, or drops the counts of a transaction that was

@@ -15,7 +15,7 @@ import (
 
 // checkContent checks a database whose schema is up to date.
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
-	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkMaintenance, checkSpace, checkPages, checkTrails, checkQueue, checkModel} {
+	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkMaintenance, checkSpace, checkPages, checkTrails, checkQueue, checkOwners, checkModel} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		if f, ok := check(ctx, db); ok {
 			all = append(all, f)
@@ -161,6 +161,29 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	case v.MailsQueued > 0 && age > maxMailAge:
 		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
 		f.remedy = "Is a server running? Its log says why a mail could not be sent: look for \"mail not sent yet\"."
+	}
+	return f, true
+}
+
+// ownersNamed is how many tenants without an active OWNER are named.
+const ownersNamed = 20
+
+// checkOwners reports tenants that nobody can administer fully: the undo of a change of an address may
+// have suspended the only OWNER.
+func checkOwners(ctx context.Context, db *store.DB) (finding, bool) {
+	f := finding{check: "owners", fine: "each tenant with members has an active OWNER, or one who is invited"}
+	all, err := db.Read().OwnerlessTenants(ctx, db.Now(), ownersNamed)
+	if err != nil {
+		f.wrong, f.code = cause(err), exitUnavailable
+		return f, true
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, fmt.Sprintf("%s (%s, %s)", t.Name, t.ID, t.Status))
+	}
+	if len(names) > 0 {
+		f.wrong, f.code = "no active OWNER in "+strings.Join(names, ", "), exitFailed
+		f.remedy = "\"doorward user list --tenant\" names the members. Make one of them OWNER with \"doorward user set-role\", or let an OWNER in again with \"doorward user resume\"."
 	}
 	return f, true
 }

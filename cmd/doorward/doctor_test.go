@@ -72,7 +72,7 @@ func execSQL(t *testing.T, db *sql.DB, query string) {
 	}
 }
 
-// TestDoctorFindsFaultyRows: an old mail, an edited event, and a model that this
+// TestDoctorFindsFaultyRows: an old mail, a tenant without an OWNER, an edited event, and a model that this
 // version can't read.
 func TestDoctorFindsFaultyRows(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "doorward.db"), "postgres": pgtest.DSN(t)} {
@@ -81,6 +81,9 @@ func TestDoctorFindsFaultyRows(t *testing.T) {
 			execSQL(t, db, `UPDATE mails SET state = 'queued', created_at = 0`)
 			checkDoctorFails(t, args, "FAIL  mail queue     1 mails wait, one of them since 1970-01-01", "mail not sent yet")
 			execSQL(t, db, `UPDATE mails SET state = 'sent'`)
+			execSQL(t, db, `UPDATE memberships SET status = 'suspended'`)
+			checkDoctorFails(t, args, "FAIL  owners         no active OWNER in ", "doorward user set-role")
+			execSQL(t, db, `UPDATE memberships SET status = 'active'`)
 			execSQL(t, db, `UPDATE events SET action = 'user.remove' WHERE action = 'tenant.create'`)
 			checkDoctorFails(t, args, "FAIL  audit trail    the trail of ", "was tampered with", `"doorward audit verify" shows where`)
 			execSQL(t, db, `UPDATE events SET action = 'tenant.create' WHERE action = 'user.remove'`)

@@ -14,7 +14,7 @@ func emailChanges(f *fixture) {
 	acme := f.tenant("Acme")
 	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleUser), f.account("bob@acme.example")
 	change := func(newEmail string) store.EmailChange {
-		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: ann.Email, New: newEmail, CreatedAt: f.DB.Now(), ConfirmUntil: time.UnixMicro(0).UTC(), UndoUntil: f.DB.Now().Add(7 * day)}
+		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: ann.Email, New: newEmail, CreatedAt: f.DB.Now(), ConfirmUntil: time.UnixMicro(0).UTC(), UndoUntil: f.DB.Now().Add(7 * day), Suspend: true}
 		f.write(func(tx *store.Tx) {
 			noError(f, tx.InsertEmailChange(ctx, c))
 			noError(f, tx.InsertLinkToken(ctx, []byte("confirm "+c.ID), c.ID))

@@ -90,8 +90,19 @@ func factors(f *fixture) {
 	})
 	equal(f, f.factorsOf(ann), 2) // it still counts
 	member := f.value(f.Read().User(ctx, acme.ID, ann.ID)).(doorward.User)
-	equal(f, []int{member.Factors, member.Passkeys, member.DisabledPasskeys}, []int{2, 1, 1})
+	equal(f, []int{member.Factors, member.Passkeys, member.DisabledPasskeys, member.DisabledApps}, []int{2, 1, 1, 0})
 	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Accounts: 1})
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.SetRecoveryCodes(ctx, ann.ID, [][]byte{[]byte("1"), []byte("2")}))
+		for since, want := range map[time.Time][]int64{tx.Now.Add(time.Hour): {0, 0}, noon: {1, 2}} {
+			factors, codes, err := tx.DisableFactorsSince(ctx, ann.ID, since)
+			noError(f, err)
+			equal(f, []int64{factors, codes}, want)
+		}
+		noError(f, tx.UpdateFactorCounts(ctx, ann.ID))
+	})
+	member = f.value(f.Read().User(ctx, acme.ID, ann.ID)).(doorward.User)
+	equal(f, []int{member.Factors, member.Passkeys, member.DisabledPasskeys, member.DisabledApps}, []int{2, 1, 1, 1})
 }
 
 // endOfFactors: unfinished enrolments end, and deleted factors no longer count.

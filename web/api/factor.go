@@ -22,7 +22,7 @@ type factorView struct {
 	CreatedAt  time.Time           `json:"createdAt"`
 	LastUsedAt *time.Time          `json:"lastUsedAt,omitempty" doc:"Absent before the first use"`
 	Synced     *bool               `json:"synced,omitempty" doc:"Only for a passkey: whether it is synced between devices"`
-	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Only for a passkey that was found to be cloned: since when it can't be used"`
+	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Only for a passkey that was found to be cloned, and for what was set up around a change of the address that was undone: since when it can't be used"`
 }
 
 func viewFactor(f doorward.Factor) factorView {

@@ -126,8 +126,9 @@ var docAcceptSecond = front.Doc{
 }
 
 func (a *api) acceptInvitationSecond(ctx context.Context, c *front.Call, in acceptSecondInput) (joined, error) {
-	if err := required(field{"/token", in.Token}); err != nil {
-		return joined{}, err
+	if in.Token == "" { // names the other missing members, too
+		answer := in.Code + in.RecoveryCode + string(in.Credential.Text())
+		return joined{}, required(field{"/token", in.Token}, field{"/challenge", in.Challenge}, field{"/code", answer})
 	}
 	answer, err := oneAnswer(in.Challenge, "", factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode, Passkey: in.Credential.Text()})
 	if err != nil {

@@ -52,8 +52,8 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 
 var docLeaveTenant = front.Doc{
 	ID: "leaveTenant", Tag: "Sessions", Summary: "Leave a tenant",
-	Description: "Ends one's own membership with its sessions and the invitations sent there. The last active OWNER can't leave. Leaving the tenant of the session clears the cookie.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner},
+	Description: "Ends one's own membership with its sessions and the invitations sent there. It needs a recent proof of identity, as what concerns the whole account does. The last active OWNER of an active tenant can't leave; a frozen or closing one holds nobody back. Leaving the tenant of the session clears the cookie.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLastOwner},
 }
 
 func (a *api) leaveTenant(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

@@ -43,7 +43,7 @@ func (h *api) signInRoutes() []front.Route {
 		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession().Returns(), docLogout),
 		front.On("GET /api/v2/auth/session", front.SignedIn().WhileClosing(), front.JSON(http.StatusOK, h.session), docSession),
 		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
-		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant).EndsSession(), docLeaveTenant),
+		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn().WhileClosing(), front.JSON(http.StatusNoContent, h.leaveTenant).EndsSession(), docLeaveTenant),
 		front.On("POST /api/v2/auth/switch-tenant", front.SignedIn(), front.JSON(http.StatusOK, h.switchTenant).OpensSession(), docSwitchTenant),
 
 		front.On("GET /api/v2/auth/factors", front.SignedIn(), front.JSON(http.StatusOK, h.factors), docFactors),
@@ -120,9 +120,9 @@ func (h *api) adminRoutes() []front.Route {
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),
 		front.On("POST /api/v2/auth/change-email", front.SignedIn(), front.JSON(http.StatusAccepted, h.changeEmail), docChangeEmail),
-		front.On("POST /api/v2/auth/change-email/confirm", front.Public(), front.JSON(http.StatusNoContent, h.confirmEmail), docConfirmEmail),
+		front.On("POST /api/v2/auth/change-email/confirm", front.SignedIn(), front.JSON(http.StatusNoContent, h.confirmEmail), docConfirmEmail),
 		front.On("POST /api/v2/auth/undo-email", front.Public(), front.JSON(http.StatusNoContent, h.undoEmail), docUndoEmail),
-		front.On("DELETE /api/v2/auth/account", front.SignedIn(), front.JSON(http.StatusNoContent, h.eraseAccount).EndsSession(), docEraseAccount),
+		front.On("DELETE /api/v2/auth/account", front.SignedIn().WhileClosing(), front.JSON(http.StatusNoContent, h.eraseAccount).EndsSession(), docEraseAccount),
 		front.On("GET /api/v2/auth/account/export", front.SignedIn(), h.exportAccount(), docExportAccount),
 		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),
 	}

@@ -15,6 +15,9 @@ type account struct {
 	BannedWords string
 	Tenants     []tenantRow
 	Proved      bool // the second factor was proved recently, or there is none; else /step-up comes first
+	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
+	// these memberships may be suspended.
+	Affected []doorward.TenantName
 	ownSessions
 }
 
@@ -45,6 +48,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if a.ownSessions, err = h.sessions(ctx, c, memberships, accountPage); err != nil {
 		return ui.View{}, err
 	}
+	a.Affected = c.AffectedTenants()
 	a.MinLength = h.app.PasswordRules.Load().MinLength
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
@@ -162,10 +166,22 @@ func (h *hosted) endOthersAt(ctx context.Context, c *ui.Call, page string) (ui.V
 	return c.To(page + "?done=sessions"), nil
 }
 
+// leaving is the content of the page on which people leave a tenant.
+type leaving struct {
+	doorward.User
+	Proved bool // recently; else /step-up comes first
+}
+
+const leavePage = accountPage + "/leave/" // and the tenant's id
+
 // showLeave asks for confirmation: only an invitation brings people back.
 func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	m, err := h.membership(ctx, c)
-	return ui.View{Page: "leave", Body: m}, err
+	if err != nil {
+		return ui.View{}, err
+	}
+	proved, err := isProved(h.app.Access.Require(ctx, c.Caller, doorward.UserLeave, doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID}))
+	return ui.View{Page: "leave", Body: leaving{m, proved}}, err
 }
 
 // membership returns the caller's membership in the tenant of the path. Errors: not_found,
@@ -189,6 +205,9 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	ended, err := h.app.Users.Leave(ctx, c.Caller, id)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.To(leavePage + id), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/doorward/doorward"
+	accounts "github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/web/ui"
 )
 
 func (h *hosted) changeEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Accounts.ChangeEmail(ctx, c.Caller, c.Value("email")); err != nil {
+	if err := h.app.Accounts.ChangeEmail(ctx, c.Caller, c.Value("email"), c.Value("suspend") != ""); err != nil {
 		return ui.View{}, err
 	}
 	return c.To("/account?done=email-sent"), nil
@@ -21,11 +22,16 @@ const (
 	undoEmail    = "undo-email"
 )
 
-// emailChange is the form that confirms or undoes a change.
-type emailChange struct {
-	KeyPrefix    string // of the messages; also the path
-	Token, Email string
+// confirming is the content of the page that confirms a change. Only a session of the account can:
+// without one the page leads to the sign-in and back, with the code in the fragment.
+type confirming struct {
+	accounts.Shown
+	Token  string
+	Caller string // address of the person who is signed in; empty if nobody is
 }
+
+// undoing is the form that undoes a change.
+type undoing struct{ Token, Email string }
 
 func (h *hosted) askConfirmCode(context.Context, *ui.Call) (ui.View, error) {
 	return askCode(confirmEmail), nil
@@ -36,23 +42,35 @@ func (h *hosted) askUndoCode(context.Context, *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) openConfirm(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.openEmailChange(ctx, c, confirmEmail, h.app.Accounts.ShowConfirm, h.refusedConfirm)
+	switch c.RefusalCode() {
+	case doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner:
+		return h.refusedConfirm(ctx, c) // the code is still valid, but the address can't be used
+	}
+	if err := requireFields(c, "token"); err != nil {
+		return askCode(confirmEmail), err
+	}
+	token := ui.PastedCode(c.Value("token"))
+	shown, err := h.app.Accounts.ShowConfirm(ctx, c.Caller, token)
+	if err != nil {
+		return h.errorOrPage(c, err, h.refusedConfirm)
+	}
+	rememberAddress(c, shown.Old)
+	return ui.View{Page: confirmEmail, Scripts: codeScript, Body: confirming{shown, token, c.Caller.Email}}, nil
 }
 
 func (h *hosted) openUndo(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.openEmailChange(ctx, c, undoEmail, h.app.Accounts.ShowUndo, h.refusedUndo)
-}
-
-func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, name string, show func(context.Context, string) (string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
+	if c.RefusalCode() == doorward.CodeAccountExists {
+		return h.refusedUndo(ctx, c)
+	}
 	if err := requireFields(c, "token"); err != nil {
-		return askCode(name), err
+		return askCode(undoEmail), err
 	}
 	token := ui.PastedCode(c.Value("token"))
-	email, err := show(ctx, token)
+	email, err := h.app.Accounts.ShowUndo(ctx, token)
 	if err != nil {
-		return h.errorOrPage(c, err, refused)
+		return h.errorOrPage(c, err, h.refusedUndo)
 	}
-	return ui.View{Page: "email", Title: name + ".title", Scripts: codeScript, Body: emailChange{name, token, email}}, nil
+	return ui.View{Page: undoEmail, Scripts: codeScript, Body: undoing{token, email}}, nil
 }
 
 func (h *hosted) refusedConfirm(_ context.Context, c *ui.Call) (ui.View, error) {
@@ -65,7 +83,7 @@ func (h *hosted) refusedUndo(_ context.Context, c *ui.Call) (ui.View, error) {
 
 func refusedEmailChange(c *ui.Call, name string) ui.View {
 	switch c.RefusalCode() {
-	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden:
+	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner:
 		return endedEmailChange(c.RefusalCode(), name)
 	}
 	return askCode(name)
@@ -82,10 +100,7 @@ func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	if c.Caller.Kind == doorward.ByUser {
-		return c.To("/account?done=email-changed"), nil
-	}
-	return c.To("/login?done=email-changed"), nil
+	return c.To("/account?done=email-changed"), nil
 }
 
 func (h *hosted) undoEmail(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -64,8 +64,8 @@ func Routes(a *app.App) []front.Route {
 		page("POST /reset/password", front.Public(), set.Take("/reset", h.reset, h.openReset)),
 
 		page("GET /confirm-email", front.Public(), set.Show(h.askConfirmCode)),
-		page("POST /confirm-email", front.Public(), set.Open("/confirm-email", h.openConfirm, h.refusedConfirm)),
-		page("POST /confirm-email/now", front.Optional(), set.Take("/confirm-email", h.confirmEmail, h.openConfirm)),
+		page("POST /confirm-email", front.Optional(), set.Open("/confirm-email", h.openConfirm, h.refusedConfirm)),
+		page("POST /confirm-email/now", ui.SignedIn(), set.Take("/confirm-email", h.confirmEmail, h.openConfirm)),
 		page("GET /undo-email", front.Public(), set.Show(h.askUndoCode)),
 		page("POST /undo-email", front.Public(), set.Open("/undo-email", h.openUndo, h.refusedUndo)),
 		page("POST /undo-email/now", front.Public(), set.Take("/undo-email", h.undoEmail, h.openUndo)),

@@ -472,7 +472,14 @@ func TestChangeOfTheAddress(t *testing.T) {
 	b.get("/account?done=email-sent").is(t, 200, "", "a mail with a link is on its way")
 	confirm, undo := s.Code("lee@acme.example"), s.Code(ann)
 	b.send("/confirm-email", "token", absent).is(t, 404, "", "This code is not known.")
-	b.send("/confirm-email", "token", confirm).is(t, 200, "", "lee@acme.example", `value="`+confirm+`"`)
+	stranger := open(t, s)
+	stranger.send("/confirm-email", "token", confirm).is(t, 200, "", ann, "lee@acme.example", `href="/login?return=/confirm-email#token=`+confirm+`"`)
+	stranger.send("/confirm-email/now", "token", confirm).is(t, 303, "/login?return=%2Fconfirm-email")
+	stranger.get("/login?return=/confirm-email").is(t, 200, "", `/assets/fragment`, `value="`+ann+`"`)
+	stranger.send("/login", "email", "owner@acme.example", "password", secret, "return", "/confirm-email").is(t, 303, "/confirm-email")
+	stranger.send("/confirm-email", "token", confirm).is(t, 200, "", "You are signed in as", `action="/logout#token=`+confirm+`"`)
+	stranger.send("/confirm-email/now", "token", confirm).is(t, 403, "", "You are signed in to another account")
+	b.send("/confirm-email", "token", confirm).is(t, 200, "", ann, "lee@acme.example", `value="`+confirm+`"`)
 	b.send("/confirm-email/now", "token", confirm).is(t, 303, "/account?done=email-changed")
 	b.get("/account").is(t, 200, "", "lee@acme.example")
 	b.send("/confirm-email", "token", confirm).is(t, 410, "", "no longer valid")
@@ -483,6 +490,21 @@ func TestChangeOfTheAddress(t *testing.T) {
 	other.get("/login?done=email-undone").is(t, 200, "", "Your former address is back", `value="`+ann+`"`)
 	other.send("/undo-email", "token", undo).is(t, 410, "", "more than 7 days old")
 	b.get("/account").is(t, 303, "/login?return=%2Faccount")
+}
+
+// The page names the organisations that don't allow the new address, and asks whether they may go.
+func TestChangeOfTheAddressOutOfTheDomains(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	b := open(t, s)
+	b.send("/login", "email", acme.Owner.Email, "password", secret).is(t, 303, "/account")
+	if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"allowedEmailDomains":["acme.example"]}}`)); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	b.send("/account/email", "email", "owner@elsewhere.example").is(t, 409, "", "don’t allow addresses of this domain", "<bdi>Acme</bdi>", `name="suspend"`, `value="owner@elsewhere.example"`)
+	b.send("/account/email", "email", "owner@elsewhere.example", "suspend", "1").is(t, 303, "/account?done=email-sent")
+	code := s.Code("owner@elsewhere.example")
+	b.send("/confirm-email/now", "token", code).is(t, 409, "", "You are the only owner of an organisation")
 }
 
 // The page says what an erasure ends and keeps, asks for a proof if the last one is too old,

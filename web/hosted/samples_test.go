@@ -51,6 +51,8 @@ func samples() []uitest.Sample {
 		Invitation: doorward.Invitation{Email: "ben@globex.example", Role: doorward.RoleUser, TenantID: "tnt_acme"},
 		TenantName: "Acme", Inviter: "Ann Lee",
 	}
+	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
+	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
 	member, self := newcomer, newcomer
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
@@ -84,8 +86,10 @@ func samples() []uitest.Sample {
 		{Name: "reset-refused", View: ui.View{Page: "reset", Body: resetForm{token, acme.Email, 12, bannedWords(acme.Email, "Acme")}}, Frame: faults},
 		{Name: "code-confirm-email", View: askCode(confirmEmail)},
 		{Name: "code-undo-email", View: askCode(undoEmail)},
-		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
-		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
+		{Name: "confirm-email", View: ui.View{Page: confirmEmail, Body: confirming{moved, token, acme.Email}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "confirm-email-other", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, "ben@globex.example"}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "confirm-email-nobody", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, ""}}},
+		{Name: "undo-email", View: ui.View{Page: undoEmail, Body: undoing{token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer}},
@@ -95,12 +99,14 @@ func samples() []uitest.Sample {
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-affected", View: ui.View{Page: "account", Wide: true, Body: affected(sampleAccount())}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation doesn’t allow this address."}},
 		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: returnAddress}},
 		{Name: "account-refused", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: withWordmark}, Frame: ui.Frame{Caller: ann}},
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
+		{Name: "second-none", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email}}},
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
 		{Name: "second-accept", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Invitation: &acceptSecond{token, token}, App: true, Codes: true}}},
 		{Name: "second-accept-recovery", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, Invitation: &acceptSecond{token, token}, App: true, Codes: true, Options: "{}", Recovery: true}}},
@@ -122,8 +128,9 @@ func samples() []uitest.Sample {
 		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: security{ownSessions: sampleSessions([]doorward.User{acme}, securityPage)}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
 		{Name: "code-factorreset", View: factorCodePage()},
-		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
-		{Name: "leave-refused", View: ui.View{Page: "leave", Body: acme}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The tenant needs an owner."}},
+		{Name: "leave", View: ui.View{Page: "leave", Body: leaving{acme, true}}},
+		{Name: "leave-prove", View: ui.View{Page: "leave", Body: leaving{acme, false}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "leave-refused", View: ui.View{Page: "leave", Body: leaving{acme, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The tenant needs an owner."}},
 		{Name: "erase", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, nil, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "erase-refused", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, true}}, Frame: ui.Frame{Caller: ann, Alert: true, Faults: map[string]string{"confirm": "This is not the address of the account."}}},
 		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false}}, Frame: ui.Frame{Caller: ann}},
@@ -148,8 +155,12 @@ func endedSamples() (all []uitest.Sample) {
 	} {
 		all = append(all, uitest.Sample{Name: "ended-" + string(code), View: endedPage(code, next)})
 	}
-	for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden} {
-		for _, words := range []string{confirmEmail, undoEmail} {
+	refusals := map[string][]doorward.Code{
+		confirmEmail: {doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner},
+		undoEmail:    {doorward.CodeEmailChangeOver, doorward.CodeAccountExists},
+	}
+	for words, codes := range refusals {
+		for _, code := range codes {
 			all = append(all, uitest.Sample{Name: "ended-" + words + "-" + string(code), View: endedEmailChange(code, words)})
 		}
 	}
@@ -216,6 +227,11 @@ func sampleAccount() account {
 	a := newAccount(ann, memberships)
 	a.ownSessions = sampleSessions(memberships, accountPage)
 	a.MinLength, a.Proved = 12, true
+	return a
+}
+
+func affected(a account) account {
+	a.Affected = []doorward.TenantName{{ID: acme.TenantID, Name: acme.TenantName}, {ID: globex.TenantID, Name: globex.TenantName}}
 	return a
 }
 

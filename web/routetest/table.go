@@ -67,7 +67,7 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/auth/change-password", Who: "OWNER", Body: Object{"currentPassword": "x", "password": "three old paper boats", "confirmPassword": "three old paper boats"}, Want: "422 validation_failed", Twice: "the current password is another one by then"},
 	{Request: "POST /api/v2/auth/change-email", Who: "OWNER", Body: Object{"email": "new@acme.example"}, Want: "202", Twice: "replaces the request before"},
 	{Request: "POST /api/v2/auth/change-email", Who: "USER", Body: Object{"email": "x"}, Want: "422 validation_failed"},
-	{Request: "POST /api/v2/auth/change-email/confirm", Body: Object{"token": Absent}, Want: "404 email_change_not_found"},
+	{Request: "POST /api/v2/auth/change-email/confirm", Who: "OWNER", Body: Object{"token": Absent}, Want: "404 email_change_not_found", Twice: "a code confirms once"},
 	{Request: "POST /api/v2/auth/undo-email", Body: Object{"token": Absent}, Want: "404 email_change_not_found"},
 	{Request: "GET /api/v2/auth/account/export", Who: "OWNER", Want: "200"},
 	{Request: "DELETE /api/v2/auth/account", Who: "OWNER", Body: Object{"confirm": "x@acme.example"}, Want: "422 validation_failed"},

@@ -14,6 +14,7 @@ func Routes() []front.Route {
 	return append(append(brandRoutes(), Sheets("ui.css", assets)...),
 		front.HashedFiles(),
 		Asset("ui.js", "text/javascript; charset=utf-8", assets),
+		Asset("fragment.js", "text/javascript; charset=utf-8", assets),
 		Asset("icon.svg", "image/svg+xml", assets),
 	)
 }

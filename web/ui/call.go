@@ -248,6 +248,14 @@ func (c *Call) RefusalCode() doorward.Code {
 	return front.AsError(c.fault).Code
 }
 
+// AffectedTenants are those that a refusal memberships_affected names.
+func (c *Call) AffectedTenants() []doorward.TenantName {
+	if c.fault == nil {
+		return nil
+	}
+	return front.AsError(c.fault).Tenants
+}
+
 // FieldErrors returns the faults of the fields of a form that is shown again. Frame.Faults
 // has one for each field; pages that show more than one fault per field use this.
 func (c *Call) FieldErrors() []doorward.FieldError {

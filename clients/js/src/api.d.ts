@@ -368,7 +368,7 @@ export interface paths {
         post?: never;
         /**
          * Erase one's own account, for good
-         * @description Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the tenants that would be left without an active OWNER; then nothing is changed. It can't be undone.
+         * @description Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the active tenants that would be left without an active OWNER; then nothing is changed. A frozen or closing one holds nobody back. It can't be undone.
          */
         delete: operations["eraseAccount"];
         options?: never;
@@ -407,7 +407,7 @@ export interface paths {
         put?: never;
         /**
          * Ask for another address of one's account
-         * @description 202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it.
+         * @description 202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes and in a session of the account. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it. 409 `memberships_affected` names the person's tenants whose `allowedEmailDomains` refuse the new domain, unless `suspend` is true: then confirming suspends these memberships.
          */
         post: operations["changeEmail"];
         delete?: never;
@@ -427,7 +427,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm a new address with the code of the mail to it
-         * @description Sessions stay. 403 if a tenant of the person allows only addresses of other domains.
+         * @description With a session of the account whose address changes; a recent proof of identity isn't needed while the code is valid. Sessions stay. 403 `wrong_account` with a session of another account. Memberships whose tenants don't allow the new domain are suspended if the change was asked for with `suspend`, else the answer is 409 `memberships_affected`; 409 `last_owner` if that would leave an active tenant without an active OWNER.
          */
         post: operations["confirmEmail"];
         delete?: never;
@@ -816,7 +816,7 @@ export interface paths {
         post?: never;
         /**
          * Leave a tenant
-         * @description Ends one's own membership with its sessions and the invitations sent there. The last active OWNER can't leave. Leaving the tenant of the session clears the cookie.
+         * @description Ends one's own membership with its sessions and the invitations sent there. It needs a recent proof of identity, as what concerns the whole account does. The last active OWNER of an active tenant can't leave; a frozen or closing one holds nobody back. Leaving the tenant of the session clears the cookie.
          */
         delete: operations["leaveTenant"];
         options?: never;
@@ -1015,7 +1015,7 @@ export interface paths {
         put?: never;
         /**
          * Undo a change of the address with the code of the mail to the old one
-         * @description Sets the old address back, ends all sessions of the person and the trust in browsers, and mails a link for a new password. Works for 7 days, also before the change is confirmed; later changes end with it. 409 if another account has the old address by now.
+         * @description Sets the old address back, ends all sessions of the person and the trust in browsers, and mails a link for a new password. Memberships that began since the change was asked for, and those whose tenant doesn't allow the old address, are suspended. Second factors and recovery codes made since, or in the 7 days before, are disabled and still count: if no other one is left, the way back is a reset of the factors. Works for 7 days, also before the change is confirmed; later changes end with it. 409 if another account has the old address by now.
          */
         post: operations["undoEmail"];
         delete?: never;
@@ -2123,6 +2123,8 @@ export interface components {
              * @example ann.lee@acme.example
              */
             email: string;
+            /** @description Accepts that memberships whose tenants don't allow the new domain are suspended */
+            suspend?: boolean;
         };
         ChangeInput: {
             /**
@@ -2668,7 +2670,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description Only for a passkey that was found to be cloned: since when it can't be used
+             * @description Only for a passkey that was found to be cloned, and for what was set up around a change of the address that was undone: since when it can't be used
              */
             disabledAt?: string;
             /** @example mfa_7vkq2m5x3yh4n6rj7wd2c5tpae */
@@ -2875,6 +2877,8 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             from: string;
+            /** @description Whether confirming it suspends memberships whose tenants don't allow the new address */
+            suspend: boolean;
             to: string;
             /** Format: date-time */
             undoneAt?: string;
@@ -3487,7 +3491,7 @@ export interface components {
              * @description With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter
              */
             maxAge?: number;
-            /** @description With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first */
+            /** @description With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first, or has none left that can be used */
             methods?: string[];
             /** @description With the code denied_by_policy: the policy that refuses */
             policyId?: string;
@@ -3505,6 +3509,8 @@ export interface components {
             requestId: string;
             /** Format: int64 */
             status: number;
+            /** @description With the code memberships_affected: one's own tenants that don't allow the new address */
+            tenants?: components["schemas"]["TenantName"][];
             /** @description The same for every answer with the code */
             title: string;
             /**
@@ -4097,6 +4103,11 @@ export interface components {
              * @example 10000
              */
             totalAtLeast?: number;
+        };
+        TenantName: {
+            /** @example tnt_7vkq2m5x3yh4n6rj7wd2c5tpae */
+            tenantId: string;
+            tenantName: string;
         };
         TenantStatusInput: {
             /** @description What the tenant may have, by an operator key only. Absent quotas stay unchanged; what it has beyond one stays, too */
@@ -6554,7 +6565,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6764,6 +6775,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `memberships_affected` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `body_too_large` */
             413: {
                 headers: {
@@ -6859,7 +6880,18 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden` */
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing`, `wrong_account` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6879,7 +6911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `account_exists` */
+            /** @description `account_exists`, `last_owner`, `memberships_affected` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6922,6 +6954,17 @@ export interface operations {
             /** @description `validation_failed` */
             422: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -9291,7 +9334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

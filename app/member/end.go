@@ -1,0 +1,136 @@
+package member
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// EndAccess ends the sessions, invitations, resets and challenges that depend on the membership on; the
+// tenant forgets the browsers that it has remembered. endKeys ends the API keys or
+// gives them another owner; RevokeKeys is one. The caller has locked the tenant and the account.
+func EndAccess(ctx context.Context, tx *access.Tx, life store.SessionLifetime, on doorward.Object, endKeys func() (revoked, transferred int64, err error)) (ended doorward.Ended, err error) {
+	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, life, on.TenantID, on.ID); err != nil {
+		return ended, err
+	}
+	if ended.APIKeys, ended.APIKeysTransferred, err = endKeys(); err != nil {
+		return ended, err
+	}
+	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
+		return ended, err
+	}
+	if ended.Webhooks, err = access.MadeWebhooks(ctx, tx.Reader, &tx.By, tx.Now, on.TenantID, on.ID); err != nil {
+		return ended, err
+	}
+	if err := tx.ForgetProofsIn(ctx, on.TenantID, on.ID); err != nil {
+		return ended, err
+	}
+	remaining, err := tx.CountActiveMemberships(ctx, on.ID)
+	if err != nil || remaining > 0 {
+		return ended, err
+	}
+	return ended, tx.ExpireResets(ctx, on.ID)
+}
+
+// RevokeKeys revokes the API keys that the member owns, with an event for each.
+func RevokeKeys(ctx context.Context, tx *access.Tx, on doorward.Object) (int64, error) {
+	ids, err := tx.RevokeAPIKeysOf(ctx, on.TenantID, on.ID)
+	for _, id := range ids {
+		key := doorward.Object{Type: "key", ID: id, TenantID: on.TenantID}
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyRevoke, key, doorward.Change{Field: "status", To: string(doorward.APIKeyRevoked)}))
+	}
+	return int64(len(ids)), err
+}
+
+// Owners watches that tenants have an active OWNER.
+type Owners struct {
+	Operator string // address that gets mails about tenants without one; empty: none are sent
+}
+
+// Keep is called after a change to a member who was an OWNER if previous says so. It returns last_owner
+// if no active OWNER remains in an active tenant. In a frozen or closing one nobody must stay for that:
+// the loss is recorded and reported. It counts under the lock on the tenant, and only if it must:
+// counting is slow in a large tenant.
+func (o Owners) Keep(ctx context.Context, tx *access.Tx, tenantID string, previous doorward.Role) error {
+	if previous != doorward.RoleOwner {
+		return nil
+	}
+	tenant, err := tx.Tenant(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	if tenant.Status != doorward.TenantActive {
+		return o.Report(ctx, tx, tenantID, previous)
+	}
+	n, err := tx.CountActiveOwners(ctx, tenantID)
+	if err == nil && n == 0 {
+		err = doorward.Fail(doorward.CodeLastOwner, "")
+	}
+	return err
+}
+
+// Report is Keep for a change that must not be refused.
+func (o Owners) Report(ctx context.Context, tx *access.Tx, tenantID string, previous doorward.Role) error {
+	if previous != doorward.RoleOwner {
+		return nil
+	}
+	n, err := tx.CountActiveOwners(ctx, tenantID)
+	if err != nil || n > 0 {
+		return err
+	}
+	on := doorward.Object{Type: "tenant", ID: tenantID} // in the trail of the installation
+	if o.Operator == "" {
+		return tx.RecordAlso(ctx, doorward.TenantOwnerless, on)
+	}
+	return tx.NotifyAlso(ctx, store.MailTenantOwnerless, []string{o.Operator}, doorward.TenantOwnerless, on)
+}
+
+// managers are told of a suspension for which no administrator has asked, at most maxManagers with each
+// of the roles.
+var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
+
+const maxManagers = 100
+
+// Suspend suspends the member m, as an administrator would, because of the transaction's action on the
+// account. It records that in the trail of the tenant and tells the person, by the address, and the
+// managers of the tenant. A suspended member stays as it is. The caller has locked the tenant and the
+// account, and then calls Owners.
+func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m doorward.User, address string) error {
+	changed, err := tx.SetUserStatus(ctx, m.TenantID, m.ID, doorward.UserSuspended)
+	if err != nil || !changed {
+		return err
+	}
+	on := doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID, Held: m.Role}
+	ended, err := EndAccess(ctx, tx, life, on, func() (int64, int64, error) {
+		revoked, err := RevokeKeys(ctx, tx, on)
+		return revoked, 0, err
+	})
+	if err != nil {
+		return err
+	}
+	to, err := emailsOfManagers(ctx, tx, m.TenantID)
+	if err != nil {
+		return err
+	}
+	changes := append([]doorward.Change{
+		{Field: "status", From: string(m.Status), To: string(doorward.UserSuspended)}, {Field: "cause", To: string(doorward.AccountEmail)},
+	}, access.EndedChanges(ended)...)
+	return tx.NotifyAlso(ctx, store.MailAddressSuspended, append(to, address), doorward.UserSuspend, on, changes...)
+}
+
+// emailsOfManagers returns the addresses of the tenant's active OWNERs and ADMINs.
+func emailsOfManagers(ctx context.Context, tx *access.Tx, tenantID string) (to []string, err error) {
+	for _, role := range managers {
+		page, err := tx.UserPage(ctx, tenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: maxManagers})
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range page.Items {
+			to = append(to, u.Email)
+		}
+	}
+	return to, nil
+}

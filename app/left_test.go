@@ -285,7 +285,7 @@ var leftAtWork = []struct {
 
 	{"code of a new address", func(l *leaver) func() string {
 		email := l.NewEmail("new")
-		l.NoError(l.Node(0).Accounts.ChangeEmail(l.Context(), l.ann.Caller, email))
+		l.NoError(l.Node(0).Accounts.ChangeEmail(l.Context(), l.ann.Caller, email, false))
 		token := l.MailToken(email)
 		return func() string {
 			_, err := l.Node(1).Accounts.ShowConfirm(l.Context(), token)

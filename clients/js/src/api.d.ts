@@ -368,7 +368,7 @@ export interface paths {
         post?: never;
         /**
          * Erase one's own account, for good
-         * @description Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the active tenants that would be left without an active OWNER; then nothing is changed. A frozen or closing one holds nobody back. It can't be undone.
+         * @description Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network; what the person has changed stays in the trail. Webhooks that the person has made go on: the OWNERs of each tenant in which the person had a rank of ADMIN or above are told by mail what is left there. 409 `last_owner` names the active tenants that would be left without an active OWNER; then nothing is changed. A frozen or closing one holds nobody back. It can't be undone.
          */
         delete: operations["eraseAccount"];
         options?: never;
@@ -1583,7 +1583,7 @@ export interface paths {
         head?: never;
         /**
          * Change role, status or name of a person
-         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
+         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
          */
         patch: operations["editUser"];
         trace?: never;
@@ -2438,6 +2438,8 @@ export interface components {
             invitations: number;
             /** Format: int64 */
             sessions: number;
+            /** @description Where somebody is suspended or removed: the webhooks that the person has made, or given their URL, and that go on. Absent if none */
+            webhooks?: components["schemas"]["MadeWebhook"][];
         };
         EnrolInput: {
             /** @description From the answer with the code mfa_enrolment_required, instead of a session */
@@ -3169,6 +3171,15 @@ export interface components {
              * @description It holds for 7 days from then
              */
             askedAt: string;
+        };
+        MadeWebhook: {
+            /** @example whk_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /**
+             * @description For callers with the permission webhook.manage
+             * @example https://hooks.example.com/doorward
+             */
+            url?: string;
         };
         Member: {
             /**

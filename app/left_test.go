@@ -288,7 +288,7 @@ var leftAtWork = []struct {
 		l.NoError(l.Node(0).Accounts.ChangeEmail(l.Context(), l.ann.Caller, email, false))
 		token := l.MailToken(email)
 		return func() string {
-			_, err := l.Node(1).Accounts.ShowConfirm(l.Context(), token)
+			_, err := l.Node(1).Accounts.ShowConfirm(l.Context(), l.ann.Caller, token)
 			return found(err == nil)
 		}
 	}, "goes on", "goes on", "over"},

@@ -37,7 +37,7 @@ func newActor(f *apptest.Fixture) *actor {
 	for _, id := range []*string{&p.other, &p.demanding} {
 		_, by := f.Tenant()
 		_, token := f.Invite(by, p.User.Email, doorward.RoleUser)
-		joined, err := f.Node(0).Invitations.Accept(f.Context(), p.Caller, token, "")
+		joined, err := apptest.Accepted(f.Node(0).Invitations.Accept(f.Context(), p.Caller, token, ""))
 		f.NoError(err)
 		*id = joined.TenantID
 	}
@@ -76,7 +76,7 @@ var ownActs = map[string]ownAct{
 		return apptest.ErrorOf(f.Node(i).Factors.NewRecoveryCodes(f.Context(), p.Caller))
 	}},
 	"another address": {[]string{"changes"}, func(f *apptest.Fixture, p *actor, i int) error {
-		return f.Node(i).Accounts.ChangeEmail(f.Context(), p.Caller, f.NewEmail("next"))
+		return f.Node(i).Accounts.ChangeEmail(f.Context(), p.Caller, f.NewEmail("next"), false)
 	}},
 	"the own name": {[]string{"changes"}, func(f *apptest.Fixture, p *actor, i int) error {
 		return f.Node(i).Users.SetOwnName(f.Context(), p.Caller, fmt.Sprintf("Ann %d", i))

@@ -22,9 +22,10 @@ func heldNoticeFields(h *HeldNotice) []any { return []any{&h.Kind, &h.EventID, &
 // notices.
 var HeldBack = map[MailKind]doorward.Action{
 	MailSignedIn: doorward.SessionOpen, MailRoleChanged: doorward.UserRole, MailSuspended: doorward.UserSuspend, MailRemoved: doorward.UserRemove,
-	MailFactorsReset: doorward.MFAReset, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
+	MailFactorsReset: doorward.MFAReset, MailFactorsWord: doorward.MFAReset, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
 	MailOperatorKeyLeaked: doorward.APIKeyLeak, MailServiceKeyLeaked: doorward.APIKeyLeak,
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
+	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,
 }
 
 // digestLock takes the place of an action in the name of a bucket that is a lock on the recipient's digest.

@@ -246,8 +246,8 @@ func TestFactorResetsOfAnotherAddress(t *testing.T) {
 		}
 		wantOver := func(event, code string) {
 			_, err := f.Node(1).Factors.ConfirmReset(f.Context(), apptest.Anonymous(1), code, apptest.FirstPassword)
-			if got := apptest.Code(err); got != doorward.CodeChallengeOver {
-				f.Errorf("after %s the code of the other address answers %q, want challenge_over", event, got)
+			if got := apptest.Code(err); got != doorward.CodeResetExpired {
+				f.Errorf("after %s the code of the other address answers %q, want reset_expired", event, got)
 			}
 		}
 		to := f.NewEmail("new")

@@ -160,3 +160,25 @@ func whoHasSignedIn(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, zeta.ID, ann.ID)) })
 	equal(f, signedIn(ann.ID), false) // no row shows it any more
 }
+
+// strictestProofAge: the smallest of the active tenants in which the user is an active member counts.
+func strictestProofAge(f *fixture) {
+	ctx := f.Context()
+	tenant := func(name string, age time.Duration) doorward.Tenant {
+		t := f.tenant(name)
+		t.Settings.StepUp = age
+		f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, t)) })
+		return t
+	}
+	acme, zeta, frozen := tenant("Acme", 20*time.Minute), tenant("Zeta", 5*time.Minute), tenant("Frost", time.Minute)
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	age := func(id string) any { return f.value(f.Read().StrictestProofAge(ctx, id)) }
+	equal(f, []any{age(ann.ID), age("usr_none")}, []any{20 * time.Minute, doorward.DefaultStepUp})
+	for _, t := range []doorward.Tenant{zeta, frozen} {
+		f.join(t, doorward.Account{ID: ann.ID, Email: ann.Email}, doorward.RoleUser)
+	}
+	f.write(func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, frozen.ID)) })
+	equal(f, age(ann.ID), 5*time.Minute)
+	f.write(func(tx *store.Tx) { f.wantChange(tx.SetUserStatus(ctx, zeta.ID, ann.ID, doorward.UserSuspended)) })
+	equal(f, age(ann.ID), 20*time.Minute)
+}

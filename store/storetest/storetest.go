@@ -113,6 +113,7 @@ var cases = []struct {
 	{"orphaned accounts", orphanedAccounts},
 	{"attempts in flight", attemptsInFlight},
 	{"who has signed in", whoHasSignedIn},
+	{"the strictest demand of a proof", strictestProofAge},
 	{"throttles", throttles},
 	{"the sweep of throttles", sweepOfThrottles},
 	{"mails", mails},

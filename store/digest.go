@@ -18,11 +18,11 @@ type HeldNotice struct {
 func heldNoticeFields(h *HeldNotice) []any { return []any{&h.Kind, &h.EventID, &h.Notices} }
 
 // HeldBack has the notices that a digest may tell, with the action of their event. Changes of the
-// password, the address and the factors are told at once, and mails that somebody has asked for are no
-// notices.
+// password, the address and the factors are told at once, and mails that somebody has asked for, or that
+// have a code, are no notices.
 var HeldBack = map[MailKind]doorward.Action{
 	MailSignedIn: doorward.SessionOpen, MailRoleChanged: doorward.UserRole, MailSuspended: doorward.UserSuspend, MailRemoved: doorward.UserRemove,
-	MailFactorsReset: doorward.MFAReset, MailFactorsWord: doorward.MFAReset, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
+	MailFactorsWord: doorward.MFAReset, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
 	MailOperatorKeyLeaked: doorward.APIKeyLeak, MailServiceKeyLeaked: doorward.APIKeyLeak,
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,

@@ -619,6 +619,7 @@ func (r *recorder) passwordSteps() []step {
 			r.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(r.token)).ok(204)
 		}, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.change"`,
+			`Acme: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a reset requested", func() { r.code = r.noteSecret(r.forgot(r.t, r.bob.Email)) }, []string{
@@ -630,6 +631,7 @@ func (r *recorder) passwordSteps() []step {
 			r.reset(r.t, r.code, r.noteSecret(canary("reset"))).ok(204)
 		}, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.reset"`,
+			`Acme: bob done password.reset user bob, userAgent "" "Go-http-client/1.1"`,
 			`Zeta: bob done password.reset user bob, sessionsEnded "" "2", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"an address changed", func() {
@@ -638,6 +640,7 @@ func (r *recorder) passwordSteps() []step {
 			r.code = r.noteSecret(r.server.code(r.t, r.bob.Email))
 			r.ask(confirmEmailPath, m{"token": r.noteSecret(r.server.code(r.t, "robert@acme.example"))}, as(r.token)).ok(204)
 		}, []string{
+			`Acme: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
 			`Acme: bob done account.email user bob, email "bob@acme.example" "robert@acme.example"`,
 			`Zeta: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
 			`Zeta: bob done account.email user bob, email "bob@acme.example" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,

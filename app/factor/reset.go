@@ -29,7 +29,6 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 			return err
 		}
 		tx.RecordEnded(ended)
-		// A code that was mailed before works until the next one is made: this mail may be held back.
 		if err := tx.ForgetProofsIn(ctx, member.TenantID, member.ID); err != nil {
 			return err
 		}

@@ -196,15 +196,13 @@ func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.
 	if err != nil {
 		return nil, err
 	}
-	v := variables{Name: member.Name, Tenant: member.TenantName, Email: member.Email, Site: m.site(), At: formatTime(e.At), Held: row.ID == ""}
+	v := variables{Name: member.Name, Tenant: member.TenantName, Email: member.Email, Site: m.site(), At: formatTime(e.At)}
 	if v.Actor, err = actorOf(ctx, tx, e); err != nil {
 		return nil, err
 	}
 	kind := store.MailFactorsWord
-	if reset.IsComplete() {
+	if reset.IsComplete() && row.ID != "" { // a digest has no codes
 		kind = store.MailFactorsReset
-	}
-	if reset.IsComplete() && !v.Held { // a digest has no codes
 		if v.Code, err = newFactorCode(ctx, tx, member.ID); err != nil {
 			return nil, err
 		}

@@ -47,7 +47,6 @@ type variables struct {
 	Gone       bool   // the endpoint has answered 410
 	Count      string // of notices in a digest, or in one of its items
 	Notice     string // the subject of the notices in an item of a digest
-	Held       bool   // a digest tells the notice
 
 	// What an erased account has left in the tenant, by names separated by commas.
 	Account                         string // its id

@@ -46,6 +46,7 @@ const oneByOne = " Each is decided and recorded by itself, and has its own outco
 var docResendAll = front.Doc{
 	ID: "resendInvitations", Tag: "Invitations", Summary: "Send several invitations again",
 	Description: "1 to 100." + oneByOne,
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 func (a *api) resendInvitations(ctx context.Context, c *front.Call, in idsInput) (outcomes, error) {

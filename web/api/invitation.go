@@ -87,7 +87,7 @@ func (a *api) invitation(ctx context.Context, c *front.Call, _ front.None) (invi
 var docResendInvitation = front.Doc{
 	ID: "resendInvitation", Tag: "Invitations", Summary: "Send an invitation again",
 	Description: "With a new token and a new expiry; tokens in earlier mails stop working. At the earliest a minute after the last mail, and at most five times a day per address.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) resendInvitation(ctx context.Context, c *front.Call, _ front.None) (doorward.Invitation, error) {

@@ -88,7 +88,7 @@ var docFinishPasskey = front.Doc{
 	ID: "finishPasskey", Tag: "Second factors", Summary: "Set up a passkey",
 	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request goes on at assurance level 2, with a new token and cookie; the old token ends on all nodes. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
 	Errors: []doorward.Code{
-		doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
+		doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
 		doorward.CodePasskeysUnavailable, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }

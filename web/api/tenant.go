@@ -121,7 +121,7 @@ var docEditTenant = front.Doc{
 	ID: "editTenant", Tag: "Tenants", Summary: "Change name and settings of the tenant",
 	Description: "Stricter limits also apply to open sessions, on every node before the answer. To raise `stepUpMinutes`, or to demand a second factor of fewer roles, a session needs a recent proof of identity. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodePreconditionFailed, doorward.CodeMasterKeyMissing, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotForKeys, doorward.CodePreconditionFailed, doorward.CodeMasterKeyMissing, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput) (tenantView, error) {

@@ -1,6 +1,7 @@
 package hosted_test
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,8 +30,19 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 	acme.Join(ann, "USER")
 	setRememberDays := func(days string) {
 		t.Helper()
-		if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"mfaRememberDays":`+days+`}}`)); status != 200 {
-			t.Fatal(string(body))
+		body := strings.NewReader(`{"settings":{"mfaRememberDays":` + days + `}}`)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, s.URL+"/api/v2/tenant", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+acme.Owner.Login()) // a fresh one, which may loosen
+		req.Header.Set("Content-Type", "application/json")
+		res, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != http.StatusOK {
+			t.Fatal(res.Status)
 		}
 	}
 	setRememberDays("7")

@@ -161,7 +161,7 @@ func TestEveryCodeHasAPage(t *testing.T) {
 func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 	server := start(t)
 	for code, want := range map[string][]string{
-		"reset_not_found": {"/docs/api/passwords#resetPassword"},
+		"reset_not_found": {"/docs/api/second-factors#resetFactors", "/docs/api/passwords#resetPassword"},
 		"account_exists":  {"/docs/api/invitations#completeRegistration", "/docs/api/account#confirmEmail", "/docs/api/account#undoEmail"},
 		"resend_too_soon": {"/docs/api/invitations#invite", "/docs/api/invitations#resendInvitation"},
 	} {

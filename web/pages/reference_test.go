@@ -233,8 +233,8 @@ var expectedCodes = map[string]string{
 	"putPolicy":     "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
 	"enrolTOTP": "challenge_over", "confirmTOTP": "not_found", "renameFactor": "not_found", "removeFactor": "not_found", "makeRecoveryCodes": "not_found",
-	"resetFactors": "challenge_over", "resetUserFactors": "not_found",
-	"loginSecond": "validation_failed", "finishStepUp": "validation_failed", // the examples have two answers, and only one is accepted
+	"resetFactors": "reset_not_found", "keepFactors": "step_up_required", "resetUserFactors": "not_found",
+	"loginSecond": "validation_failed", "acceptInvitationSecond": "validation_failed", "finishStepUp": "validation_failed", // the examples have two answers, and only one is accepted
 	"confirmEmail": "email_change_not_found", "undoEmail": "email_change_not_found", "eraseAccount": "validation_failed",
 	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
 	"setTenantLogo": "logo_refused", // there is no file

@@ -7533,7 +7533,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10909,7 +10909,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11382,7 +11382,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13541,7 +13541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -23,7 +23,8 @@ import (
 
 // Each link that is mailed is used in each state that its account, its tenant and its mail may have
 // got into meanwhile. A row of the table says what the endpoint answers, and which rows of the
-// database have changed then: none after a refusal. The page that the link opens answers the same.
+// database have changed then: none after a refusal, but that of a code that it ends. The page that the
+// link opens answers the same.
 
 // mailedLink is a kind of link.
 type mailedLink struct {
@@ -687,7 +688,7 @@ const (
 	registered     = "events+1 invitations~1 memberships+1 users+1"
 	joined         = "events+1 invitations~1 memberships+1"
 	joinedByFactor = "challenges-1 events+1 factors~1 invitations~1 memberships+1"
-	addressChanged = "email_changes~1 events+2 link_tokens+1 mails+1 memberships~2 users~1" // in two tenants; and the old address can undo it
+	addressChanged = "email_changes~1 events+2 link_tokens+1 mails+1 memberships~2 users~1"                          // in two tenants; and the old address can undo it
 	factorsRemoved = "events+2 factor_codes~1 factor_words~2 factors-1 mails+1 recovery_codes-10 sessions-1 users~1" // by the words of two tenants, and with a session in Globex
 )
 
@@ -796,6 +797,8 @@ var mailedLinks = []mailedLink{
 			{"asker demoted", "410 invitation_revoked", ""},
 			{"revoked", "410 invitation_revoked", ""},
 			{"domain refused", "410 invitation_revoked", ""},
+			{"replaced and used", "410 invitation_used", ""},
+			{"removed elsewhere", "410 challenge_over", ""},
 			{"erased", "410 challenge_over", ""},
 			{"new password", "200", joinedByFactor},
 			{"new address", "410 challenge_over", ""},
@@ -805,15 +808,15 @@ var mailedLinks = []mailedLink{
 		name: "reset", request: resetPath, page: "/reset/password", life: 30 * time.Minute,
 		prepare: (*linkCase).inBoth, mail: (*linkCase).mailReset, body: newPassword, done: (*linkCase).hasPassword,
 		rows: []linkRow{
-			{"plain", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
-			{"own session", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
-			{"another's session", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
+			{"plain", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
+			{"own session", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
+			{"another's session", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
 			{"late", "410 reset_expired", ""},
-			{"just in time", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
+			{"just in time", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
 			{"used", "410 reset_used", ""},
 			{"replaced", "410 reset_expired", ""},
 			{"replaced and used", "410 reset_expired", ""},
-			{"suspended there", "204", "devices-2 events+2 mails+1 resets~1 sessions-1 users~1"},
+			{"suspended there", "204", "devices-2 events+3 mails+1 resets~1 sessions-1 users~1"},
 			{"suspended elsewhere", "204", "devices-2 events+1 mails+1 resets~1 sessions-1 users~1"},
 			{"suspended everywhere", "410 reset_expired", ""},
 			{"resumed everywhere", "410 reset_expired", ""},
@@ -822,10 +825,10 @@ var mailedLinks = []mailedLink{
 			{"removed everywhere", "410 reset_expired", ""},
 			{"left everywhere", "410 reset_expired", ""},
 			{"erased", "404 reset_not_found", ""},
-			{"frozen there", "204", "devices-2 events+2 mails+1 resets~1 sessions-1 users~1"},
+			{"frozen there", "204", "devices-2 events+3 mails+1 resets~1 sessions-1 users~1"},
 			{"frozen everywhere", "410 reset_expired", ""},
 			{"thawed everywhere", "410 reset_expired", ""},
-			{"closing there", "204", "devices-2 events+2 mails+1 resets~1 sessions-1 users~1"},
+			{"closing there", "204", "devices-2 events+3 mails+1 resets~1 sessions-1 users~1"},
 			{"closing everywhere", "410 reset_expired", ""},
 			{"destroyed there", "204", "devices-2 events+1 mails+1 resets~1 sessions-1 users~1"},
 			{"destroyed elsewhere", "204", "devices-2 events+1 mails+1 resets~1 sessions-1 users~1"},
@@ -908,6 +911,8 @@ var mailedLinks = []mailedLink{
 			{"destroyed elsewhere", "204", "devices-2 email_changes~1 events+1 link_tokens+1 mails+1 resets+1 sessions-1 users~1"},
 			{"destroyed everywhere", "404 email_change_not_found", ""},
 			{"new password", "204", "email_changes~1 events+3 link_tokens+1 mails+1 resets+1 sessions-1 users~1"},
+			{"joined meanwhile", "204", "devices-2 email_changes~1 events+5 link_tokens+1 mails+3 memberships~1 resets+1 sessions-2 users~1"}, // suspended there, of which two hear
+			{"domain refused", "204", "devices-2 email_changes~1 events+3 link_tokens+1 mails+1 resets+1 sessions-2 users~1"},
 			{"new address", "204", "devices-2 email_changes~2 events+3 link_tokens+1 mails+2 memberships~2 resets+1 sessions-2 users~1"},
 		},
 	},
@@ -941,6 +946,8 @@ var mailedLinks = []mailedLink{
 			{"destroyed elsewhere", "204", "devices-2 email_changes~1 events+1 link_tokens+1 mails+2 memberships~1 resets+1 sessions-1 users~1"},
 			{"destroyed everywhere", "404 email_change_not_found", ""},
 			{"new password", "204", "email_changes~1 events+3 link_tokens+1 mails+2 memberships~2 resets+1 sessions-1 users~1"},
+			{"joined meanwhile", "204", "devices-2 email_changes~1 events+5 link_tokens+1 mails+4 memberships~3 resets+1 sessions-2 users~1"},
+			{"domain refused", "204", "devices-2 email_changes~1 events+4 link_tokens+1 mails+5 memberships~2 resets+1 sessions-2 users~1"},
 			{"new address", "204", "devices-2 email_changes~2 events+3 link_tokens+1 mails+2 memberships~2 resets+1 sessions-2 users~1"},
 			{"address taken", "409 account_exists", ""},
 		},

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 
 // Each link that is mailed is used in each state that its account, its tenant and its mail may have
 // got into meanwhile. A row of the table says what the endpoint answers, and which rows of the
-// database have changed then: none after a refusal. The page that the link opens answers the same.
+// database have changed then: none after a refusal, but that of a code that it ends. The page that the
+// link opens answers the same.
 
 // mailedLink is a kind of link.
 type mailedLink struct {
@@ -33,6 +35,8 @@ type mailedLink struct {
 	// prepare makes the people of the link, and mail has it mailed, again each time. It returns the code.
 	prepare func(*linkCase)
 	mail    func(*linkCase) string
+	// ready gets what the link asks for beside the code, after the state has come about, if that can be had.
+	ready func(*linkCase)
 	// body is what is sent with the code, and done checks what a link that works has done.
 	body func(*linkCase) m
 	done func(*linkCase)
@@ -70,6 +74,9 @@ type linkCase struct {
 	invitation   string // its id
 	code, secret string // secret is the password that is sent
 	by           []opt
+	app          *authenticator   // ann's second factor
+	own          string           // a session of ann that was opened later; "": her first
+	challenge    string           // for an answer by the factor
 	before       map[rowOf]string // the rows before the next use
 }
 
@@ -98,8 +105,58 @@ func (c *linkCase) inBoth() {
 
 func (c *linkCase) inBothWithFactor() {
 	c.inBoth()
-	c.enrolTOTP(c.t, c.ann.Token())
+	c.app = c.enrolTOTP(c.t, c.ann.Token())
 }
+
+func (c *linkCase) inGlobexWithFactor() {
+	c.inGlobex()
+	c.app = c.enrolTOTP(c.t, c.ann.Token())
+}
+
+// token returns ann's session.
+func (c *linkCase) token() string { return cmp.Or(c.own, c.ann.Token()) }
+
+// signIn sends a new session of ann, or none where she can't sign in any more.
+func (c *linkCase) signIn() {
+	c.by = nil
+	account, err := c.Node.DB.Read().Account(c.t.Context(), c.ann.ID)
+	if errors.Is(err, store.ErrNone) {
+		return
+	}
+	c.must(err)
+	for _, tenant := range []*doorwardtest.Tenant{c.acme, c.globex} {
+		if a := c.send(c.t, loginPath, m{"email": account.Email, "password": c.secret, "tenantId": tenant.ID}); a.status == http.StatusOK {
+			c.by = []opt{as(a.text("token"))}
+			return
+		}
+	}
+}
+
+// mailConfirmTo is mailConfirm, and sends ann's first session with the code.
+func (c *linkCase) mailConfirmTo() string {
+	code := c.mailConfirm()
+	c.as(c.ann)
+	return code
+}
+
+// mailInvitationSecond is mailInvitation to somebody who has a factor, which is then asked for.
+func (c *linkCase) mailInvitationSecond() string {
+	code := c.mailInvitation()
+	c.askForFactorOf(code)
+	return code
+}
+
+func (c *linkCase) askForFactor() { c.askForFactorOf(c.code) }
+
+// askForFactorOf accepts by the password, which begins a challenge while the invitation is good.
+func (c *linkCase) askForFactorOf(code string) {
+	a := c.send(c.t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": c.secret})
+	if a.text("code") == "mfa_required" {
+		c.challenge = a.text("challenge")
+	}
+}
+
+func factorCode(c *linkCase) m { return m{"challenge": c.challenge, "code": c.app.code(c.t)} }
 
 func (c *linkCase) mailInvitation() string {
 	if c.invitation == "" {
@@ -118,14 +175,14 @@ func (c *linkCase) mailReset() string { return c.forgot(c.t, c.to) }
 func (c *linkCase) mailChange() (confirm, undo string) {
 	next := c.next
 	c.next, c.other = "again-"+next, next
-	c.send(c.t, emailPath, m{"email": next}, as(c.ann.Token())).ok(http.StatusAccepted)
+	c.send(c.t, emailPath, m{"email": next}, as(c.token())).ok(http.StatusAccepted)
 	return c.server.code(c.t, next), c.server.code(c.t, c.to)
 }
 
 // changeAddress gives ann the next address.
 func (c *linkCase) changeAddress() {
 	confirm, _ := c.mailChange()
-	c.send(c.t, confirmEmailPath, m{"token": confirm}, as(c.ann.Token())).ok(http.StatusNoContent)
+	c.send(c.t, confirmEmailPath, m{"token": confirm}, as(c.token())).ok(http.StatusNoContent)
 	c.deliver(c.t)
 	c.other, c.to = c.to, c.other
 }
@@ -145,9 +202,22 @@ func (c *linkCase) mailUndoConfirmed() string {
 	return c.server.code(c.t, c.other)
 }
 
+// giveWord gives the word of the person's tenant that ann's factors may be removed.
+func (c *linkCase) giveWord(by *doorwardtest.Person) {
+	c.send(c.t, "POST /api/v2/users/"+c.ann.ID+"/mfa/reset", nil, as(by.Token())).ok(http.StatusAccepted)
+}
+
+// mailFactorReset has both tenants give their word, of which the second mails the code. The words end
+// ann's sessions, so that she signs in again.
 func (c *linkCase) mailFactorReset() string {
-	c.send(c.t, "POST /api/v2/users/"+c.ann.ID+"/mfa/reset", nil, as(c.asker.Token())).ok(http.StatusAccepted)
-	return c.server.code(c.t, c.to)
+	c.giveWord(c.asker)
+	c.giveWord(c.globex.Owner)
+	code := c.server.code(c.t, c.to)
+	if c.own == "" {
+		asked := c.send(c.t, loginPath, m{"email": c.to, "password": password, "tenantId": c.globex.ID}).fails(http.StatusForbidden, "mfa_required")
+		c.own = c.send(c.t, secondPath, m{"challenge": asked.text("challenge"), "code": c.app.code(c.t)}).ok(http.StatusOK).text("token")
+	}
+	return code
 }
 
 func onlyToken(*linkCase) m { return m{} }
@@ -250,6 +320,14 @@ var tenantStates = map[string]func(*linkCase){
 	"destroyed elsewhere":  func(c *linkCase) { c.destroy(c.globex) },
 	"destroyed everywhere": func(c *linkCase) { c.destroy(c.acme); c.destroy(c.globex) },
 
+	"word lapsed there": func(c *linkCase) {
+		c.Advance(doorward.FactorWordLife - time.Hour)
+		c.globex.Owner.Login()
+		c.giveWord(c.globex.Owner)
+		c.code = c.server.code(c.t, c.to)
+		c.Advance(2 * time.Hour)
+	},
+
 	"asker demoted":   func(c *linkCase) { c.patchUser(c.t, c.acme.Owner, c.asker.ID, m{"role": "USER"}).ok(http.StatusOK) },
 	"asker suspended": func(c *linkCase) { c.suspend(c.t, c.acme.ID, c.asker.ID) },
 	"asker resumed": func(c *linkCase) {
@@ -266,7 +344,7 @@ var tenantStates = map[string]func(*linkCase){
 // linkStates are what else may happen. These cases share their tenants.
 var linkStates = map[string]func(*linkCase){
 	"plain":             func(*linkCase) {},
-	"own session":       func(c *linkCase) { c.as(c.ann) },
+	"own session":       func(c *linkCase) { c.by = []opt{as(c.token())} },
 	"another's session": func(c *linkCase) { c.as(c.asker) },
 	"wrong password":    func(c *linkCase) { c.secret = "wrong password" },
 	"used":              func(c *linkCase) { c.use() },
@@ -291,7 +369,7 @@ var linkStates = map[string]func(*linkCase){
 	"removed everywhere": func(c *linkCase) { c.remove(c.acme, c.ann); c.remove(c.globex, c.ann) },
 	"left everywhere": func(c *linkCase) {
 		for _, tenant := range []*doorwardtest.Tenant{c.acme, c.globex} {
-			c.send(c.t, "DELETE /api/v2/auth/memberships/"+tenant.ID, nil, as(c.ann.Token())).ok(http.StatusNoContent)
+			c.send(c.t, "DELETE /api/v2/auth/memberships/"+tenant.ID, nil, as(c.token())).ok(http.StatusNoContent)
 		}
 	},
 	"erased": func(c *linkCase) { c.erase(c.to) },
@@ -304,10 +382,10 @@ var linkStates = map[string]func(*linkCase){
 
 	"new password": func(c *linkCase) {
 		c.secret = "three old paper boats"
-		c.send(c.t, changePath, m{"currentPassword": password, "password": c.secret, "confirmPassword": c.secret}, as(c.ann.Token())).ok(http.StatusNoContent)
+		c.send(c.t, changePath, m{"currentPassword": password, "password": c.secret, "confirmPassword": c.secret}, as(c.token())).ok(http.StatusNoContent)
 	},
 	"other sessions ended": func(c *linkCase) {
-		c.send(c.t, "DELETE /api/v2/sessions", nil, as(c.ann.Token())).ok(http.StatusNoContent)
+		c.send(c.t, "DELETE /api/v2/sessions", nil, as(c.token())).ok(http.StatusNoContent)
 	},
 	"new address":                      (*linkCase).changeAddress,
 	"new address, own session":         func(c *linkCase) { c.changeAddress(); c.as(c.ann) },
@@ -316,7 +394,18 @@ var linkStates = map[string]func(*linkCase){
 	"change undone": func(c *linkCase) {
 		c.send(c.t, undoPath, m{"token": c.server.code(c.t, c.to)}).ok(http.StatusNoContent)
 	},
-	"address taken": func(c *linkCase) { c.globex.Join(c.gives, "USER") },
+	"word refused": func(c *linkCase) {
+		c.send(c.t, "DELETE /api/v2/auth/factors/reset", nil, as(c.token())).ok(http.StatusNoContent)
+	},
+	"joined meanwhile": func(c *linkCase) { c.joinAnother() },
+	"address taken":    func(c *linkCase) { c.globex.Join(c.gives, "USER") },
+}
+
+// joinAnother makes ann a member of a third tenant.
+func (c *linkCase) joinAnother() {
+	third := c.Tenant(fmt.Sprintf("initech%d", c.n))
+	code := c.invite(c.t, third.Owner, c.to, "USER")
+	c.send(c.t, "POST /api/v2/auth/accept-invitation", m{"token": code}, as(c.token())).ok(http.StatusOK)
 }
 
 func (c *linkCase) suspendEverywhere() {
@@ -482,6 +571,9 @@ func (l *linkCases) begin(state string) *linkCase {
 	c.code = l.link.mail(c)
 	c.gives = c.other
 	change(c)
+	if l.link.ready != nil {
+		l.link.ready(c)
+	}
 	l.deliver(l.t)
 	return c
 }
@@ -507,12 +599,14 @@ func (c *linkCase) try(use func() string) (answer, changed string) {
 }
 
 // pageAnswer is the answer of the page where the endpoint answers in this way.
-func pageAnswer(answer string) string {
+func (l mailedLink) pageAnswer(answer string) string {
 	switch status, code, _ := strings.Cut(answer, " "); {
 	case code == "":
 		return "303"
-	case code == "unauthenticated", code == "wrong_account": // it asks for the password instead
+	case l.page == "/accept/join" && (code == "unauthenticated" || code == "wrong_account"): // it asks for the password instead
 		return "422"
+	case code == "unauthenticated": // it leads to the sign-in
+		return "303"
 	default:
 		return status
 	}
@@ -532,11 +626,12 @@ func TestMailedLinks(t *testing.T) {
 			for _, row := range link.rows {
 				c := cases.begin(row.state)
 				c.want(row, row.answer, c.use)
-				if row.changed == "" {
-					c.want(row, pageAnswer(row.answer), c.usePage)
+				if !strings.HasPrefix(row.answer, "2") {
+					row.changed = "" // what a refusal ends, it ends once
+					c.want(row, link.pageAnswer(row.answer), c.usePage)
 				} else if slices.Contains(alsoByPage, row.state) {
 					c = cases.begin(row.state)
-					c.want(row, pageAnswer(row.answer), c.usePage)
+					c.want(row, link.pageAnswer(row.answer), c.usePage)
 				}
 			}
 			cases.checkTenants()
@@ -551,7 +646,7 @@ func (c *linkCase) want(row linkRow, answer string, use func() string) {
 	if got != answer || changed != row.changed {
 		c.t.Errorf("%s: answered %q, and changed %q, want %q %q", row.state, got, changed, answer, row.changed)
 	}
-	if row.changed != "" {
+	if strings.HasPrefix(row.answer, "2") {
 		c.link.done(c)
 	}
 }
@@ -592,8 +687,9 @@ func TestEveryCodeHasRows(t *testing.T) {
 const (
 	registered     = "events+1 invitations~1 memberships+1 users+1"
 	joined         = "events+1 invitations~1 memberships+1"
-	addressChanged = "email_changes~1 events+2 link_tokens+1 mails+1 memberships~2 users~1" // in two tenants; and the old address can undo it
-	factorsRemoved = "challenges-1 events+1 factors-1 mails+1 recovery_codes-10 users~1"
+	joinedByFactor = "challenges-1 events+1 factors~1 invitations~1 memberships+1"
+	addressChanged = "email_changes~1 events+2 link_tokens+1 mails+1 memberships~2 users~1"                          // in two tenants; and the old address can undo it
+	factorsRemoved = "events+2 factor_codes~1 factor_words~2 factors-1 mails+1 recovery_codes-10 sessions-1 users~1" // by the words of two tenants, and with a session in Globex
 )
 
 var mailedLinks = []mailedLink{
@@ -684,18 +780,43 @@ var mailedLinks = []mailedLink{
 		},
 	},
 	{
+		name: "accept-invitation by the password and the factor", request: "POST /api/v2/auth/accept-invitation/second", page: "/accept/second", life: 7 * 24 * time.Hour,
+		prepare: (*linkCase).inGlobexWithFactor, mail: (*linkCase).mailInvitationSecond, ready: (*linkCase).askForFactor, body: factorCode, done: (*linkCase).isMember,
+		rows: []linkRow{
+			{"plain", "200", joinedByFactor},
+			{"own session", "200", joinedByFactor},
+			{"another's session", "200", joinedByFactor},
+			{"late", "410 invitation_expired", ""},
+			{"just in time", "200", joinedByFactor},
+			{"used", "410 invitation_used", ""},
+			{"replaced", "410 invitation_revoked", ""},
+			{"suspended elsewhere", "200", joinedByFactor},
+			{"frozen there", "403 tenant_frozen", ""},
+			{"closing there", "403 tenant_closing", ""},
+			{"destroyed there", "404 invitation_not_found", ""},
+			{"asker demoted", "410 invitation_revoked", ""},
+			{"revoked", "410 invitation_revoked", ""},
+			{"domain refused", "410 invitation_revoked", ""},
+			{"replaced and used", "410 invitation_used", ""},
+			{"removed elsewhere", "410 challenge_over", ""},
+			{"erased", "410 challenge_over", ""},
+			{"new password", "200", joinedByFactor},
+			{"new address", "410 challenge_over", ""},
+		},
+	},
+	{
 		name: "reset", request: resetPath, page: "/reset/password", life: 30 * time.Minute,
 		prepare: (*linkCase).inBoth, mail: (*linkCase).mailReset, body: newPassword, done: (*linkCase).hasPassword,
 		rows: []linkRow{
-			{"plain", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
-			{"own session", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
-			{"another's session", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
+			{"plain", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
+			{"own session", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
+			{"another's session", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
 			{"late", "410 reset_expired", ""},
-			{"just in time", "204", "devices-2 events+2 mails+1 resets~1 sessions-2 users~1"},
+			{"just in time", "204", "devices-2 events+3 mails+1 resets~1 sessions-2 users~1"},
 			{"used", "410 reset_used", ""},
 			{"replaced", "410 reset_expired", ""},
 			{"replaced and used", "410 reset_expired", ""},
-			{"suspended there", "204", "devices-2 events+2 mails+1 resets~1 sessions-1 users~1"},
+			{"suspended there", "204", "devices-2 events+3 mails+1 resets~1 sessions-1 users~1"},
 			{"suspended elsewhere", "204", "devices-2 events+1 mails+1 resets~1 sessions-1 users~1"},
 			{"suspended everywhere", "410 reset_expired", ""},
 			{"resumed everywhere", "410 reset_expired", ""},
@@ -704,10 +825,10 @@ var mailedLinks = []mailedLink{
 			{"removed everywhere", "410 reset_expired", ""},
 			{"left everywhere", "410 reset_expired", ""},
 			{"erased", "404 reset_not_found", ""},
-			{"frozen there", "204", "devices-2 events+2 mails+1 resets~1 sessions-1 users~1"},
+			{"frozen there", "204", "devices-2 events+3 mails+1 resets~1 sessions-1 users~1"},
 			{"frozen everywhere", "410 reset_expired", ""},
 			{"thawed everywhere", "410 reset_expired", ""},
-			{"closing there", "204", "devices-2 events+2 mails+1 resets~1 sessions-1 users~1"},
+			{"closing there", "204", "devices-2 events+3 mails+1 resets~1 sessions-1 users~1"},
 			{"closing everywhere", "410 reset_expired", ""},
 			{"destroyed there", "204", "devices-2 events+1 mails+1 resets~1 sessions-1 users~1"},
 			{"destroyed elsewhere", "204", "devices-2 events+1 mails+1 resets~1 sessions-1 users~1"},
@@ -717,12 +838,20 @@ var mailedLinks = []mailedLink{
 		},
 	},
 	{
-		name: "confirm", request: confirmEmailPath, page: "/confirm-email/now", life: 30 * time.Minute,
+		name: "confirm by the code alone", request: confirmEmailPath, page: "/confirm-email/now", life: 30 * time.Minute,
 		prepare: (*linkCase).inBoth, mail: (*linkCase).mailConfirm, body: onlyToken, done: (*linkCase).hasAddress,
 		rows: []linkRow{
-			{"plain", "204", addressChanged},
+			{"plain", "401 unauthenticated", ""},
 			{"own session", "204", addressChanged},
-			{"another's session", "204", addressChanged},
+			{"another's session", "403 wrong_account", ""},
+			{"own session, suspended elsewhere", "401 unauthenticated", ""},
+		},
+	},
+	{
+		name: "confirm", request: confirmEmailPath, page: "/confirm-email/now", life: 30 * time.Minute,
+		prepare: (*linkCase).inBoth, mail: (*linkCase).mailConfirmTo, ready: (*linkCase).signIn, body: onlyToken, done: (*linkCase).hasAddress,
+		rows: []linkRow{
+			{"plain", "204", addressChanged},
 			{"late", "410 email_change_over", ""},
 			{"just in time", "204", addressChanged},
 			{"used", "410 email_change_over", ""},
@@ -730,26 +859,26 @@ var mailedLinks = []mailedLink{
 			{"replaced and used", "410 email_change_over", ""},
 			{"suspended there", "204", addressChanged},
 			{"suspended elsewhere", "204", addressChanged},
-			{"suspended everywhere", "204", addressChanged},
+			{"suspended everywhere", "401 unauthenticated", ""},
 			{"resumed everywhere", "204", addressChanged},
 			{"removed there", "204", "email_changes~1 events+1 link_tokens+1 mails+1 memberships~1 users~1"},
 			{"removed elsewhere", "204", "email_changes~1 events+1 link_tokens+1 mails+1 memberships~1 users~1"},
-			{"removed everywhere", "410 email_change_over", ""},
-			{"left everywhere", "410 email_change_over", ""},
-			{"erased", "404 email_change_not_found", ""},
+			{"removed everywhere", "401 unauthenticated", ""},
+			{"left everywhere", "401 unauthenticated", ""},
+			{"erased", "401 unauthenticated", ""},
 			{"frozen there", "204", addressChanged},
-			{"frozen everywhere", "204", addressChanged},
+			{"frozen everywhere", "401 unauthenticated", ""},
 			{"thawed everywhere", "204", addressChanged},
 			{"closing there", "204", addressChanged},
-			{"closing everywhere", "204", addressChanged},
+			{"closing everywhere", "401 unauthenticated", ""},
 			{"destroyed there", "204", "email_changes~1 events+1 link_tokens+1 mails+1 memberships~1 users~1"},
 			{"destroyed elsewhere", "204", "email_changes~1 events+1 link_tokens+1 mails+1 memberships~1 users~1"},
-			{"destroyed everywhere", "404 email_change_not_found", ""},
+			{"destroyed everywhere", "401 unauthenticated", ""},
 			{"new password", "410 email_change_over", ""},
 			{"other sessions ended", "410 email_change_over", ""},
 			{"change undone", "410 email_change_over", ""},
 			{"address taken", "409 account_exists", ""},
-			{"domain refused", "403 forbidden", ""},
+			{"domain refused", "409 memberships_affected", ""},
 		},
 	},
 	{
@@ -782,6 +911,8 @@ var mailedLinks = []mailedLink{
 			{"destroyed elsewhere", "204", "devices-2 email_changes~1 events+1 link_tokens+1 mails+1 resets+1 sessions-1 users~1"},
 			{"destroyed everywhere", "404 email_change_not_found", ""},
 			{"new password", "204", "email_changes~1 events+3 link_tokens+1 mails+1 resets+1 sessions-1 users~1"},
+			{"joined meanwhile", "204", "devices-2 email_changes~1 events+5 link_tokens+1 mails+3 memberships~1 resets+1 sessions-2 users~1"}, // suspended there, of which two hear
+			{"domain refused", "204", "devices-2 email_changes~1 events+3 link_tokens+1 mails+1 resets+1 sessions-2 users~1"},
 			{"new address", "204", "devices-2 email_changes~2 events+3 link_tokens+1 mails+2 memberships~2 resets+1 sessions-2 users~1"},
 		},
 	},
@@ -815,6 +946,8 @@ var mailedLinks = []mailedLink{
 			{"destroyed elsewhere", "204", "devices-2 email_changes~1 events+1 link_tokens+1 mails+2 memberships~1 resets+1 sessions-1 users~1"},
 			{"destroyed everywhere", "404 email_change_not_found", ""},
 			{"new password", "204", "email_changes~1 events+3 link_tokens+1 mails+2 memberships~2 resets+1 sessions-1 users~1"},
+			{"joined meanwhile", "204", "devices-2 email_changes~1 events+5 link_tokens+1 mails+4 memberships~3 resets+1 sessions-2 users~1"},
+			{"domain refused", "204", "devices-2 email_changes~1 events+4 link_tokens+1 mails+5 memberships~2 resets+1 sessions-2 users~1"},
 			{"new address", "204", "devices-2 email_changes~2 events+3 link_tokens+1 mails+2 memberships~2 resets+1 sessions-2 users~1"},
 			{"address taken", "409 account_exists", ""},
 		},
@@ -827,32 +960,37 @@ var mailedLinks = []mailedLink{
 			{"own session", "204", factorsRemoved},
 			{"another's session", "204", factorsRemoved},
 			{"wrong password", "401 invalid_credentials", ""},
-			{"late", "410 challenge_over", ""},
+			{"late", "410 reset_expired", ""},
 			{"just in time", "204", factorsRemoved},
-			{"used", "410 challenge_over", ""},
-			{"replaced", "410 challenge_over", ""},
-			{"replaced and used", "410 challenge_over", ""},
-			{"suspended there", "410 challenge_over", ""},
-			{"suspended everywhere", "410 challenge_over", ""},
-			{"resumed everywhere", "410 challenge_over", ""},
-			{"removed there", "410 challenge_over", ""},
-			{"removed everywhere", "410 challenge_over", ""},
-			{"left everywhere", "410 challenge_over", ""},
-			{"erased", "410 challenge_over", ""},
-			{"frozen there", "204", factorsRemoved},
-			{"frozen everywhere", "204", factorsRemoved},
-			{"thawed everywhere", "204", factorsRemoved},
-			{"closing there", "204", factorsRemoved},
-			{"closing everywhere", "204", factorsRemoved},
-			{"destroyed there", "410 challenge_over", ""},
-			{"destroyed elsewhere", "204", factorsRemoved},
-			{"destroyed everywhere", "410 challenge_over", ""},
+			{"used", "410 reset_used", ""},
+			{"replaced", "410 reset_expired", ""},
+			{"replaced and used", "410 reset_expired", ""},
+			{"suspended there", "204", "events+1 factor_codes~1 factor_words~1 factors-1 mails+1 recovery_codes-10 sessions-1 users~1"},
+			{"suspended elsewhere", "204", "events+1 factor_codes~1 factor_words~1 factors-1 mails+1 recovery_codes-10 users~1"},
+			{"suspended everywhere", "410 reset_expired", "factor_codes~1"},
+			{"resumed everywhere", "410 reset_expired", "factor_codes~1"},
+			{"removed there", "204", "events+1 factor_codes~1 factor_words~1 factors-1 mails+1 recovery_codes-10 sessions-1 users~1"},
+			{"removed elsewhere", "204", "events+1 factor_codes~1 factor_words~1 factors-1 mails+1 recovery_codes-10 users~1"},
+			{"removed everywhere", "410 reset_expired", ""},
+			{"left everywhere", "410 reset_expired", ""},
+			{"erased", "404 reset_not_found", ""},
+			{"frozen there", "204", "events+1 factor_codes~1 factor_words~2 factors-1 mails+1 recovery_codes-10 sessions-1 users~1"},
+			{"frozen everywhere", "410 reset_expired", "factor_codes~1"},
+			{"thawed everywhere", "204", "events+2 factor_codes~1 factor_words~2 factors-1 mails+1 recovery_codes-10 users~1"},
+			{"closing there", "204", "events+1 factor_codes~1 factor_words~2 factors-1 mails+1 recovery_codes-10 sessions-1 users~1"},
+			{"closing everywhere", "410 reset_expired", "factor_codes~1"},
+			{"destroyed there", "204", "events+1 factor_codes~1 factor_words~1 factors-1 mails+1 recovery_codes-10 sessions-1 users~1"},
+			{"destroyed elsewhere", "204", "events+1 factor_codes~1 factor_words~1 factors-1 mails+1 recovery_codes-10 users~1"},
+			{"destroyed everywhere", "404 reset_not_found", ""},
 			{"asker demoted", "204", factorsRemoved},
 			{"asker suspended", "204", factorsRemoved},
 			{"asker removed", "204", factorsRemoved},
 			{"asker erased", "204", factorsRemoved},
+			{"word refused", "410 reset_expired", ""},
+			{"word lapsed there", "410 reset_expired", "factor_codes~1"},
+			{"joined meanwhile", "410 reset_expired", "factor_codes~1"},
 			{"new password", "204", factorsRemoved},
-			{"new address", "410 challenge_over", ""},
+			{"new address", "410 reset_expired", ""},
 		},
 	},
 }

@@ -47,8 +47,14 @@ func TestRaising(t *testing.T) {
 		before, after Role
 		want          bool
 	}{
-		{"", RoleViewer, false}, {"", RoleUser, false}, {"", RoleAdmin, true}, {"", RoleOwner, true}, {RoleUser, RoleAdmin, true},
-		{RoleAdmin, RoleOwner, false}, {RoleOwner, RoleUser, false}, {RoleAdmin, "", false},
+		{"", RoleViewer, false},
+		{"", RoleUser, false},
+		{"", RoleAdmin, true},
+		{"", RoleOwner, true},
+		{RoleUser, RoleAdmin, true},
+		{RoleAdmin, RoleOwner, false},
+		{RoleOwner, RoleUser, false},
+		{RoleAdmin, "", false},
 	} {
 		if got := (&Effects{Roles: []RoleEffect{{c.before, c.after}}}).Raise(nil); got != c.want {
 			t.Errorf("from %q to %q raises: %v, want %v", c.before, c.after, got, c.want)

@@ -282,7 +282,7 @@ func (m migrator) fill(ctx context.Context, statement string, batch func() (rows
 			return err
 		}
 		total += rows
-		if rows == 0 || time.Since(reported) >= progressInterval {
+		if total > 0 && (rows == 0 || time.Since(reported) >= progressInterval) {
 			m.db.log.Info("filling rows", "table", table, "rows", total, "complete", rows == 0)
 			reported = time.Now()
 		}

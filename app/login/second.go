@@ -121,7 +121,6 @@ type challengedAttempt struct {
 	challenge   factor.Challenge
 	proof       credential.Proof
 	remember    bool
-	passkeyOnly bool            // without a password
 	memberships []doorward.User // of the account, if they have been read
 }
 

@@ -81,10 +81,11 @@ func TestDoctorFindsFaultyRows(t *testing.T) {
 			execSQL(t, db, `UPDATE mails SET state = 'queued', created_at = 0`)
 			checkDoctorFails(t, args, "FAIL  mail queue     1 mails wait, one of them since 1970-01-01", "mail not sent yet")
 			execSQL(t, db, `UPDATE mails SET state = 'sent'`)
-			execSQL(t, db, `UPDATE memberships SET status = 'suspended'`)
-			execSQL(t, db, `UPDATE invitations SET state = 'REVOKED' WHERE state = 'PENDING'`) // else an OWNER may come
+			execSQL(t, db, `INSERT INTO users (id, email, password_hash, created_at) VALUES ('usr_ann', 'ann@people.example', '', 1)`)
+			execSQL(t, db, `INSERT INTO memberships (tenant_id, user_id, role, status, name, created_at) SELECT id, 'usr_ann', 'USER', 'active', '', 1 FROM tenants`)
+			execSQL(t, db, `UPDATE invitations SET state = 'REVOKED'`) // else an OWNER may come
 			checkDoctorFails(t, args, "FAIL  owners         no active OWNER in ", "doorward user set-role")
-			execSQL(t, db, `UPDATE memberships SET status = 'active'`)
+			execSQL(t, db, `UPDATE memberships SET role = 'OWNER'`)
 			execSQL(t, db, `UPDATE events SET action = 'user.remove' WHERE action = 'tenant.create'`)
 			checkDoctorFails(t, args, "FAIL  audit trail    the trail of ", "was tampered with", `"doorward audit verify" shows where`)
 			execSQL(t, db, `UPDATE events SET action = 'tenant.create' WHERE action = 'user.remove'`)

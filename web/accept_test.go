@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/passkey/passkeytest"
 )
 
@@ -119,5 +120,20 @@ func TestAcceptInvitationWithSecondFactor(t *testing.T) {
 		again := d.invite(t, d.Tenant("Initech").Owner, ann.Email, "USER")
 		d.send(t, path, m{"token": again, "challenge": asked.text("challenge"), "code": "000000"}).fails(http.StatusGone, "challenge_over")
 		d.accept(t, again, m{}, as(ann.Token())).ok(http.StatusOK)
-	}, withPasskeys())
+
+		// The tenant's quota and the limit of attempts hold here, too.
+		hooli := d.Tenant("Hooli")
+		offered := d.invite(t, hooli.Owner, ann.Email, "USER")
+		d.setQuotas(t, hooli.ID, m{"people": 1})
+		ask := func() {
+			asked = d.accept(t, offered, m{"password": password}).fails(http.StatusForbidden, "mfa_required")
+		}
+		ask()
+		second(offered, m{"credential": getCredential(t, key, asked)}).fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
+		ask()
+		for range 3 {
+			second(offered, m{"recoveryCode": "x"})
+		}
+		second(offered, m{"recoveryCode": "x"}).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, withPasskeys(), doorwardtest.LoginLimits(3, 1000))
 }

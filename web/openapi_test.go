@@ -312,6 +312,7 @@ var untested = []string{
 	// The pending invitation is used up in the transaction that adds the
 	// membership; only the primary key of memberships could still refuse it.
 	"POST /api/v2/auth/accept-invitation 409 already_member",
+	"POST /api/v2/auth/accept-invitation/second 409 already_member",
 	// One place refuses all changes that are paused, most of them once their object is
 	// found. TestEveryChangeIsPaused tests those that need no object.
 	" 503 maintenance",

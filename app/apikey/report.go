@@ -62,12 +62,6 @@ func hasEnded(c store.KeyCredential, now time.Time) bool {
 	return c.Key.HasEnded(now) || c.SecretEndsAt != nil && !now.Before(*c.SecretEndsAt)
 }
 
-// managers are the roles whose members are notified of a leak, besides the owner of the key.
-var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
-
-// maxManagersNotified limits the mails about one leak to members with one role.
-const maxManagersNotified = 100
-
 func notifyOfLeak(ctx context.Context, tx *access.Tx, key doorward.APIKey) error {
 	to := map[string]bool{}
 	owner, err := tx.User(ctx, key.TenantID, key.OwnerID)
@@ -76,14 +70,12 @@ func notifyOfLeak(ctx context.Context, tx *access.Tx, key doorward.APIKey) error
 	} else if !errors.Is(err, store.ErrNone) {
 		return err
 	}
-	for _, role := range managers {
-		page, err := tx.UserPage(ctx, key.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: maxManagersNotified})
-		if err != nil {
-			return err
-		}
-		for _, u := range page.Items {
-			to[u.Email] = true
-		}
+	managers, err := access.EmailsOf(ctx, tx.Reader, key.TenantID, access.Managers...)
+	if err != nil {
+		return err
+	}
+	for _, email := range managers {
+		to[email] = true
 	}
 	for email := range to {
 		if err := tx.Notify(ctx, store.MailAPIKeyLeaked, email); err != nil {

@@ -88,12 +88,6 @@ func (o Owners) Report(ctx context.Context, tx *access.Tx, tenantID string, prev
 	return tx.NotifyAlso(ctx, store.MailTenantOwnerless, []string{o.Operator}, doorward.TenantOwnerless, on)
 }
 
-// managers are told of a suspension for which no administrator has asked, at most maxManagers with each
-// of the roles.
-var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
-
-const maxManagers = 100
-
 // Suspend suspends the member m, as an administrator would, because of the transaction's action on the
 // account. It records that in the trail of the tenant and tells the person, by the address, and the
 // managers of the tenant. A suspended member stays as it is. The caller has locked the tenant and the
@@ -111,7 +105,7 @@ func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m d
 	if err != nil {
 		return err
 	}
-	to, err := emailsOfManagers(ctx, tx, m.TenantID)
+	to, err := access.EmailsOf(ctx, tx.Reader, m.TenantID, access.Managers...)
 	if err != nil {
 		return err
 	}
@@ -119,18 +113,4 @@ func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m d
 		{Field: "status", From: string(m.Status), To: string(doorward.UserSuspended)}, {Field: "cause", To: string(doorward.AccountEmail)},
 	}, access.EndedChanges(ended)...)
 	return tx.NotifyAlso(ctx, store.MailAddressSuspended, append(to, address), doorward.UserSuspend, on, changes...)
-}
-
-// emailsOfManagers returns the addresses of the tenant's active OWNERs and ADMINs.
-func emailsOfManagers(ctx context.Context, tx *access.Tx, tenantID string) (to []string, err error) {
-	for _, role := range managers {
-		page, err := tx.UserPage(ctx, tenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: maxManagers})
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range page.Items {
-			to = append(to, u.Email)
-		}
-	}
-	return to, nil
 }

@@ -274,7 +274,7 @@ func (e *erasing) record(trails []string) error {
 		var to []string
 		if slices.Contains(e.told, tenantID) {
 			var err error
-			if to, err = owners(e.ctx, e.tx.Reader, tenantID); err != nil {
+			if to, err = access.EmailsOf(e.ctx, e.tx.Reader, tenantID, doorward.RoleOwner); err != nil {
 				return err
 			}
 		}

@@ -6,15 +6,14 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/store"
 )
 
 // What an erased person leaves at work in a tenant: webhooks and API keys that go on, people whom
 // the person has given more rights or has invited. It is in the event of the erasure, by ids, and
 // in a mail to the OWNERs.
 
-// maxLeft bounds what an event names of each kind, and maxOwnersTold the mails.
-const maxLeft, maxOwnersTold = 50, 100
+// maxLeft bounds what an event names of each kind.
+const maxLeft = 50
 
 // findLeft returns what the person leaves in the tenant, as fields of the event. Call it before the
 // events are blanked. rules are those of the tenant.
@@ -76,13 +75,4 @@ func (e *erasing) noteLeft(memberships []doorward.User, trails []string) error {
 		}
 	}
 	return nil
-}
-
-// owners returns the addresses of the tenant's OWNERs.
-func owners(ctx context.Context, read store.Reader, tenantID string) (all []string, err error) {
-	page, err := read.UserPage(ctx, tenantID, store.UserFilter{Role: doorward.RoleOwner, Status: doorward.UserActive}, doorward.Window{Limit: maxOwnersTold})
-	for _, u := range page.Items {
-		all = append(all, u.Email)
-	}
-	return all, err
 }

@@ -99,12 +99,6 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, reason do
 	return err
 }
 
-// managers are the roles that get mails about a tenant's webhooks.
-var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
-
-// maxManagers bounds the mails to holders of one role.
-const maxManagers = 100
-
 func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhook, kind store.MailKind) error {
 	if hook.TenantID == "" {
 		if w.mailTo == "" {
@@ -112,18 +106,11 @@ func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhoo
 		}
 		return tx.Notify(ctx, kind, w.mailTo)
 	}
-	for _, role := range managers {
-		page, err := tx.UserPage(ctx, hook.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: maxManagers})
-		if err != nil {
-			return err
-		}
-		for _, u := range page.Items {
-			if err := tx.Notify(ctx, kind, u.Email); err != nil {
-				return err
-			}
-		}
+	to, err := access.EmailsOf(ctx, tx.Reader, hook.TenantID, access.Managers...)
+	for _, email := range to {
+		err = errors.Join(err, tx.Notify(ctx, kind, email))
 	}
-	return nil
+	return err
 }
 
 func (w *Webhooks) sweepOld(ctx context.Context) error {

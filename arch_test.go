@@ -29,7 +29,7 @@ var siblings = map[string][]string{
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
-	"factor":     {"credential", "masterkey"},
+	"factor":     {"credential", "masterkey", "session"},
 	"inbox":      {"credential"},
 	"invite":     {"credential", "factor", "member"},
 	"login":      {"session", "credential", "factor"},

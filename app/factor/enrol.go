@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/store"
@@ -30,14 +31,7 @@ type Confirmed struct {
 	Factor        doorward.Factor
 	RecoveryCodes []string // made for the first factor, and shown only here
 	// Raised is the session that added the factor, under its new token; zero if there was none.
-	Raised Raised
-}
-
-// Raised is a session at assurance level 2 under a new token. The old one has ended on all nodes.
-type Raised struct {
-	Session    doorward.Session
-	Token      secret.Token
-	Revocation doorward.Revocation
+	Raised session.Opened
 }
 
 // Enrol begins the enrolment of a TOTP for the caller; the name may be empty. Errors:
@@ -169,30 +163,10 @@ func (done *Confirmed) record(ctx context.Context, tx *access.Tx, by doorward.Ca
 	if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
 		return err
 	}
-	done.Raised, err = raise(ctx, tx, by, methods...)
-	return err
-}
-
-// raise raises the assurance level of the caller's session after a proof by the methods. The session
-// gets a new token: somebody else may know the old one, which proved less (OWASP Session Management Cheat
-// Sheet, "Renew the Session ID After Any Privilege Level Change").
-func raise(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) (Raised, error) {
-	ended := doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
-	old, err := tx.Session(ctx, by.SessionID)
-	if errors.Is(err, store.ErrNone) {
-		return Raised{}, ended
-	}
-	if err != nil {
-		return Raised{}, err
-	}
-	raised := Raised{Session: old.Session, Token: secret.New()}
-	raised.Session.Assurance, raised.Session.LastSeenAt = old.Session.WithProof(tx.Now, methods...), tx.Now
-	hash := raised.Token.Hash()
-	existed, err := tx.RenewSession(ctx, raised.Session, hash[:])
-	if err == nil && !existed {
-		err = ended
-	}
-	return raised, err
+	done.Raised = session.Opened{Token: secret.New()} // not kept in memory: the next check reads it
+	return session.Raise(ctx, tx, &done.Raised, by.SessionID, func(a doorward.Assurance) doorward.Assurance {
+		return a.WithProof(tx.Now, methods...)
+	})
 }
 
 // checkFirstCode checks the first code of a TOTP that is being set up. Errors: not_found,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -84,7 +84,7 @@ func (c *Call) SetSession(token secret.Token) {
 }
 
 // SetRaised sets the cookie and the headers for a session under a new token.
-func (c *Call) SetRaised(r factor.Raised) {
+func (c *Call) SetRaised(r session.Opened) {
 	c.SetRevocation(r.Revocation)
 	c.SetSession(r.Token)
 }

@@ -180,7 +180,7 @@ const (
 	NotExempt Exemption = iota
 	// ExemptForOwners: for OWNERs, so that somebody can always mend the policies.
 	ExemptForOwners
-	// ExemptForAll: for nobody's action a policy counts.
+	// ExemptForAll: for everybody.
 	ExemptForAll
 )
 
@@ -260,8 +260,8 @@ func (v Verb) ForPeople() bool { return v.NoKeys && !v.IsPermission() }
 // own are Doorward's own actions.
 var own = slices.Concat(by(ByRole, permissions), by(ByRole, allowed), by(ByProof, proved), by(ByOperator, operated), by(ByGrant, granted))
 
-// by completes rows: their authority, of a permission itself, and of what the operator does the
-// permission of the same name.
+// by completes rows: their authority, the permission of those that roles grant, and the scope of those
+// that are the operator's.
 func by(a Authority, rows []Verb) []Verb {
 	for i := range rows {
 		v := &rows[i]

@@ -379,6 +379,11 @@ func TestStatementsNoteTheirEffects(t *testing.T) {
 			t.Errorf("%s writes who may do what: %v; note it in Tx.Effects and list it in noted:\n%s", name, givesAuthority(query), query)
 		}
 	}
+	for name := range noted {
+		if _, exists := readSource().statements[name]; !exists {
+			t.Errorf("noted lists %s, which is no statement", name)
+		}
+	}
 	for query, want := range map[string]bool{
 		`UPDATE memberships SET role = $1 WHERE tenant_id = $2`: true, `UPDATE memberships SET name = $1 WHERE role = $2`: false,
 		`INSERT INTO api_keys (id) VALUES ($1)`: true, `DELETE FROM memberships WHERE role = $1`: false,

@@ -30,6 +30,7 @@ func TestDoorsToEachEffect(t *testing.T) {
 		}
 		d.send(t, "PATCH /api/v2/tenant", m{"settings": strict}, as(owner.Token())).ok(http.StatusOK)
 		key := d.makeKey(t, owner, m{"name": "Settings", "role": "ADMIN", "permissions": []string{"settings.manage"}}).ok(http.StatusCreated).text("key")
+		widened, _ := d.newKey(t, cat, m{"permissions": []string{"message.send"}})
 		pending := d.send(t, "POST /api/v2/auth/invite", m{"email": "new@acme.example", "role": "ADMIN"}, as(owner.Token())).ok(http.StatusCreated).text("id")
 		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"status": "suspended"}, as(owner.Token())).ok(http.StatusOK)
 		d.enrolTOTP(t, owner.Token())
@@ -44,6 +45,8 @@ func TestDoorsToEachEffect(t *testing.T) {
 			{"give a role", "PATCH /api/v2/users/" + ann.ID, fixed(m{"role": "ADMIN"})},
 			{"give a role to several", "POST /api/v2/users/bulk", fixed(m{"ids": []string{ann.ID}, "role": "ADMIN"})},
 			{"resume an ADMIN", "PATCH /api/v2/users/" + bob.ID, fixed(m{"status": "active"})},
+			{"hand keys over", "DELETE /api/v2/users/" + cat.ID + "?apiKeys=transfer", fixed(nil)},
+			{"widen a key", "PATCH /api/v2/api-keys/" + widened, fixed(m{"permissions": []string{"message.send", "message.read"}})},
 			{"resume several", "POST /api/v2/users/bulk", fixed(m{"ids": []string{bob.ID}, "status": "active"})},
 		}
 		loosened := m{

@@ -211,12 +211,12 @@ func (s *Server) run(cfg node.Config) {
 	s.tb.Cleanup(s.stop)
 }
 
-// Repeat calls send, and again while it returns 503 for want of CPU: because the lease has lapsed
-// meanwhile, or a password has waited too long to be hashed. It returns the last status.
+// Repeat calls send, and again while it returns 503 for want of CPU, see Shortages. It returns the
+// last status.
 func (s *Server) Repeat(send func() (status int)) (status int) {
-	for refusals, deadline := s.refusals(), waittest.Deadline(); ; {
+	for refusals, deadline := s.Shortages(), waittest.Deadline(); ; {
 		status, before := send(), refusals
-		if refusals = s.refusals(); status != http.StatusServiceUnavailable || refusals == before || time.Now().After(deadline) {
+		if refusals = s.Shortages(); status != http.StatusServiceUnavailable || refusals == before || time.Now().After(deadline) {
 			return status
 		}
 		for range 100 { // a database that is gone for good lets the lease lapse only once
@@ -228,9 +228,10 @@ func (s *Server) Repeat(send func() (status int)) (status int) {
 	}
 }
 
-// refusals counts what makes a server without CPU answer 503.
-func (s *Server) refusals() int64 {
-	return s.Node.App.Lease.Lapses() + int64(s.Node.App.Hashing().Refused)
+// Shortages counts what makes a server without CPU answer 503: its lease has lapsed, a password
+// has waited too long to be hashed, or a request took too long.
+func (s *Server) Shortages() int64 {
+	return s.Node.App.Lease.Lapses() + int64(s.Node.App.Hashing().Refused) + s.Node.TimedOut()
 }
 
 // Stop ends the server before the test does, as SIGTERM would.

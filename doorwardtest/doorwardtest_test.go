@@ -32,10 +32,10 @@ func TestSessionFromJoinToLogout(t *testing.T) {
 func TestRepeat(t *testing.T) {
 	server := doorwardtest.Start(t)
 	server.Tenant("Acme") // returns only once there is a lease
-	calls, lapses := 0, server.Node.App.Lease.Lapses()
+	calls, shortages := 0, server.Shortages()
 	status := server.Repeat(func() int { calls++; return http.StatusServiceUnavailable })
-	if lapses = server.Node.App.Lease.Lapses() - lapses; status != http.StatusServiceUnavailable || calls != 1 && lapses == 0 {
-		t.Errorf("%d after %d calls and %d lapses, want 503 after one call", status, calls, lapses)
+	if shortages = server.Shortages() - shortages; status != http.StatusServiceUnavailable || calls != 1 && shortages == 0 {
+		t.Errorf("%d after %d calls and %d shortages, want 503 after one call", status, calls, shortages)
 	}
 	calls = 0
 	status = server.Repeat(func() int {

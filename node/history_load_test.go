@@ -583,30 +583,27 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 // may be lost or come back.
 func (l *load) checkAllSessions() {
 	l.t.Helper()
-	lapses := l.countLapses()
+	shortages := l.countShortages()
 	for node := range l.nodes {
 		for _, p := range l.history.people {
 			for _, s := range p.sessions {
 				isAnswered := func(r reply) bool { return probe{status: r.status}.isConclusive() }
 				if r := l.check(node, s); !isAnswered(r) {
-					if r.status != http.StatusServiceUnavailable || l.countLapses() == lapses {
+					if r.status != http.StatusServiceUnavailable || l.countShortages() == shortages {
 						l.t.Fatalf("after all faults node %d answers %d to a check", node, r.status)
 					}
-					waittest.Until(l.t, "the end of a lapse", func() bool { return isAnswered(l.check(node, s)) })
+					waittest.Until(l.t, "the end of a shortage", func() bool { return isAnswered(l.check(node, s)) })
 				}
 			}
 		}
 	}
 }
 
-// countLapses returns how often leases of the running nodes have lapsed. A node that doesn't
+// countShortages returns how often the running nodes were short of CPU. A node that doesn't
 // answer, and a gateway, have no such count.
-func (l *load) countLapses() (all float64) {
+func (l *load) countShortages() (all int) {
 	for _, n := range l.nodes {
-		lapses, err := readMetric(n.url(), "doorward_lease_lapses_total")
-		if err == nil {
-			all += lapses
-		}
+		all += n.countShortages()
 	}
 	return all
 }

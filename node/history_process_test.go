@@ -81,15 +81,15 @@ func builtProgram(t *testing.T) string {
 // process is one doorward serve. Its methods are called from one goroutine at a
 // time.
 type process struct {
-	t       *testing.T
-	program string
-	args    []string
-	address string // the same after a restart
-	log     string
-	env     []string // nil: that of the test
-	cmd     *exec.Cmd
-	ended   chan struct{}
-	lapses  int // of its lease, over all starts; each stop counts them
+	t         *testing.T
+	program   string
+	args      []string
+	address   string // the same after a restart
+	log       string
+	env       []string // nil: that of the test
+	cmd       *exec.Cmd
+	ended     chan struct{}
+	shortages int // of CPU, over all starts; each stop counts them
 }
 
 // serve starts a node with cheap hashes and no limits, and returns when it is
@@ -178,6 +178,18 @@ func (p *process) kill() {
 	<-p.ended
 }
 
+// countShortages counts what makes a node without CPU answer 503 since its start, as
+// doorwardtest's Server.Shortages does; none if the node doesn't answer.
+func (p *process) countShortages() (all int) {
+	text, _ := readMetrics(p.url())
+	for _, series := range []string{"doorward_lease_lapses_total", "doorward_password_hashes_refused_total", "doorward_timed_out_total"} {
+		if n, err := metricIn(text, series); err == nil {
+			all += int(n)
+		}
+	}
+	return all
+}
+
 // stop ends the node by SIGTERM, which must work after any fault.
 func (p *process) stop() {
 	p.t.Helper()
@@ -187,9 +199,7 @@ func (p *process) stop() {
 		return
 	default:
 	}
-	if lapses, err := readMetric(p.url(), "doorward_lease_lapses_total"); err == nil { // a node from before this metric has none
-		p.lapses += int(lapses)
-	}
+	p.shortages += p.countShortages()
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:

@@ -220,7 +220,7 @@ func (b *junkSender) sendOne(r *rand.Rand) {
 	switch {
 	case err != nil:
 		b.t.Errorf("%s: %v\n%.300q", name, err, sent)
-	case status == http.StatusServiceUnavailable && b.Node.App.Lease.Lapses() > 0: // the machine is busy
+	case status == http.StatusServiceUnavailable && b.Shortages() > 0: // the machine is busy
 	case status >= 500 && status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported:
 		// net/http answers these two for transfer codings and versions.
 		b.t.Errorf("%s is answered %d\n%.300q", name, status, sent)

@@ -55,6 +55,8 @@ func (n *Node) registerSessions(m *telemetry.Metrics) {
 		func() float64 { return n.App.Lease.Age().Seconds() })
 	m.Counter("doorward_lease_lapses_total", "Times that the lease ended before a poll renewed it: the database was silent, or this node had no CPU.",
 		func() float64 { return float64(n.App.Lease.Lapses()) })
+	m.Counter("doorward_timed_out_total", "Requests and access checks answered 503 because the database, or this node without CPU, took too long.",
+		func() float64 { return float64(n.site.TimedOut()) })
 	m.Gauge("doorward_lease_seconds", "The configured lease.", func() float64 { return n.cfg.Lease.Seconds() })
 }
 

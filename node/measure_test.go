@@ -182,21 +182,30 @@ func metricAt(t *testing.T, address, series string) float64 {
 }
 
 func readMetric(address, series string) (value float64, err error) {
-	req, err := http.NewRequest(http.MethodGet, address+"/metrics", http.NoBody)
+	text, err := readMetrics(address)
 	if err != nil {
 		return 0, err
+	}
+	return metricIn(text, series)
+}
+
+func readMetrics(address string) (text string, err error) {
+	req, err := http.NewRequest(http.MethodGet, address+"/metrics", http.NoBody)
+	if err != nil {
+		return "", err
 	}
 	req.Header.Set("Accept-Encoding", "identity") // compressing half a megabyte would take most of the time
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut("\n"+string(text), "\n"+series+" ")
+	all, err := io.ReadAll(res.Body)
+	return string(all), err
+}
+
+func metricIn(text, series string) (value float64, err error) {
+	_, after, _ := strings.Cut("\n"+text, "\n"+series+" ")
 	if _, err := fmt.Sscan(after, &value); err != nil {
 		return 0, fmt.Errorf("there is no %s: %w", series, err)
 	}

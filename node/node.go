@@ -202,6 +202,10 @@ func (n *Node) settings() app.Settings {
 	return s
 }
 
+// TimedOut returns how many requests and checks this node has answered 503 because something took
+// too long.
+func (n *Node) TimedOut() int64 { return n.site.TimedOut() }
+
 // flushTimeout bounds the wait for the collector at the end.
 const flushTimeout = 2 * time.Second
 

@@ -284,7 +284,7 @@ func (l *load) checkBalanced(ctx context.Context) {
 }
 
 // requireAllAnswered checks that through a balancer every check is answered and every
-// revocation acknowledged. Answers may be 503 only if a lease has lapsed, on a busy machine.
+// revocation acknowledged. Answers may be 503 only if a node was short of CPU.
 func (l *load) requireAllAnswered() {
 	l.t.Helper()
 	failed, unavailable := map[string]int{}, int(l.unavailable.Load())
@@ -311,12 +311,12 @@ func (l *load) requireAllAnswered() {
 	if len(failed) > 0 {
 		l.t.Errorf("of %d checks these failed: %s", all, table(failed))
 	}
-	lapses := 0
+	shortages := 0
 	for _, n := range l.nodes {
-		lapses += n.lapses
+		shortages += n.shortages
 	}
-	if l.t.Logf("answers 503: %d, lapses of leases: %d", unavailable, lapses); unavailable > 0 && lapses == 0 {
-		l.t.Errorf("beside %d checks, %d answers were 503, and no lease had lapsed", all, unavailable)
+	if l.t.Logf("answers 503: %d, shortages of CPU: %d", unavailable, shortages); unavailable > 0 && shortages == 0 {
+		l.t.Errorf("beside %d checks, %d answers were 503, and no node was short of CPU", all, unavailable)
 	}
 }
 

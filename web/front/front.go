@@ -45,15 +45,16 @@ type Site struct {
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool
 
-	base    *url.URL
-	brand   atomic.Pointer[Brand]
-	proxies atomic.Pointer[[]netip.Prefix]
-	headers map[string][]string
-	secure  bool // cookies only over TLS
-	log     *slog.Logger
-	unknown *telemetry.Route    // counts requests to unknown routes
-	files   map[string]*Content // by name, without a hash
-	outage  lograte.Limiter     // for log lines about checks that can't be answered
+	base     *url.URL
+	brand    atomic.Pointer[Brand]
+	proxies  atomic.Pointer[[]netip.Prefix]
+	headers  map[string][]string
+	secure   bool // cookies only over TLS
+	log      *slog.Logger
+	unknown  *telemetry.Route    // counts requests to unknown routes
+	files    map[string]*Content // by name, without a hash
+	timedOut atomic.Int64
+	outage   lograte.Limiter // for log lines about checks that can't be answered
 }
 
 // New returns a site whose public address is base. Only the proxies' X-Forwarded-For
@@ -317,6 +318,9 @@ func (s *Site) setHeaders(h http.Header, id string) {
 		h[name] = value
 	}
 }
+
+// TimedOut returns how many requests and checks were answered 503 because something took too long.
+func (s *Site) TimedOut() int64 { return s.timedOut.Load() }
 
 // SetHeaders sets the headers of every answer, including the request id, for handlers
 // outside the pipeline.

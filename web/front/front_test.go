@@ -8,15 +8,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -71,10 +74,14 @@ func TestDefectsAreAnswered(t *testing.T) {
 	}
 }
 
-// A timeout or a cancellation is answered 503 with Retry-After.
+// A timeout or a cancellation is answered 503 with Retry-After; only a timeout is counted as one.
 func TestTimeRunsOut(t *testing.T) {
-	for _, cause := range []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("store: %w", context.DeadlineExceeded)} {
-		rec := ask(newSite(t, io.Discard).Handler(rawRoutes(func(ctx context.Context, _ *front.Call) error {
+	for cause, timeouts := range map[error]int64{
+		context.DeadlineExceeded: 1, context.Canceled: 0, fmt.Errorf("store: %w", context.DeadlineExceeded): 1,
+		doorward.Unavailable(&net.OpError{Err: os.ErrDeadlineExceeded}): 1, doorward.Unavailable(errors.New("the lease has ended")): 0,
+	} {
+		site := newSite(t, io.Discard)
+		rec := ask(site.Handler(rawRoutes(func(ctx context.Context, _ *front.Call) error {
 			if deadline, limited := ctx.Deadline(); !limited || time.Until(deadline) > 3*time.Second {
 				t.Errorf("the work on a request ends at %v, want three seconds after its beginning", deadline)
 			}
@@ -82,6 +89,9 @@ func TestTimeRunsOut(t *testing.T) {
 		})))
 		if rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" {
 			t.Errorf("%v: %d %v %s", cause, rec.Code, rec.Header(), rec.Body)
+		}
+		if got := site.TimedOut(); got != timeouts {
+			t.Errorf("%v: counted %d times, want %d", cause, got, timeouts)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -187,12 +188,15 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// logFailure logs the cause of a server fault, unless the client has gone; other errors are only
+// logFailure counts and logs the cause of a server fault, unless the client has gone; other errors are only
 // in the request's log line. For a check answered 503 there is no such line, and the cause is
 // logged at a limited rate, so that an outage doesn't flood the log.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
+	}
+	if timeout := net.Error(nil); errors.Is(r.Context().Err(), context.DeadlineExceeded) || errors.As(e.Err, &timeout) && timeout.Timeout() {
+		s.timedOut.Add(1)
 	}
 	info := infoOf(r)
 	info.logLimited = info.check && Status(e.Code) == http.StatusServiceUnavailable

@@ -47,7 +47,7 @@ fmt: ## format all Go files
 	scripts/tool.sh gofumpt -l -w .
 
 generate: ## regenerate the tables in docs and the generated files (needs npm)
-	go test -run Golden . ./app/credential ./cmd/doorward ./node ./web -update
+	go test -run Golden . ./app/proof ./cmd/doorward ./node ./web -update
 	go generate ./...
 
 verify: ## check that generated files, golden files, modules and the OpenAPI document are up to date

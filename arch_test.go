@@ -25,19 +25,19 @@ const module = "github.com/doorward/doorward"
 // siblings names the features that a feature may import. All other features that depend on
 // each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"account":    {"credential", "member"},
+	"account":    {"proof", "member"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
-	"factor":     {"credential", "masterkey", "session"},
-	"inbox":      {"credential"},
-	"invite":     {"credential", "factor", "member"},
-	"login":      {"session", "credential", "factor"},
+	"factor":     {"proof", "masterkey", "session"},
+	"inbox":      {"proof"},
+	"invite":     {"proof", "factor", "member"},
+	"login":      {"session", "proof", "factor"},
 	"mail":       {"outbox"},
 	"model":      {"rules"},
-	"password":   {"credential"},
+	"password":   {"proof"},
 	"policy":     {"apikey", "rules", "session"},
-	"session":    {"credential", "registry"},
+	"session":    {"proof", "registry"},
 	"tenant":     {"roster"},
 	"user":       {"member", "roster"},
 	"webhook":    {"masterkey", "outbox"},
@@ -46,7 +46,7 @@ var siblings = map[string][]string{
 // upkeepPackages may write without an action of a caller: counters and last uses, the
 // queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself, and
 // the deletion of what is old, has ended or is left over.
-var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/credential", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant", "app/user", "app/webhook"}
+var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some rules restrict, by their full names.
 const (

@@ -18,7 +18,6 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
@@ -34,6 +33,7 @@ import (
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
 	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
@@ -56,7 +56,7 @@ type Settings struct {
 	Sessions          doorward.SessionLimits
 	SessionsInMemory  int
 	Lease             time.Duration // how long a node may answer from memory, lease.MinLease to lease.MaxLease
-	Attempts          credential.Limits
+	Attempts          proof.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	KeyMaxDays        int           // the longest validity of an API key
 	KeepEvents        time.Duration // in audit trails; 0: for ever
@@ -117,10 +117,10 @@ type App struct {
 	Policies     *policy.Policies
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
-	PasswordRules *atomic.Pointer[credential.Rules]
+	PasswordRules *atomic.Pointer[proof.Rules]
 
 	db       *store.DB
-	verifier *credential.Verifier
+	verifier *proof.Verifier
 	pool     *argon.Pool
 	log      *slog.Logger
 
@@ -134,7 +134,7 @@ func New(db *store.DB, s Settings) *App {
 	l, clockCorrected := newLease(db, s)
 	writer := access.New(db, l)
 	writer.Decisions().KeepFor(s.KeepDecisions)
-	passwords := new(atomic.Pointer[credential.Rules])
+	passwords := new(atomic.Pointer[proof.Rules])
 	passwords.Store(s.passwordRules())
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	lifetime := session.Life(s.Sessions)
@@ -143,7 +143,7 @@ func New(db *store.DB, s Settings) *App {
 		Yield: sessions.Busy, Phase: tracePhase,
 		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
 	})
-	verifier := credential.New(writer, db, pool, s.Attempts)
+	verifier := proof.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
 	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
@@ -195,8 +195,8 @@ func newLease(db *store.DB, s Settings) (l *lease.Lease, clockCorrected chan str
 	return l, clockCorrected
 }
 
-func (s Settings) passwordRules() *credential.Rules {
-	return &credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
+func (s Settings) passwordRules() *proof.Rules {
+	return &proof.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 }
 
 // Reload applies the settings that may change while the server runs. The others stay as they

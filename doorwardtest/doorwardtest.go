@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/waittest"
@@ -96,7 +96,7 @@ func SessionLimits(l doorward.SessionLimits) Option {
 // LoginLimits enables the limits on failed logins, as in production, with these numbers
 // per account and per client address.
 func LoginLimits(perAccount, perIP int) Option {
-	return func(c *node.Config) { c.Attempts = credential.Limits{PerAccount: perAccount, PerIP: perIP} }
+	return func(c *node.Config) { c.Attempts = proof.Limits{PerAccount: perAccount, PerIP: perIP} }
 }
 
 // TrustLoopback makes the server trust X-Forwarded-For from loopback, so that a
@@ -164,7 +164,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 	cfg.Transport, cfg.Clock, cfg.Log, cfg.Version = s.mailbox, s.clock.now, slog.New(slog.DiscardHandler), "test"
 	cfg.Docs = fstest.MapFS{"README.md": {Data: []byte("# Documentation\n")}}
 	cfg.Hash.MemoryKiB, cfg.Hash.Time = 1024, 1
-	cfg.Attempts, cfg.ConnectionsPerClient = credential.Limits{}, 0
+	cfg.Attempts, cfg.ConnectionsPerClient = proof.Limits{}, 0
 	for _, set := range options {
 		set(&cfg)
 	}

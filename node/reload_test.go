@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/node"
@@ -33,7 +33,7 @@ func TestRaceReload(t *testing.T) {
 	next := cfg
 	next.Brand.Name, next.PasswordMinLength = "Second", 20
 	next.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	next.Attempts = credential.Limits{PerAccount: 1, PerIP: 1}
+	next.Attempts = proof.Limits{PerAccount: 1, PerIP: 1}
 	next.ConnectionsPerClient, next.CommonPasswords = 1000, commonpw.Bundled()
 	var asking sync.WaitGroup
 	for range 4 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/tlscert"
@@ -221,7 +221,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "how many sessions are kept in memory at most; the others are read from the database",
 		},
 		{
-			Name: "password-min-length", Live: true, Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, credential.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, credential.MaxPasswordLength))),
+			Name: "password-min-length", Live: true, Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, proof.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, proof.MaxPasswordLength))),
 			Help: "shortest password, in characters",
 		},
 		{Name: "password-list", Live: true, Value: newField(&r.PasswordList, ""), Help: "`file` of refused passwords: one a line, or a filter of \"doorward passwords build\" (default the bundled list)"},

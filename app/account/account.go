@@ -10,8 +10,8 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
 
@@ -19,7 +19,7 @@ import (
 type Accounts struct {
 	writer   *access.Writer
 	db       *store.DB
-	verifier *credential.Verifier
+	verifier *proof.Verifier
 	lifetime store.SessionLifetime
 	owners   member.Owners
 }
@@ -27,7 +27,7 @@ type Accounts struct {
 // New returns the feature. lifetime determines which sessions have
 // expired; these are left out of the counts of ended sessions. owners says who learns of tenants
 // without an OWNER.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, lifetime store.SessionLifetime, owners member.Owners) *Accounts {
+func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, lifetime store.SessionLifetime, owners member.Owners) *Accounts {
 	return &Accounts{writer, db, verifier, lifetime, owners}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -322,7 +322,7 @@ func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.Use
 	}
 	tx.RecordUserAgent()
 	userID := tx.By.ID // withLocks acts as the account
-	home, err := credential.HomeTenant(ctx, tx.Reader, userID, "")
+	home, err := proof.HomeTenant(ctx, tx.Reader, userID, "")
 	if err != nil {
 		return err
 	}

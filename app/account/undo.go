@@ -8,8 +8,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
@@ -58,7 +58,7 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	if err := a.endEverything(ctx, tx, account); err != nil {
 		return err
 	}
-	if err := credential.ClearLoginNotices(ctx, tx.Tx, account.ID, change.Old); err != nil {
+	if err := proof.ClearLoginNotices(ctx, tx.Tx, account.ID, change.Old); err != nil {
 		return err
 	}
 	if account.Email != change.Old {

@@ -19,7 +19,7 @@ func TestReportedAfterItsEnd(t *testing.T) {
 	e := apptest.SQLite
 	e.Nodes = 2
 	f := apptest.New(t, e, apptest.NoLimits, time.Now)
-	for range apptest.Rounds(5, 50) {
+	for range apptest.Rounds(5, 25) {
 		c := newKey(f)
 		// Puts the key into the memory of every node.
 		outcomesOf(f, c, doorward.Caller{})

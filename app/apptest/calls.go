@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/secret"
@@ -155,8 +155,8 @@ func SignedIn(o login.Outcome, err error) (login.SignedIn, error) {
 
 // Enter signs in as the account to the tenant on node i, like a right password whose hash took no time.
 func (f *Fixture) Enter(i int, account doorward.Account, tenantID string) (session.Opened, error) {
-	proof := credential.Proof{Account: account, Methods: []string{doorward.MethodPassword}}
-	done, err := SignedIn(f.Node(i).Login.Enter(f.Context(), Anonymous(i), proof, tenantID))
+	proved := proof.Proof{Account: account, Methods: []string{doorward.MethodPassword}}
+	done, err := SignedIn(f.Node(i).Login.Enter(f.Context(), Anonymous(i), proved, tenantID))
 	return done.Opened, err
 }
 

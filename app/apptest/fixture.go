@@ -25,9 +25,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -59,9 +59,9 @@ var (
 
 // Limits on logins.
 var (
-	NoLimits         credential.Limits
-	HighLimits       = credential.Limits{PerAccount: 50, PerIP: 1000} // counters are kept, but never reach a limit
-	ProductionLimits = credential.Limits{PerAccount: 5, PerIP: 30}
+	NoLimits         proof.Limits
+	HighLimits       = proof.Limits{PerAccount: 50, PerIP: 1000} // counters are kept, but never reach a limit
+	ProductionLimits = proof.Limits{PerAccount: 5, PerIP: 30}
 )
 
 // TenantHold is how long a closed tenant can be restored.
@@ -103,7 +103,7 @@ func OnSQLite(t *testing.T, test func(*Fixture)) {
 }
 
 // OnSQLiteClock is OnSQLite with limits and a clock that the test can move.
-func OnSQLiteClock[C Clock](t *testing.T, limits credential.Limits, newClock func() C, test func(*Fixture, C)) {
+func OnSQLiteClock[C Clock](t *testing.T, limits proof.Limits, newClock func() C, test func(*Fixture, C)) {
 	t.Helper()
 	t.Parallel()
 	clock := newClock()
@@ -111,7 +111,7 @@ func OnSQLiteClock[C Clock](t *testing.T, limits credential.Limits, newClock fun
 }
 
 // OnEachClock is OnEach with limits and a clock that the test can move.
-func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func() C, test func(*Fixture, C)) {
+func OnEachClock[C Clock](t *testing.T, limits proof.Limits, newClock func() C, test func(*Fixture, C)) {
 	t.Helper()
 	for _, e := range Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func(
 
 // New returns an installation with the engine's nodes, which stop at the end of the test. All nodes
 // have joined.
-func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *Fixture {
+func New(t *testing.T, e Engine, limits proof.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
 	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir()}
 	for range e.Nodes {
@@ -137,7 +137,7 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 }
 
 // AddNode starts another node, which may have a clock of its own.
-func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
+func (f *Fixture) AddNode(limits proof.Limits, now doorward.Clock) {
 	f.Helper()
 	db, err := store.Open(f.Context(), f.DSN, now)
 	f.NoError(err)
@@ -148,7 +148,7 @@ func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
 
 // start starts a node, which answers checks from memory, as in production. Of its background work
 // only the lease runs: tests call the rest themselves, such as Sweep, Flush and RecordPending.
-func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
+func (f *Fixture) start(db *store.DB, limits proof.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keyFolder),
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MaxLease,

@@ -6,7 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/store"
 )
@@ -54,7 +54,7 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if err := m.use(ctx, tx, tenantID); err != nil {
 		return err
 	}
-	return credential.ClearCodes(ctx, tx.Tx, m.userID)
+	return proof.ClearCodes(ctx, tx.Tx, m.userID)
 }
 
 // wrongAnswer returns the error invalid_code.
@@ -85,17 +85,17 @@ func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a An
 // Refuse ends an attempt at answering the challenge that ended in err, and returns the error for the
 // caller. A wrong answer counts as a failure and is recorded in the challenge's tenant. After
 // too_many_attempts, when the answer was not checked, the attempt doesn't count.
-func (f *Factors) Refuse(ctx context.Context, c Challenge, proof credential.Proof, err error) error {
+func (f *Factors) Refuse(ctx context.Context, c Challenge, proved proof.Proof, err error) error {
 	var reason *doorward.Error
 	if doorward.HasCode(err, doorward.CodeTooManyAttempts) {
-		proof.Release(ctx)
+		proved.Release(ctx)
 		return err
 	}
 	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
 		f.Tally(Refused)
-		return proof.Refuse(ctx, doorward.MFARefuse, userObject(c.UserID, c.TenantID), reason)
+		return proved.Refuse(ctx, doorward.MFARefuse, userObject(c.UserID, c.TenantID), reason)
 	}
-	return proof.FailIfRefused(ctx, err)
+	return proved.FailIfRefused(ctx, err)
 }
 
 // checkCode compares the code with each authenticator app of the account.

@@ -8,12 +8,12 @@
 // conditional statements, so that an answer is accepted only once on all nodes:
 //
 //	c, account, err := factors.OpenChallenge(ctx, token, factor.ForLogin)
-//	proof, err := verifier.Begin(ctx, by, account) // counts in the account's limits
+//	proved, err := verifier.Begin(ctx, by, account) // counts in the account's limits
 //	match, err := factors.Try(ctx, by, c, answer)
 //	… // in the transaction, under the lock on the account:
 //	err = factors.TakeChallenge(ctx, tx, c)
 //	err = match.Use(ctx, tx, tenantID)
-//	err = proof.Succeed(ctx, tx.Tx)
+//	err = proved.Succeed(ctx, tx.Tx)
 //
 // Every change of factors is announced to all nodes, forgets remembered browsers, which take the
 // place of a factor, and sends the person a mail.
@@ -26,8 +26,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/passkey"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
@@ -37,7 +37,7 @@ import (
 type Factors struct {
 	writer   *access.Writer
 	db       *store.DB
-	verifier *credential.Verifier
+	verifier *proof.Verifier
 	master   *masterkey.Keys
 	lifetime store.SessionLifetime
 	baseURL  string
@@ -49,7 +49,7 @@ type Factors struct {
 // New returns the feature. Authenticator apps and browsers show the issuer; passkeys are bound to the
 // base URL. lifetime determines which sessions have
 // expired; these are left out of the counts of ended sessions.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, lifetime store.SessionLifetime, issuer, baseURL string) *Factors {
+func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, master *masterkey.Keys, lifetime store.SessionLifetime, issuer, baseURL string) *Factors {
 	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, lifetime: lifetime, baseURL: baseURL}
 	f.SetIssuer(issuer)
 	return f

@@ -9,7 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/passkey"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/useragent"
@@ -137,7 +137,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 	if err != nil {
 		return err
 	}
-	home, err := credential.HomeTenant(ctx, f.db.Read(), account.ID, c.TenantID)
+	home, err := proof.HomeTenant(ctx, f.db.Read(), account.ID, c.TenantID)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -146,14 +146,14 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	proof, err := f.verifier.CheckForAccount(ctx, by, account.ID, account.Email, password)
+	proved, err := f.verifier.CheckForAccount(ctx, by, account.ID, account.Email, password)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
 	isComplete := false
 	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, ""), func(tx *access.Tx) error {
-		if err := proof.Lock(ctx, tx, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
+		if err := proved.Lock(ctx, tx, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
 		if _, err := checkCode(tx.FactorCode(ctx, hash[:]))(tx.Now); err != nil {
@@ -168,12 +168,12 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 			if err := tx.ExpireFactorCodes(ctx, account.ID); err != nil {
 				return err
 			}
-			return proof.Pause(ctx, tx.Tx)
+			return proved.Pause(ctx, tx.Tx)
 		}
 		if used, err := tx.UseFactorCode(ctx, hash[:]); err != nil || !used {
 			return cmp.Or(err, error(resetExpired()))
 		}
-		if err := proof.Succeed(ctx, tx.Tx); err != nil {
+		if err := proved.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
 		return f.endAll(ctx, tx, doorward.MFARecover, account, reset.Given, &doorward.Ended{})
@@ -181,7 +181,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	if err == nil && !isComplete {
 		return revocation, resetExpired()
 	}
-	return revocation, proof.FailIfRefused(ctx, err)
+	return revocation, proved.FailIfRefused(ctx, err)
 }
 
 // endAll removes the account's factors and ends all its sessions. The trails of the tenants have it.
@@ -275,7 +275,7 @@ func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward
 	if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
 		return err
 	}
-	if err := credential.ClearCodes(ctx, tx.Tx, account.ID); err != nil {
+	if err := proof.ClearCodes(ctx, tx.Tx, account.ID); err != nil {
 		return err
 	}
 	return notify(ctx, tx, store.MailFactorsRemoved, account.Email)
@@ -289,7 +289,7 @@ func (f *Factors) ResetByAddress(ctx context.Context, by doorward.Caller, addres
 	if err != nil {
 		return ended, err
 	}
-	home, err := credential.HomeTenant(ctx, f.db.Read(), account.ID, "")
+	home, err := proof.HomeTenant(ctx, f.db.Read(), account.ID, "")
 	if err != nil {
 		return ended, err
 	}

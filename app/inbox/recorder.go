@@ -9,7 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
 
@@ -82,7 +82,7 @@ func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
 	if row.Event.ActorID == account.ID {
 		own = row.Event.Target.TenantID
 	}
-	home, err := credential.HomeTenant(ctx, r.tx.Reader, account.ID, own)
+	home, err := proof.HomeTenant(ctx, r.tx.Reader, account.ID, own)
 	row.Event.Target = doorward.Object{Type: "user", ID: account.ID, TenantID: home}
 	if err != nil || row.Action != doorward.PasswordForgot || r.tx.Now.Sub(row.Event.At) > maxForgotAge {
 		return err

@@ -8,9 +8,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -85,7 +85,7 @@ func (Joined) isAcceptance()       {}
 func (SecondNeeded) isAcceptance() {}
 
 // Joined is somebody who has accepted, and how many attempts their known browser has left
-// (nil for other browsers); see credential.Proof.Allowance.
+// (nil for other browsers); see proof.Proof.Allowance.
 type Joined struct {
 	doorward.User
 	Allowance *doorward.Allowance
@@ -108,50 +108,50 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	if err != nil {
 		return nil, i.recordRefusal(ctx, by, inv, err)
 	}
-	proof, err := i.prove(ctx, by, inv, password)
+	proved, err := i.prove(ctx, by, inv, password)
 	if err != nil {
 		return nil, i.recordRefusal(ctx, by, inv, err)
 	}
 	var asked *factor.NewChallenge
-	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) (bool, error) {
-		current, err := lockUnchanged(ctx, tx, proof, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+	user, err := i.join(ctx, by, token, inv, proved.Account, func(tx *access.Tx) (bool, error) {
+		current, err := lockUnchanged(ctx, tx, proved, doorward.Fail(doorward.CodeInvalidCredentials, ""))
 		if isBySession(by, inv) {
 			return true, cmp.Or(checkSignedIn(ctx, tx, by, inv), err) // the end of the session is the better reason
 		}
 		if err != nil {
 			return false, err
 		}
-		if asked, err = i.ask(ctx, tx, proof, current, inv); err != nil || asked != nil {
+		if asked, err = i.ask(ctx, tx, proved, current, inv); err != nil || asked != nil {
 			return false, err
 		}
-		return true, proof.Succeed(ctx, tx.Tx)
+		return true, proved.Succeed(ctx, tx.Tx)
 	})
 	if err != nil {
-		return nil, proof.FailIfRefused(ctx, err)
+		return nil, proved.FailIfRefused(ctx, err)
 	}
 	if asked != nil {
 		i.factors.Tally(factor.Asked)
 		return SecondNeeded{*asked}, nil
 	}
-	return Joined{user, proof.Allowance()}, nil
+	return Joined{user, proved.Allowance()}, nil
 }
 
 // ask makes a challenge if the account has a second factor, which the password doesn't include; else it
 // returns nil. The attempt then counts neither as a failure nor as a success. The person's own tenant
 // has it in its trail, not the inviting one, which must not learn that the address has an account.
-func (i *Invitations) ask(ctx context.Context, tx *access.Tx, proof credential.Proof, current doorward.Account, inv doorward.Invitation) (*factor.NewChallenge, error) {
+func (i *Invitations) ask(ctx context.Context, tx *access.Tx, proved proof.Proof, current doorward.Account, inv doorward.Invitation) (*factor.NewChallenge, error) {
 	if !(doorward.Assurance{AAL: 1}).LacksFactor(current.Factors > 0) {
 		return nil, nil
 	}
-	if err := proof.Pause(ctx, tx.Tx); err != nil {
+	if err := proved.Pause(ctx, tx.Tx); err != nil {
 		return nil, err
 	}
-	home, err := credential.HomeTenant(ctx, tx.Reader, current.ID, "")
+	home, err := proof.HomeTenant(ctx, tx.Reader, current.ID, "")
 	if err != nil {
 		return nil, err
 	}
 	tx.RecordAs(doorward.MFAChallenge, doorward.Object{Type: "user", ID: current.ID, TenantID: home})
-	asked, err := i.factors.BeginForInvitation(ctx, tx, proof.Account, home, inv.ID)
+	asked, err := i.factors.BeginForInvitation(ctx, tx, proved.Account, home, inv.ID)
 	return &asked, err
 }
 
@@ -169,16 +169,16 @@ func (i *Invitations) AcceptSecond(ctx context.Context, by doorward.Caller, toke
 	if err != nil {
 		return Joined{}, err
 	}
-	proof, err := i.verifier.Begin(ctx, by, account)
+	proved, err := i.verifier.Begin(ctx, by, account)
 	if err != nil {
 		return Joined{}, err
 	}
 	match, err := i.factors.Try(ctx, by, c, answer)
 	if err != nil {
-		return Joined{}, i.factors.Refuse(ctx, c, proof, err)
+		return Joined{}, i.factors.Refuse(ctx, c, proved, err)
 	}
 	user, err := i.join(ctx, by, token, inv, account, func(tx *access.Tx) (bool, error) {
-		if _, err := lockUnchanged(ctx, tx, proof, factor.ChallengeOver()); err != nil {
+		if _, err := lockUnchanged(ctx, tx, proved, factor.ChallengeOver()); err != nil {
 			return false, err
 		}
 		if err := i.factors.TakeChallenge(ctx, tx, c); err != nil {
@@ -187,13 +187,13 @@ func (i *Invitations) AcceptSecond(ctx context.Context, by doorward.Caller, toke
 		if err := match.Use(ctx, tx, c.TenantID); err != nil {
 			return false, err
 		}
-		return true, proof.Succeed(ctx, tx.Tx)
+		return true, proved.Succeed(ctx, tx.Tx)
 	})
 	if err != nil {
-		return Joined{}, i.factors.Refuse(ctx, c, proof, err)
+		return Joined{}, i.factors.Refuse(ctx, c, proved, err)
 	}
 	i.factors.Tally(answer.Passed())
-	return Joined{user, proof.Allowance()}, nil
+	return Joined{user, proved.Allowance()}, nil
 }
 
 // recordRefusal records the error if it is a refusal of the acceptance, and returns it.
@@ -203,13 +203,13 @@ func (i *Invitations) recordRefusal(ctx context.Context, by doorward.Caller, inv
 
 // prove returns the invited account if the session or the password proves that the caller
 // owns it.
-func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (credential.Proof, error) {
+func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (proof.Proof, error) {
 	if isBySession(by, inv) {
 		account, err := access.OwnAccount(ctx, i.db.Read(), by)
-		return credential.Proof{Account: account}, err
+		return proof.Proof{Account: account}, err
 	}
 	if password == "" {
-		return credential.Proof{}, doorward.Fail(doorward.CodeWrongAccount, "")
+		return proof.Proof{}, doorward.Fail(doorward.CodeWrongAccount, "")
 	}
 	return i.verifier.Check(ctx, by, inv.Email, password)
 }
@@ -241,12 +241,12 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 
 // lockUnchanged locks the account and returns it as it is now, or changed if its password or its address
 // has changed since they were verified.
-func lockUnchanged(ctx context.Context, tx *access.Tx, proof credential.Proof, changed error) (doorward.Account, error) {
-	if err := proof.Lock(ctx, tx, changed); err != nil {
+func lockUnchanged(ctx context.Context, tx *access.Tx, proved proof.Proof, changed error) (doorward.Account, error) {
+	if err := proved.Lock(ctx, tx, changed); err != nil {
 		return doorward.Account{}, err
 	}
-	current, err := tx.Account(ctx, proof.Account.ID)
-	if err == nil && current.Email != proof.Account.Email {
+	current, err := tx.Account(ctx, proved.Account.ID)
+	if err == nil && current.Email != proved.Account.Email {
 		err = changed
 	}
 	return current, err

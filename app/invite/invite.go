@@ -17,8 +17,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
 
@@ -26,14 +26,14 @@ import (
 type Invitations struct {
 	writer   *access.Writer
 	db       *store.DB
-	verifier *credential.Verifier
+	verifier *proof.Verifier
 	factors  *factor.Factors
-	rules    *atomic.Pointer[credential.Rules]
+	rules    *atomic.Pointer[proof.Rules]
 	wait     atomic.Int64 // a time.Duration
 }
 
 // New returns the feature. wait is the minimum time between two mails of an invitation.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, factors *factor.Factors, rules *atomic.Pointer[credential.Rules], wait time.Duration) *Invitations {
+func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, factors *factor.Factors, rules *atomic.Pointer[proof.Rules], wait time.Duration) *Invitations {
 	i := &Invitations{writer: writer, db: db, verifier: verifier, factors: factors, rules: rules}
 	i.SetWait(wait)
 	return i

@@ -5,8 +5,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
@@ -14,7 +14,7 @@ import (
 // entry is a proof of identity on its way into a tenant: a sign-in, or a switch from a session.
 type entry struct {
 	by       doorward.Caller // as the request came
-	proof    credential.Proof
+	proof    proof.Proof
 	tenantID string
 	// sessionID is the session to switch from; empty for a sign-in.
 	sessionID string
@@ -56,9 +56,9 @@ func (l *Login) enter(ctx context.Context, e entry) (Outcome, error) {
 
 // Enter signs in by a proof that another feature has checked, such as the answer of a tenant's own
 // sign-on. What follows it is decided as for a password. Errors: those of WithPassword about the tenant.
-func (l *Login) Enter(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID string) (Outcome, error) {
-	outcome, err := l.enter(ctx, entry{by: by, proof: proof, tenantID: tenantID, changed: doorward.Fail(doorward.CodeInvalidCredentials, "")})
-	return outcome, proof.FailIfRefused(ctx, err)
+func (l *Login) Enter(ctx context.Context, by doorward.Caller, proved proof.Proof, tenantID string) (Outcome, error) {
+	outcome, err := l.enter(ctx, entry{by: by, proof: proved, tenantID: tenantID, changed: doorward.Fail(doorward.CodeInvalidCredentials, "")})
+	return outcome, proved.FailIfRefused(ctx, err)
 }
 
 // caller acts as the account: at a sign-in the proof is all that it has, at a switch the session.
@@ -159,7 +159,7 @@ func (l *Login) open(ctx context.Context, tx *access.Tx, e entry, opened session
 }
 
 // ask makes a challenge for the step that is missing, instead of a session. The attempt then counts
-// neither as a failure nor as a success; see credential.Proof.Pause. To set up the account's first
+// neither as a failure nor as a success; see proof.Proof.Pause. To set up the account's first
 // factor, the session to switch from must have been proved recently: no password is asked for, and a
 // thief of an old session could set up a factor of their own.
 func (l *Login) ask(ctx context.Context, tx *access.Tx, e entry, step Step) (Outcome, error) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 )
 
 // TestRaceGuessesAtOnce: of any number of concurrent guesses, on any node, no more are
@@ -15,7 +15,7 @@ import (
 // of 200 passed a limit of 5.)
 func TestRaceGuessesAtOnce(t *testing.T) {
 	const guesses = 100
-	limits := credential.Limits{PerAccount: 5, PerIP: 30}
+	limits := proof.Limits{PerAccount: 5, PerIP: 30}
 	stopped := time.Now()
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func hashes(f *apptest.Fixture) (n uint64) {
 // TestRaceLoginsAtOnceDontDeadlock: logins of one person update two counters, on two
 // nodes, and lock them in the same order.
 func TestRaceLoginsAtOnceDontDeadlock(t *testing.T) {
-	f := apptest.New(t, apptest.Postgres, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
+	f := apptest.New(t, apptest.Postgres, proof.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 	_, ann := f.Tenant()
 	for range 5 {
 		f.WantCodes(apptest.Concurrently(32, func(i int) error {

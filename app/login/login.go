@@ -11,8 +11,8 @@ package login
 import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -22,13 +22,13 @@ import (
 type Login struct {
 	writer   *access.Writer
 	db       *store.DB
-	verifier *credential.Verifier
+	verifier *proof.Verifier
 	sessions *session.Sessions
 	factors  *factor.Factors
 }
 
 // New returns the feature.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, sessions *session.Sessions, factors *factor.Factors) *Login {
+func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, sessions *session.Sessions, factors *factor.Factors) *Login {
 	return &Login{writer, db, verifier, sessions, factors}
 }
 
@@ -45,7 +45,7 @@ type SignedIn struct {
 	// CanSwitch reports whether the user can switch to another tenant; false after a switch.
 	CanSwitch bool
 	// Allowance is how many attempts the known browser has left; nil for other browsers.
-	// See credential.Proof.Allowance.
+	// See proof.Proof.Allowance.
 	Allowance *doorward.Allowance
 }
 

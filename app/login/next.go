@@ -7,7 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
 
@@ -32,7 +32,7 @@ type Admission struct {
 
 // Next decides what comes after a proof of identity of a user, for a session in the tenant. It is the
 // one place that knows: each way to sign in or to switch asks it, in the transaction and before the
-// session is written. The account must be locked (credential.Proof.Lock): whatever ends a membership
+// session is written. The account must be locked (proof.Proof.Lock): whatever ends a membership
 // or changes a factor takes that lock, too. Next writes nothing. Errors: sign_in_required for an
 // issuer that doesn't speak for the tenant; invalid_credentials if there is no membership;
 // membership_suspended, tenant_frozen, tenant_closing; unavailable.
@@ -87,7 +87,7 @@ func (next *Admission) isRemembered(ctx context.Context, tx *access.Tx) (bool, e
 	if demand.RememberDays == 0 || len(tx.By.Devices) != 1 {
 		return false, nil
 	}
-	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, next.User.Email, tx.Now)
+	known, err := proof.KnownDevices(ctx, tx.Reader, tx.By, next.User.Email, tx.Now)
 	if err != nil {
 		return false, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
 
@@ -45,6 +45,6 @@ func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Accou
 // that it reveals neither of them. When trust in browsers ends, the generation changes, and with
 // it the bucket, so the next login leads to a mail again.
 func newBrowserBucket(account doorward.Account, by doorward.Caller) string {
-	client := sha256.Sum256([]byte(account.ID + " " + strconv.FormatInt(account.Generation, 10) + " " + credential.Network(by.IP) + " " + by.UserAgent))
+	client := sha256.Sum256([]byte(account.ID + " " + strconv.FormatInt(account.Generation, 10) + " " + proof.Network(by.IP) + " " + by.UserAgent))
 	return "newcomer:" + hex.EncodeToString(client[:16])
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
 
@@ -36,11 +36,11 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	if err != nil {
 		return nil, err
 	}
-	proof, err := l.verifier.BeginUsernameless(ctx, by)
+	proved, err := l.verifier.BeginUsernameless(ctx, by)
 	if err != nil {
 		return nil, err
 	}
-	a := challengedAttempt{factors: l.factors, by: by, proof: proof}
+	a := challengedAttempt{factors: l.factors, by: by, proof: proved}
 	c, account, match, err := l.factors.TryUsernameless(ctx, by, c, response)
 	a.challenge, a.proof.Account = c, account
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Login) refusePasskey(ctx context.Context, a challengedAttempt, err erro
 		l.factors.Tally(factor.Refused)
 		return a.proof.RefuseUnknown(ctx, doorward.MFARefuse, reason)
 	}
-	home, homeErr := credential.HomeTenant(ctx, l.db.Read(), a.challenge.UserID, "")
+	home, homeErr := proof.HomeTenant(ctx, l.db.Read(), a.challenge.UserID, "")
 	if homeErr != nil {
 		return a.proof.FailIfRefused(ctx, homeErr)
 	}

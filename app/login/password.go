@@ -7,7 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
@@ -17,18 +17,18 @@ import (
 // can be used. Errors: invalid_credentials, too_many_attempts; only after a correct password
 // membership_suspended, tenant_frozen, tenant_closing.
 func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, password, tenantID string) (Outcome, error) {
-	proof, err := l.verifier.Check(ctx, by, email, password)
+	proved, err := l.verifier.Check(ctx, by, email, password)
 	if err != nil {
 		return nil, err
 	}
-	choice, err := l.chooseTenant(ctx, proof, tenantID)
+	choice, err := l.chooseTenant(ctx, proved, tenantID)
 	if err != nil {
 		return nil, err
 	}
 	outcome, err := l.enter(ctx, entry{
-		by: by, proof: proof, tenantID: choice.tenantID, memberships: choice.memberships, changed: doorward.Fail(doorward.CodeInvalidCredentials, ""),
+		by: by, proof: proved, tenantID: choice.tenantID, memberships: choice.memberships, changed: doorward.Fail(doorward.CodeInvalidCredentials, ""),
 	})
-	return outcome, proof.FailIfRefused(ctx, err)
+	return outcome, proved.FailIfRefused(ctx, err)
 }
 
 // tenantChoice is the tenant to sign in to, and all memberships of the account.
@@ -39,16 +39,16 @@ type tenantChoice struct {
 
 // chooseTenant returns the tenant to sign in to. When it returns an error, it has ended the
 // attempt.
-func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenantID string) (tenantChoice, error) {
-	memberships, err := l.db.Read().Memberships(ctx, proof.Account.ID)
+func (l *Login) chooseTenant(ctx context.Context, proved proof.Proof, tenantID string) (tenantChoice, error) {
+	memberships, err := l.db.Read().Memberships(ctx, proved.Account.ID)
 	if err != nil {
-		return tenantChoice{}, proof.FailIfRefused(ctx, err)
+		return tenantChoice{}, proved.FailIfRefused(ctx, err)
 	}
 	user, reason := choose(memberships, tenantID)
 	if reason == nil {
 		return tenantChoice{user.TenantID, memberships}, nil
 	}
-	return tenantChoice{}, proof.Refuse(ctx, doorward.SessionRefuse, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
+	return tenantChoice{}, proved.Refuse(ctx, doorward.SessionRefuse, doorward.Object{Type: "user", ID: proved.Account.ID, TenantID: user.TenantID}, reason)
 }
 
 // hasOther reports whether a session can be opened in a tenant other than this one.
@@ -104,7 +104,7 @@ const devicesPerUser = 20
 // and notifies the owner of the account. isNew reports that it was stored. device is the hash
 // of the browser that is known afterwards; nil if there is none, as beyond devicesPerUser.
 func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (device []byte, isNew bool, err error) {
-	known, err := credential.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
+	known, err := proof.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
 	if err != nil {
 		return nil, false, err
 	}

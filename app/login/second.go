@@ -6,8 +6,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 )
 
@@ -19,7 +19,7 @@ import (
 // factor, too_many_attempts, tenant_frozen, tenant_closing, unauthenticated if the session has ended.
 func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
 	outcome, err := l.enter(ctx, entry{
-		by: by, proof: credential.Proof{Account: doorward.Account{ID: by.ID, Email: by.Email}}, tenantID: tenantID,
+		by: by, proof: proof.Proof{Account: doorward.Account{ID: by.ID, Email: by.Email}}, tenantID: tenantID,
 		sessionID: by.SessionID, bySession: true, changed: session.Ended(),
 	})
 	return outcome, hideMembership(err)
@@ -119,7 +119,7 @@ type challengedAttempt struct {
 	success     factor.Metric // the counter of its success; the zero value is factor.Passed
 	by          doorward.Caller
 	challenge   factor.Challenge
-	proof       credential.Proof
+	proof       proof.Proof
 	remember    bool
 	memberships []doorward.User // of the account, if they have been read
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -117,7 +117,7 @@ func TestRaceOneCodeAtOnce(t *testing.T) {
 		}
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			f := apptest.New(t, e, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
+			f := apptest.New(t, e, proof.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 			_, ann := f.Tenant()
 			a := f.Enrol(&ann)
 			var challenges []factor.NewChallenge
@@ -225,7 +225,7 @@ func TestFiveTries(t *testing.T) {
 // TestHundredWrongCodes: after 100 wrong codes even the right one is refused, also after a
 // password reset by mail. A recovery code is accepted, and so are codes afterwards.
 func TestHundredWrongCodes(t *testing.T) {
-	limits := credential.Limits{PerAccount: 1000, PerIP: 1000}
+	limits := proof.Limits{PerAccount: 1000, PerIP: 1000}
 	f := apptest.New(t, apptest.SQLite, limits, time.Now)
 	_, ann := f.Tenant()
 	a := f.Enrol(&ann)

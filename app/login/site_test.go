@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -98,7 +98,7 @@ func TestSiteLimits(t *testing.T) {
 // TestRaceGuessesOfASiteAtOnce: of concurrent guesses from different clients of a /48, at different
 // accounts and on several nodes, exactly as many are checked as the /48 may have.
 func TestRaceGuessesOfASiteAtOnce(t *testing.T) {
-	limits := credential.Limits{PerAccount: 5, PerIP: 2}
+	limits := proof.Limits{PerAccount: 5, PerIP: 2}
 	apptest.OnEachClock(t, limits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		const guesses = 60
 		f.WantCodes(apptest.Concurrently(guesses, func(i int) error { return clientCounters[0].try(f, inSite(1, i), i) }),

@@ -7,8 +7,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 )
 
@@ -142,7 +142,7 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 
 // renew uses up the challenge and the answer, and counts the attempt as a success, in the transaction in
 // which the session gets its new token. assure returns the assurance after a proof at an instant.
-func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
+func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof proof.Proof,
 	assure func(doorward.Assurance, time.Time) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
 	opened := l.sessions.Renewal()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
@@ -21,14 +21,14 @@ import (
 type Passwords struct {
 	writer   *access.Writer
 	db       *store.DB
-	verifier *credential.Verifier
-	rules    *atomic.Pointer[credential.Rules]
+	verifier *proof.Verifier
+	rules    *atomic.Pointer[proof.Rules]
 	lifetime store.SessionLifetime
 }
 
 // New returns the feature. Events count the sessions that a change ends; lifetime decides
 // which of them have expired and are not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules *atomic.Pointer[credential.Rules], lifetime store.SessionLifetime) *Passwords {
+func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, rules *atomic.Pointer[proof.Rules], lifetime store.SessionLifetime) *Passwords {
 	return &Passwords{writer, db, verifier, rules, lifetime}
 }
 
@@ -94,7 +94,7 @@ func returnForLink(returnTo string) string {
 }
 
 // Changed says how the change was confirmed on all nodes, and how many attempts the known
-// browser has left; see credential.Proof.Allowance.
+// browser has left; see proof.Proof.Allowance.
 type Changed struct {
 	Revocation doorward.Revocation
 	Allowance  *doorward.Allowance
@@ -119,22 +119,22 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if len(faults) > 0 {
 		return Changed{}, doorward.InvalidFields(faults...)
 	}
-	proof, err := p.verifier.CheckForAccount(ctx, by, by.ID, by.Email, current)
+	proved, err := p.verifier.CheckForAccount(ctx, by, by.ID, by.Email, current)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
 		return Changed{}, wrongCurrent(err)
 	}
 	if err != nil {
 		return Changed{}, err
 	}
-	if credential.SamePassword(current, password) {
-		proof.Release(ctx) // no failure: the answer says that the password is correct
+	if proof.SamePassword(current, password) {
+		proved.Release(ctx) // no failure: the answer says that the password is correct
 		return Changed{}, doorward.Invalid("/password", "unchanged", "This is the password you have now. Choose another one.")
 	}
-	revocation, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
+	revocation, err := p.set(ctx, by, doorward.PasswordChange, proved.Account, password, func(*access.Tx) error { return nil }, proved)
 	if errors.Is(err, errChanged) {
 		err = wrongCurrent(err)
 	}
-	return Changed{revocation, proof.Allowance()}, proof.FailIfRefused(ctx, err)
+	return Changed{revocation, proved.Allowance()}, proved.FailIfRefused(ctx, err)
 }
 
 // RequireChange returns nil if the caller may change the password now. Errors:
@@ -171,7 +171,7 @@ var errChanged = errors.New("password: it has since been changed")
 // set replaces the password of the account, ends every session except the caller's
 // and the trust in every other browser, and queues a notice. guard runs first, under the lock
 // on the account, and the attempt of the proof succeeds, in the same transaction.
-func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
+func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proved proof.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
 		return doorward.Revocation{}, err
@@ -181,7 +181,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward
 		if err != nil {
 			return err
 		}
-		if err := proof.Succeed(ctx, tx.Tx); err != nil {
+		if err := proved.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
 		if err := p.endOthers(ctx, tx, current, by.SessionID); err != nil {
@@ -205,7 +205,7 @@ func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash 
 	if err := guard(tx); err != nil {
 		return current, err
 	}
-	if err := (credential.Proof{Account: account}).Lock(ctx, tx, errChanged); err != nil {
+	if err := (proof.Proof{Account: account}).Lock(ctx, tx, errChanged); err != nil {
 		return current, err
 	}
 	if current, err = tx.Account(ctx, account.ID); err != nil {
@@ -228,7 +228,7 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return err
 	}
-	return credential.ClearDelays(ctx, tx.Tx, account.Email)
+	return proof.ClearDelays(ctx, tx.Tx, account.Email)
 }
 
 // endTrust ends the trust in all browsers except the one in which a signed-in user
@@ -239,7 +239,7 @@ func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by d
 	by.Email = account.Email // by which CurrentDevice finds the browser
 	var current []byte
 	if by.SessionID != "" {
-		current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
+		current, err = proof.CurrentDevice(ctx, tx.Reader, by, tx.Now)
 	} else {
 		err = tx.DeleteUnconfirmedFactors(ctx, account.ID)
 	}
@@ -252,5 +252,5 @@ func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by d
 	if err := tx.ForgetBrowsers(ctx, account.ID); err != nil { // also the current one, which stays known
 		return err
 	}
-	return credential.ClearLoginNotices(ctx, tx.Tx, account.ID, account.Email)
+	return proof.ClearLoginNotices(ctx, tx.Tx, account.ID, account.Email)
 }

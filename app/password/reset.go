@@ -7,7 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -33,7 +33,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 		return doorward.Revocation{}, doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	revocation, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, token) }, credential.Proof{})
+	revocation, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, token) }, proof.Proof{})
 	if errors.Is(err, errChanged) {
 		return doorward.Revocation{}, doorward.Fail(doorward.CodeResetExpired, "The password has since been changed. Ask for a new mail.")
 	}
@@ -90,7 +90,7 @@ func use(ctx context.Context, tx *access.Tx, token string) error {
 	if err != nil {
 		return err
 	}
-	home, err := credential.HomeTenant(ctx, tx.Reader, reset.UserID, "") // no tenant is preferred
+	home, err := proof.HomeTenant(ctx, tx.Reader, reset.UserID, "") // no tenant is preferred
 	tx.SetTenant(home)
 	return err
 }

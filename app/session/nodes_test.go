@@ -11,7 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
@@ -62,8 +62,8 @@ func login(t *testing.T, on *doorwardtest.Server, person *doorwardtest.Person) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof := credential.Proof{Account: account, Methods: []string{doorward.MethodPassword}}
-	opened, err := apptest.SignedIn(on.Node.App.Login.Enter(t.Context(), apptest.Anonymous(0), proof, memberships[0].TenantID))
+	proved := proof.Proof{Account: account, Methods: []string{doorward.MethodPassword}}
+	opened, err := apptest.SignedIn(on.Node.App.Login.Enter(t.Context(), apptest.Anonymous(0), proved, memberships[0].TenantID))
 	if err != nil {
 		t.Fatal(err)
 	}

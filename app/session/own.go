@@ -7,7 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -105,7 +105,7 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) (d
 func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: by.TenantID}
 	return s.writer.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
-		current, err := credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
+		current, err := proof.CurrentDevice(ctx, tx.Reader, by, tx.Now)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (s *Sessions) OtherBrowsers(ctx context.Context, by doorward.Caller) (int, 
 	if err != nil {
 		return 0, err
 	}
-	current, err := credential.CurrentDevice(ctx, s.db.Read(), by, now)
+	current, err := proof.CurrentDevice(ctx, s.db.Read(), by, now)
 	if current != nil {
 		n--
 	}

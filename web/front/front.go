@@ -20,7 +20,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/telemetry"
@@ -376,7 +376,7 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", loggable(info.path)), slog.Int("status", w.status),
-		slog.Duration("took", took), slog.String("requestId", info.id), slog.String("client", credential.Network(s.clientIP(r))),
+		slog.Duration("took", took), slog.String("requestId", info.id), slog.String("client", proof.Network(s.clientIP(r))),
 	}
 	if info.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/proof"
 )
 
 // Field is an input with its label, as the template "field" shows it.
@@ -72,7 +72,7 @@ func (f *Field) set(attribute string, value any) error {
 }
 
 // MaxPasswordLength is a new password's maximum length in code points.
-func (Field) MaxPasswordLength() int { return credential.MaxPasswordLength }
+func (Field) MaxPasswordLength() int { return proof.MaxPasswordLength }
 
 // Invalid reports whether something is wrong with the value.
 func (f Field) Invalid() bool { return f.Fault != "" }

@@ -1,4 +1,4 @@
-// Package credential verifies passwords and hashes new ones.
+// Package proof verifies passwords and hashes new ones.
 //
 // Every password attempt (login, accepting an invitation, changing the password) goes
 // through Check, so that all share one counter of attempts and one order of steps: reserve
@@ -19,7 +19,7 @@
 //	return proof.FailIfRefused(ctx, err)
 //
 // Every new password goes through Rules and Hash.
-package credential
+package proof
 
 import (
 	"cmp"

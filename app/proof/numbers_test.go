@@ -1,4 +1,4 @@
-package credential
+package proof
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ const freeFailures = 5
 
 // TestGoldenNumbers checks the attempts in docs/limits.md. To update them:
 //
-//	go test -run Golden ./app/credential -update
+//	go test -run Golden ./app/proof -update
 func TestGoldenNumbers(t *testing.T) {
 	var shortest time.Duration // in which closedAfter failures are possible
 	for failures := freeFailures; failures < closedAfter; failures++ {

@@ -22,10 +22,17 @@ func (f *fixture) hold(kind store.MailKind, recipient string, e doorward.Event) 
 // object. One that comes after the digest was claimed begins another.
 func heldNotices(f *fixture) {
 	ctx := f.Context()
-	first, second, other, last := f.event("tnt_1", "usr_1"), f.event("tnt_1", "usr_1"), f.event("tnt_2", "usr_1"), f.event("tnt_2", "usr_1")
+	first := f.event("tnt_1", "usr_1")
+	f.clock.move(-time.Second)
+	before := f.event("tnt_1", "usr_1")
+	f.clock.move(2 * time.Second)
+	second := f.event("tnt_1", "usr_1")
+	f.clock.move(-time.Second)
+	other, last := f.event("tnt_2", "usr_1"), f.event("tnt_2", "usr_1")
 	f.hold(store.MailRoleChanged, "ann@acme.example", first)
 	f.clock.move(time.Minute)
 	f.hold(store.MailRoleChanged, "ann@acme.example", second)
+	f.hold(store.MailRoleChanged, "ann@acme.example", before) // two workers don't keep the order
 	f.hold(store.MailRoleChanged, "ann@acme.example", other)
 	f.hold(store.MailSuspended, "ann@acme.example", last)
 	f.hold(store.MailSuspended, "bob@acme.example", other)
@@ -36,7 +43,7 @@ func heldNotices(f *fixture) {
 		ID: due[0].ID, Kind: store.MailDigest, Recipient: "ann@acme.example", State: doorward.DeliveryQueued, NextAt: noon.Add(time.Hour), CreatedAt: noon,
 	}})
 	want := []store.HeldNotice{
-		{Kind: store.MailRoleChanged, EventID: second.ID, Notices: 2},
+		{Kind: store.MailRoleChanged, EventID: second.ID, Notices: 3},
 		{Kind: store.MailRoleChanged, EventID: other.ID, Notices: 1},
 		{Kind: store.MailSuspended, EventID: last.ID, Notices: 1},
 	}

@@ -260,6 +260,10 @@ var leftAtWork = []struct {
 		}
 	}, "over", "over", "over"},
 
+	{"known browser", func(l *leaver) func() string { // before the next row, which ends all access
+		return l.count(`SELECT count(*) FROM devices WHERE user_id = $1`, l.ann.User.ID)
+	}, "goes on", "goes on", "over"},
+
 	{"code of a reset of factors", func(l *leaver) func() string {
 		token := secret.New() // as in the mail; the action itself would end the session
 		hash := token.Hash()
@@ -291,10 +295,6 @@ var leftAtWork = []struct {
 			_, err := l.Node(1).Accounts.ShowConfirm(l.Context(), l.ann.Caller, token)
 			return found(err == nil)
 		}
-	}, "goes on", "goes on", "over"},
-
-	{"known browser", func(l *leaver) func() string {
-		return l.count(`SELECT count(*) FROM devices WHERE user_id = $1`, l.ann.User.ID)
 	}, "goes on", "goes on", "over"},
 
 	{"export of ann's own data", func(l *leaver) func() string { // in the other tenant

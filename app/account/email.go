@@ -143,7 +143,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		if err != nil {
 			return err
 		}
-		if err := recordChange(ctx, tx, memberships, change.Old, change.New); err != nil {
+		if err := recordChange(ctx, tx, change.Old, change.New); err != nil {
 			return err
 		}
 		for _, m := range refusing {
@@ -313,9 +313,9 @@ func (a *Accounts) suspend(ctx context.Context, tx *access.Tx, m doorward.User, 
 	return a.owners.Keep(ctx, tx, m.TenantID, m.Role)
 }
 
-// recordChange records the change of the address in the trail of each tenant of the account, since
-// all of them show the address in their lists.
-func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string, more ...doorward.Change) error {
+// recordChange records the change of the address in the trail of each tenant in which the account is
+// active. It comes before the suspensions by the change.
+func recordChange(ctx context.Context, tx *access.Tx, from, to string, more ...doorward.Change) error {
 	changes := append([]doorward.Change{{Field: "email", From: from, To: to}}, more...)
 	for _, c := range changes {
 		tx.Changed(c.Field, c.From, c.To)
@@ -327,15 +327,7 @@ func recordChange(ctx context.Context, tx *access.Tx, memberships []doorward.Use
 		return err
 	}
 	tx.SetTenant(home)
-	for _, m := range memberships {
-		if m.TenantID == home {
-			continue
-		}
-		if err := tx.RecordAlso(ctx, doorward.AccountEmail, userObject(userID, m.TenantID), changes...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return proof.RecordElsewhere(ctx, tx, doorward.AccountEmail, userID, home, changes...)
 }
 
 // asAccountExists replaces store.ErrTaken by account_exists with the detail.

@@ -49,7 +49,7 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	if err != nil {
 		return err
 	}
-	if err := recordChange(ctx, tx, memberships, account.Email, change.Old, disabled...); err != nil {
+	if err := recordChange(ctx, tx, account.Email, change.Old, disabled...); err != nil {
 		return err
 	}
 	if err := a.suspendLater(ctx, tx, memberships, change, account.Email != change.Old); err != nil {
@@ -129,20 +129,13 @@ func allowsDomain(tenant doorward.Tenant, email string) bool {
 	return len(domains) == 0 || slices.Contains(domains, mailaddr.Domain(email))
 }
 
-// endEverything ends the sessions and open resets of the account, forgets its known browsers, and
-// deletes factors that aren't confirmed.
+// endEverything ends access to the account, and what was mailed for it.
 func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	n, err := tx.DeleteUserSessions(ctx, a.lifetime, account.ID, "")
+	n, err := proof.EndAccess(ctx, tx, a.lifetime, account.ID, proof.Keep{})
 	if err != nil {
 		return err
 	}
 	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
-		return err
-	}
-	if err := tx.RaiseCredentialGeneration(ctx, account.ID, nil); err != nil { // forgets all known browsers
-		return err
-	}
-	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {
 		return err
 	}
 	return endMailed(ctx, tx, account.ID)

@@ -257,10 +257,9 @@ func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed,
 	if err != nil {
 		return done, err
 	}
-	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, []string{account.Email}, doorward.MFAEnrol, userObject(account.ID, first.challenge.TenantID),
+	return done, notifyAlso(ctx, tx, store.MailFactorAdded, account, doorward.MFAEnrol, first.challenge.TenantID,
 		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
-		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))},
-		doorward.Change{Field: doorward.FieldUserAgent, To: tx.By.UserAgent})
+		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))})
 }
 
 // Sweep deletes expired challenges and enrolments, and counts the factors for Totals.

@@ -209,6 +209,16 @@ func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string)
 	return account.Factors, err
 }
 
+// notifyAlso records a change of the account's factors in the course of another action, in the trail of
+// the tenant and of all others in which its owner is active, and queues a mail to them.
+func notifyAlso(ctx context.Context, tx *access.Tx, kind store.MailKind, account doorward.Account, action doorward.Action, tenantID string, changes ...doorward.Change) error {
+	changes = append(changes, doorward.Change{Field: doorward.FieldUserAgent, To: tx.By.UserAgent})
+	if err := tx.NotifyAlso(ctx, kind, []string{account.Email}, action, userObject(account.ID, tenantID), changes...); err != nil {
+		return err
+	}
+	return proof.RecordElsewhere(ctx, tx, action, account.ID, tenantID, changes...)
+}
+
 // notify queues a mail to the person about the change, and records the browser that was used.
 func notify(ctx context.Context, tx *access.Tx, kind store.MailKind, email string) error {
 	tx.RecordUserAgent()

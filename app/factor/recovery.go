@@ -100,7 +100,6 @@ func recordRecovery(ctx context.Context, tx *access.Tx, userID, tenantID string)
 	if err != nil {
 		return err
 	}
-	return tx.NotifyAlso(ctx, store.MailRecoveryUsed, []string{account.Email}, doorward.MFARecover, userObject(userID, tenantID),
-		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)},
-		doorward.Change{Field: doorward.FieldUserAgent, To: tx.By.UserAgent})
+	return notifyAlso(ctx, tx, store.MailRecoveryUsed, account, doorward.MFARecover, tenantID,
+		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)})
 }

@@ -184,9 +184,9 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	return revocation, proved.FailIfRefused(ctx, err)
 }
 
-// endAll removes the account's factors and ends all its sessions. The trails of the tenants have it.
+// endAll removes the account's factors and ends all access to it. The trails of the tenants have it.
 func (f *Factors) endAll(ctx context.Context, tx *access.Tx, action doorward.Action, account doorward.Account, tenants []doorward.User, ended *doorward.Ended) error {
-	sessions, err := tx.DeleteUserSessions(ctx, f.lifetime, account.ID, "")
+	sessions, err := proof.EndAccess(ctx, tx, f.lifetime, account.ID, proof.Keep{})
 	if err != nil {
 		return err
 	}

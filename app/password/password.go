@@ -184,10 +184,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward
 		if err := proved.Succeed(ctx, tx.Tx); err != nil {
 			return err
 		}
-		if err := p.endOthers(ctx, tx, current, by.SessionID); err != nil {
-			return err
-		}
-		if err := endTrust(ctx, tx, current, by); err != nil {
+		if err := p.endAccess(ctx, tx, current, by); err != nil {
 			return err
 		}
 		tx.RecordUserAgent()
@@ -215,42 +212,26 @@ func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash 
 	return current, err
 }
 
-// endOthers ends the other sessions of the account and its pending resets, and clears its
-// failed attempts.
-func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, except string) error {
-	n, err := tx.DeleteUserSessions(ctx, p.lifetime, account.ID, except)
-	if err != nil {
-		return err
-	}
-	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
-		return err
-	}
-	if err := tx.ExpireResets(ctx, account.ID); err != nil {
-		return err
-	}
-	return proof.ClearDelays(ctx, tx.Tx, account.Email)
-}
-
-// endTrust ends the trust in all browsers except the one in which a signed-in user
-// has just changed the password; not even that one stands in for the second factor any more.
-// A reset also ends factors that are being set up, since somebody else may have begun to set
-// them up. Later logins send notices again.
-func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
+// endAccess ends all access to the account but the session and the trust in the browser of a signed-in
+// user who has just changed the password; not even that browser stands in for the second factor any
+// more. It ends pending resets, clears the failed attempts, and lets later logins send notices again.
+func (p *Passwords) endAccess(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) error {
 	by.Email = account.Email // by which CurrentDevice finds the browser
-	var current []byte
+	keep, err := proof.Keep{SessionID: by.SessionID}, error(nil)
 	if by.SessionID != "" {
-		current, err = proof.CurrentDevice(ctx, tx.Reader, by, tx.Now)
-	} else {
-		err = tx.DeleteUnconfirmedFactors(ctx, account.ID)
+		if keep.Browser, err = proof.CurrentDevice(ctx, tx.Reader, by, tx.Now); err != nil {
+			return err
+		}
 	}
+	n, err := proof.EndAccess(ctx, tx, p.lifetime, account.ID, keep)
 	if err != nil {
 		return err
 	}
-	if err := tx.RaiseCredentialGeneration(ctx, account.ID, current); err != nil {
-		return err
-	}
-	if err := tx.ForgetBrowsers(ctx, account.ID); err != nil { // also the current one, which stays known
-		return err
-	}
-	return proof.ClearLoginNotices(ctx, tx.Tx, account.ID, account.Email)
+	return errors.Join(
+		tx.RecordEndedByTenant(ctx, account.ID, n),
+		tx.ForgetBrowsers(ctx, account.ID),
+		tx.ExpireResets(ctx, account.ID),
+		proof.ClearDelays(ctx, tx.Tx, account.Email),
+		proof.ClearLoginNotices(ctx, tx.Tx, account.ID, account.Email),
+	)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/store"
 )
 
 // refuse counts the attempt as a failure and records the refusal, in one transaction. The worker
@@ -50,22 +49,4 @@ func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, e
 		return err
 	}
 	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.ownBucket, a.widerBucket()), reason)
-}
-
-// HomeTenant returns the tenant whose trail records the user's own actions and failures: the
-// preferred tenant if the user is in it, else the one with the latest login, else the oldest. It is
-// empty for a user in no tenant.
-func HomeTenant(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
-	memberships, err := read.Memberships(ctx, userID)
-	var home doorward.User
-	for _, m := range memberships {
-		if m.TenantID == preferred {
-			return preferred, err
-		}
-		later := m.LastLoginAt != nil && (home.LastLoginAt == nil || m.LastLoginAt.After(*home.LastLoginAt))
-		if home.TenantID == "" || later {
-			home = m
-		}
-	}
-	return home.TenantID, err
 }

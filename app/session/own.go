@@ -109,10 +109,7 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.
 		if err != nil {
 			return err
 		}
-		if err := tx.RaiseCredentialGeneration(ctx, by.ID, current); err != nil {
-			return err
-		}
-		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.ID, by.SessionID)
+		n, err := proof.EndAccess(ctx, tx, Life(s.limits), by.ID, proof.Keep{SessionID: by.SessionID, Browser: current})
 		if err != nil {
 			return err
 		}

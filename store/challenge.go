@@ -16,6 +16,7 @@ type Challenge struct {
 	TenantID   string // to sign in to; may be empty
 	SessionID  string // in which it began; empty without a session
 	Generation int64  // of the account's credentials
+	Issuer     doorward.Issuer // who vouches for what was proved before
 	Methods    []string
 	State      []byte // what the purpose is about, such as the id of an invitation; may be nil
 	EndsAt     time.Time
@@ -23,19 +24,19 @@ type Challenge struct {
 
 func challengeFields(c *Challenge) []any {
 	return []any{
-		&c.Purpose, nullableText{&c.UserID}, &c.TenantID, &c.SessionID, &c.Generation, (*words)(&c.Methods), &c.State, (*storedTime)(&c.EndsAt),
+		&c.Purpose, nullableText{&c.UserID}, &c.TenantID, &c.SessionID, &c.Generation, &c.Issuer, (*words)(&c.Methods), &c.State, (*storedTime)(&c.EndsAt),
 	}
 }
 
-const sqlInsertChallenge = `INSERT INTO challenges (hash, purpose, user_id, tenant_id, session_id, generation, methods, state, tries, ends_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9)`
+const sqlInsertChallenge = `INSERT INTO challenges (hash, purpose, user_id, tenant_id, session_id, generation, issuer, methods, state, tries, ends_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`
 
 // InsertChallenge adds a challenge under the hash of its token.
 func (tx *Tx) InsertChallenge(ctx context.Context, hash []byte, c Challenge) error {
-	return tx.run(ctx, sqlInsertChallenge, hash, c.Purpose, nullable(c.UserID), c.TenantID, c.SessionID, c.Generation, strings.Join(c.Methods, " "), c.State, micros(c.EndsAt))
+	return tx.run(ctx, sqlInsertChallenge, hash, c.Purpose, nullable(c.UserID), c.TenantID, c.SessionID, c.Generation, c.Issuer, strings.Join(c.Methods, " "), c.State, micros(c.EndsAt))
 }
 
-const sqlChallenge = `SELECT purpose, user_id, tenant_id, session_id, generation, methods, state, ends_at FROM challenges
+const sqlChallenge = `SELECT purpose, user_id, tenant_id, session_id, generation, issuer, methods, state, ends_at FROM challenges
 WHERE hash = $1 AND purpose = $2 AND tries < $3 AND ends_at > $4`
 
 // Challenge returns the challenge with the hash if it has the purpose, has not ended at now

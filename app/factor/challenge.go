@@ -46,7 +46,8 @@ type Challenge struct {
 
 // BeginChallenge makes a challenge for the account in the transaction that asks for the proof. The
 // account was locked before: each change of its factors ends its challenges, and must not miss
-// this one. sessionID is the session that the proof replaces; it may be empty. The challenge is over
+// this one. sessionID is the session that the proof replaces; it may be empty. The caller's issuer goes
+// on to vouch for what the challenge completes. The challenge is over
 // if the account's generation has changed since the caller read the account.
 func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
 	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(purpose), TenantID: tenantID, SessionID: sessionID})
@@ -76,7 +77,7 @@ func (f *Factors) beginFor(ctx context.Context, tx *access.Tx, account doorward.
 	if err != nil {
 		return NewChallenge{}, err
 	}
-	c.UserID, c.Generation = account.ID, account.Generation
+	c.UserID, c.Generation, c.Issuer = account.ID, account.Generation, tx.By.Issuer
 	c.Methods = available.offered(Purpose(c.Purpose), f.issuer.Load().party.Usable())
 	return f.begin(ctx, tx.Tx, c, available.passkeys)
 }

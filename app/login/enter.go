@@ -61,13 +61,17 @@ func (l *Login) Enter(ctx context.Context, by doorward.Caller, proved proof.Proo
 	return outcome, proved.FailIfRefused(ctx, err)
 }
 
-// caller acts as the account: at a sign-in the proof is all that it has, at a switch the session.
+// caller acts as the account: at a sign-in the proof is all that it has, at a switch the session. By the
+// word of another issuer it is the member of that one's tenant, and no more.
 func (e entry) caller() doorward.Caller {
 	if e.sessionID != "" && e.by.SessionID == e.sessionID {
 		return e.by
 	}
 	by := e.by.As(doorward.User{ID: e.proof.Account.ID, Email: e.proof.Account.Email})
 	by.SessionID, by.Issuer = e.sessionID, e.proof.Issuer
+	if by.Issuer != doorward.OwnIssuer {
+		by.TenantID = e.proof.TenantID
+	}
 	return by
 }
 

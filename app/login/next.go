@@ -34,7 +34,7 @@ type Admission struct {
 // one place that knows: each way to sign in or to switch asks it, in the transaction and before the
 // session is written. The account must be locked (proof.Proof.Lock): whatever ends a membership
 // or changes a factor takes that lock, too. Next writes nothing. Errors: sign_in_required for an
-// issuer that doesn't speak for the tenant; invalid_credentials if there is no membership;
+// issuer that doesn't speak for the tenant, or for the account that has to set up a factor; invalid_credentials if there is no membership;
 // membership_suspended, tenant_frozen, tenant_closing; unavailable.
 func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorward.Assurance) (next Admission, err error) {
 	next.Assurance = a
@@ -56,7 +56,13 @@ func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorwar
 		return next, err
 	}
 	next.Settings = tenant.Settings
-	return next, next.missing(ctx, tx)
+	if err := next.missing(ctx, tx); err != nil {
+		return next, err
+	}
+	if next.Step == Enrol && a.Issuer != doorward.OwnIssuer { // a factor belongs to the account
+		return next, doorward.Fail(doorward.CodeSignInRequired, "")
+	}
+	return next, nil
 }
 
 // missing sets the step. Where the account has a second factor, that is asked for, unless a browser in

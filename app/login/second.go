@@ -130,8 +130,9 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 	if err != nil {
 		return challengedAttempt{}, err
 	}
-	proof, err := l.verifier.Begin(ctx, by, account)
-	return challengedAttempt{factors: l.factors, by: by, challenge: c, proof: proof}, err
+	proved, err := l.verifier.Begin(ctx, by, account)
+	proved.Issuer, proved.TenantID = c.Issuer, c.TenantID
+	return challengedAttempt{factors: l.factors, by: by, challenge: c, proof: proved}, err
 }
 
 // refuse does what factor.Factors.Refuse does.

@@ -64,10 +64,11 @@ func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 // nothing.
 type Proof struct {
 	Account doorward.Account
-	// Issuer vouches for it; Methods are those of doorward.Assurance. A passkey names its own when it is
-	// answered.
-	Issuer  doorward.Issuer
-	Methods []string
+	// Issuer vouches for it, in TenantID alone unless it is Doorward itself. Methods are those of
+	// doorward.Assurance; a passkey names its own when it is answered.
+	Issuer   doorward.Issuer
+	TenantID string
+	Methods  []string
 
 	verifier *Verifier
 	by       doorward.Caller

@@ -90,6 +90,7 @@ type shared struct {
 // proof is how a session's user was authenticated. Sessions that have had no step-up since the
 // login mostly share one value.
 type proof struct {
+	issuer                         doorward.Issuer
 	aal                            int
 	hasFactor, hasCode, hasPasskey bool
 	last                           time.Duration // from the login to the last proof
@@ -97,7 +98,7 @@ type proof struct {
 }
 
 func proofOf(p doorward.Principal, login time.Time) proof {
-	made := proof{p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
+	made := proof{p.Issuer, p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
 	if !p.FactorAt.IsZero() {
 		made.factor = p.FactorAt.Sub(login)
 	}
@@ -231,7 +232,7 @@ func (e *Entry) principal(s *shared) doorward.Principal {
 	p := doorward.Principal{
 		Kind: s.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: s.tenantID, TenantStatus: s.tenantStatus,
 		OwnerID: s.owner, Rules: s.rules, Role: s.role, ActsAs: s.rank, Permissions: s.permissions, Policy: s.policy, SessionID: e.text[:e.user],
-		AuthAt: micros(e.start + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demandsFactor, MaxProofAge: s.proofAge,
+		Issuer: s.proof.issuer, AuthAt: micros(e.start + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demandsFactor, MaxProofAge: s.proofAge,
 	}
 	if s.proof.factor >= 0 && s.kind == doorward.ByUser {
 		p.FactorAt = micros(e.start + s.proof.factor.Microseconds())

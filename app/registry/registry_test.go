@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -284,7 +285,7 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 		if n%5 == 0 {
 			c.User.Factors, c.User.Passkeys, c.User.DisabledPasskeys, c.Session.Tenant.SecondFactor.Since = 1+n%2, n%3%2, n%3%2*(n/10%2), c.Session.CreatedAt
 			c.Session.Assurance = doorward.Assurance{
-				AAL: 2, ProvedAt: c.Session.CreatedAt.Add(time.Duration(n) * time.Second), FactorAt: c.Session.CreatedAt.Add(time.Duration(n%3) * time.Second),
+				Issuer: doorward.Issuer(fmt.Sprint("con_", n%2)), AAL: 2, ProvedAt: c.Session.CreatedAt.Add(time.Duration(n) * time.Second), FactorAt: c.Session.CreatedAt.Add(time.Duration(n%3) * time.Second),
 			}
 		}
 		r.Put(h, entryOf(c, daily, r.Mark()))
@@ -305,6 +306,47 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 		}
 	}
 }
+
+// TestEntryHasWholePrincipal: no field of a session's principal is lost in memory, also one that a later
+// version adds.
+func TestEntryHasWholePrincipal(t *testing.T) {
+	ofOthers := map[string]bool{"OwnerID": true, "Service": true, "Limits": true} // of keys and operators
+	var p doorward.Principal
+	for i := range reflect.TypeFor[doorward.Principal]().NumField() {
+		if field := reflect.ValueOf(&p).Elem().Field(i); !ofOthers[reflect.TypeFor[doorward.Principal]().Field(i).Name] {
+			fill(t, field)
+		}
+	}
+	p.Kind = doorward.ByUser
+	e := NewEntry(p, p.AuthAt, daily, p.AuthAt, 0)
+	s := e.shared.Value()
+	if diff := cmp.Diff(p, e.principal(&s), cmp.Comparer(func(a, b *doorward.Rules) bool { return a == b }), cmp.Comparer(func(a, b *doorward.Permissions) bool { return a == b })); diff != "" {
+		t.Errorf("the principal in memory is another one (-want +got):\n%s", diff)
+	}
+}
+
+// fill sets the value to one that is not zero.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("value")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(time.Second))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(noPolicies{}))
+	case reflect.Struct:
+		v.Set(reflect.ValueOf(doorward.Instant(time.Unix(1e9, 0))))
+	default:
+		t.Fatalf("no value of the kind %s", v.Kind())
+	}
+}
+
+type noPolicies struct{ doorward.PrincipalPolicies }
 
 // TestEntryIsSmall: a registry has up to a million entries. Data of only some
 // credentials belongs outside the registry.

@@ -140,7 +140,7 @@ func challenges(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
 	end := f.clock.read().Add(time.Minute)
-	c := store.Challenge{Purpose: "login", UserID: ann.ID, TenantID: "tnt_1", Generation: 3, Methods: []string{"totp", "recovery"}, State: []byte("state"), EndsAt: end}
+	c := store.Challenge{Purpose: "login", UserID: ann.ID, TenantID: "tnt_1", Generation: 3, Issuer: "con_1", Methods: []string{"totp", "recovery"}, State: []byte("state"), EndsAt: end}
 	anybody := store.Challenge{Purpose: "passkey", SessionID: "ses_1", EndsAt: end}
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertChallenge(ctx, []byte("1"), c))

@@ -54,7 +54,7 @@ func more(ctx context.Context, c *api.ClientWithResponses, session api.RequestEd
 		log.Fatalf("several invitations: %s %s", bulk.Status(), bulk.Body)
 	}
 
-	made, err := c.CreateWebhookWithResponse(ctx, &api.CreateWebhookParams{}, api.CreateWebhookInput{Url: "https://hooks.example/", Events: []string{"user.*"}}, session)
+	made, err := c.CreateWebhookWithResponse(ctx, &api.CreateWebhookParams{}, api.CreateWebhookInput{Url: "http://localhost:9/", Events: []string{"user.*"}}, session)
 	check(err)
 	if made.JSON201 == nil || made.JSON201.Secret == "" {
 		log.Fatalf("webhook: %s %s", made.Status(), made.Body)

@@ -81,7 +81,7 @@ func more(ctx context.Context, c *api.Client) {
 		log.Fatalf("several invitations: %#v", bulk)
 	}
 
-	made, err := c.CreateWebhook(ctx, &api.CreateWebhookInput{URL: "https://hooks.example/", Events: []string{"user.*"}}, api.CreateWebhookParams{})
+	made, err := c.CreateWebhook(ctx, &api.CreateWebhookInput{URL: "http://localhost:9/", Events: []string{"user.*"}}, api.CreateWebhookParams{})
 	check(err)
 	issued, ok := made.(*api.IssuedWebhookHeaders)
 	if !ok || issued.Response.Secret == "" {

@@ -18,7 +18,7 @@ type changeEmailInput struct {
 var docChangeEmail = front.Doc{
 	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's account",
 	Description: "202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes and in a session of the account. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it. 409 `memberships_affected` names the person's tenants whose `allowedEmailDomains` refuse the new domain, unless `suspend` is true: then confirming suspends these memberships.",
-	Errors:      []doorward.Code{doorward.CodeTooManyAttempts, doorward.CodeStepUpRequired, doorward.CodeMembershipsAffected},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeTooManyAttempts, doorward.CodeStepUpRequired, doorward.CodeMembershipsAffected},
 }
 
 func (a *api) changeEmail(ctx context.Context, c *front.Call, in changeEmailInput) (front.None, error) {
@@ -60,7 +60,7 @@ type eraseInput struct {
 var docEraseAccount = front.Doc{
 	ID: "eraseAccount", Tag: "Account", Summary: "Erase one's own account, for good",
 	Description: "Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network; what the person has changed stays in the trail. Webhooks that the person has made go on: the OWNERs of each tenant in which the person had a rank of ADMIN or above are told by mail what is left there. 409 `last_owner` names the active tenants that would be left without an active OWNER; then nothing is changed. A frozen or closing one holds nobody back. It can't be undone.",
-	Errors:      []doorward.Code{doorward.CodeLastOwner, doorward.CodeStepUpRequired},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeLastOwner, doorward.CodeStepUpRequired},
 }
 
 func (a *api) eraseAccount(ctx context.Context, c *front.Call, in eraseInput) (front.None, error) {

@@ -83,7 +83,7 @@ type enrolment struct {
 var docEnrolTOTP = front.Doc{
 	ID: "enrolTOTP", Tag: "Second factors", Summary: "Set up an authenticator app",
 	Description: "Makes a secret for time-based codes (RFC 6238: SHA-1, 30 seconds, 6 digits). It is a second factor once its first code has confirmed it, within an hour. Another call replaces one that was not confirmed.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodeMasterKeyMissing, doorward.CodeTooManyFactors, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodeMasterKeyMissing, doorward.CodeTooManyFactors, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
@@ -191,7 +191,7 @@ type renameFactorInput struct {
 var docRenameFactor = front.Doc{
 	ID: "renameFactor", Tag: "Second factors", Summary: "Rename one of one's own second factors",
 	Description: "Remembered browsers are asked for a second factor again, and the person gets a mail.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorInput) (factorView, error) {
@@ -206,7 +206,7 @@ func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorIn
 var docRemoveFactor = front.Doc{
 	ID: "removeFactor", Tag: "Second factors", Summary: "Remove one of one's own second factors",
 	Description: "With the last one the recovery codes end. Remembered browsers are asked for a second factor again, and the person gets a mail.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
 }
 
 func (a *api) removeFactor(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -226,7 +226,7 @@ type recoveryCodes struct {
 var docRecoveryCodes = front.Doc{
 	ID: "makeRecoveryCodes", Tag: "Second factors", Summary: "Make new recovery codes",
 	Description: "The earlier codes stop working, remembered browsers are asked for a second factor again, and the person gets a mail. 404 without a second factor.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) makeRecoveryCodes(ctx context.Context, c *front.Call, _ front.None) (recoveryCodes, error) {
@@ -264,7 +264,7 @@ var docResetFactors = front.Doc{
 var docKeepFactors = front.Doc{
 	ID: "keepFactors", Tag: "Second factors", Summary: "Refuse a reset of one's second factors",
 	Description: "The words of all tenants for a reset are void, and the code of a mail is over. Needs a session whose sign-in or step-up used a second factor, at any time. 204 also if no reset waits.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired},
 }
 
 func (a *api) keepFactors(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

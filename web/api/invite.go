@@ -85,7 +85,7 @@ var docAcceptInvitation = front.Doc{
 	ID: "acceptInvitation", Tag: "Invitations", Summary: "Accept an invitation with an existing account",
 	Description: "With a session of the invited address, or with the current password of that account. An account with a second factor proves it, too: the password is answered with `mfa_required` and a challenge for `/accept-invitation/second`, a session that lacks the factor with `step_up_required`. What the invited tenant demands is asked at the next sign-in or switch. Opens no session; a session that accepts stays in its tenant.",
 	Errors: append([]doorward.Code{
-		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeStepUpRequired,
+		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeStepUpRequired, doorward.CodeSignInRequired,
 		doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded,
 	}, tokenErrors...),
 }

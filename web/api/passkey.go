@@ -60,7 +60,7 @@ func (beginPasskeyInput) OptionalBody() {}
 var docBeginPasskey = front.Doc{
 	ID: "beginPasskey", Tag: "Second factors", Summary: "Begin to set up a passkey",
 	Description: "Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. If the request had an enrolment's challenge, send the same one to finish.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodePasskeysUnavailable, doorward.CodeTooManyFactors, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodePasskeysUnavailable, doorward.CodeTooManyFactors, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyInput) (challengeView, error) {

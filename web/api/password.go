@@ -48,7 +48,7 @@ type changeInput struct {
 var docChangePassword = front.Doc{
 	ID: "changePassword", Tag: "Passwords", Summary: "Change one's own password",
 	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more. The current password as the new one is 422 `unchanged`. A person with a second factor needs a recent proof of it, too, which is asked for before the passwords are checked.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) changePassword(ctx context.Context, c *front.Call, in changeInput) (front.None, error) {

@@ -26,7 +26,7 @@ var docBeginStepUp = front.Doc{
 	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session again",
 	WhilePaused: true,
 	Description: "For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too. From its sessions an account begins at most 120 challenges an hour; then that answer has none.",
-	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (challengeView, error) {

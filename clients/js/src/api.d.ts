@@ -6280,7 +6280,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `mfa_required`, `step_up_required`, `tenant_closing`, `tenant_frozen`, `wrong_account` */
+            /** @description `cross_origin`, `ip_not_allowed`, `mfa_required`, `sign_in_required`, `step_up_required`, `tenant_closing`, `tenant_frozen`, `wrong_account` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6576,7 +6576,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6776,7 +6776,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7048,7 +7048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7393,7 +7393,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7657,7 +7657,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7875,7 +7875,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7963,7 +7963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8228,7 +8228,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8339,7 +8339,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9345,7 +9345,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `step_up_required` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9935,7 +9935,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `sign_in_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10155,7 +10155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `login_too_old`, `mfa_enrolment_required`, `mfa_required`, `not_for_keys`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `login_too_old`, `mfa_enrolment_required`, `mfa_required`, `not_for_keys`, `sign_in_required`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,6 +1,4 @@
-// Package access authorizes actions and is the only way to write.
-//
-// Can decides for all callers: gateways, route guards, pages and Do.
+// Package access is the only way to write.
 //
 // Nothing is written without a decision and a record: Do decides whether the
 // caller may act, opens the transaction, lets the feature write its rows, adds the
@@ -30,6 +28,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -247,11 +246,11 @@ type Operation struct {
 const proofHolds = 10 * time.Minute
 
 // judgedAt returns the instant at which the age of the caller's proof is judged.
-func (o Operation) judgedAt(now time.Time) time.Time {
-	if o.Began.IsZero() || now.Sub(o.Began) > proofHolds {
-		return now
+func (o Operation) judgedAt(clock doorward.Clock) doorward.Clock {
+	if o.Began.IsZero() || clock().Sub(o.Began) > proofHolds {
+		return clock
 	}
-	return o.Began
+	return func() time.Time { return o.Began }
 }
 
 // Do decides, runs fn in a transaction, records the event, and commits. It returns an error of
@@ -324,7 +323,7 @@ func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operat
 // else the last one.
 func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
-		if err = w.decide(by, at.Action, at.On, at.judgedAt(w.db.Now())).Err(); err != nil {
+		if err = w.decide(by, at.Action, at.On, at.judgedAt(w.db.Now)).Err(); err != nil {
 			return at, err
 		}
 	}
@@ -382,30 +381,63 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 
 // Require decides on a read, or for the guard of a route. It writes nothing but a refusal.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now()).Err())
+	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now).Err())
 }
 
 // decide decides on an action of the caller, and records the decision if that is due. It doesn't
-// record the view of a page (ViewOnly), which isn't an attempt. The age of a proof is that at proofAt.
-func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt time.Time) Decision {
-	r := requestOf(&by, w.db.Now())
-	d := can(&by.Principal, action, &on, r)
-	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
-		if r == nil { // no policy in force reads the request, but a policy that is later tried by a replay may
-			r = by.RequestAt(w.db.Now())
-		}
-		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
+// record the view of a page (ViewOnly), which isn't an attempt. proofAt is that of may.
+func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
+	d := may(&by, w.db.Now(), action, on, proofAt)
+	if due := w.decisions.Due(&by.Principal, d.BeforeProof()); due.Any() && !by.ViewOnly {
+		w.decisions.record(due, &by.Principal, action, by.Decided, by.RequestAt(w.db.Now()), d.BeforeProof())
 	}
-	return requireProofByRule(&by, action, proofAt, d)
+	return d
 }
 
-// Check is CanCheckAt with RequireProofFor, and records the decision.
-func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
-	d := RequireProofFor(p, w.db.Now, CanCheckAt(p, action, r))
+// may is decide.May for a request of the caller at now; proofAt is Question.Proof. No proof is demanded of people without a session: what a mailed link does has its
+// proof in the link. It notes the demand for replays of the call.
+func may(by *doorward.Caller, now time.Time, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
+	q := decide.Question{Action: action, On: on}
+	if by.Policy != nil { // else there is none that could read the request
+		q.Request = by.RequestAt(now)
+	}
+	if by.SessionID != "" {
+		q.Proof = proofAt
+	}
+	d := decide.May(&by.Principal, &q)
+	if d.DemandsProof && by.Idempotent != nil {
+		by.Idempotent.NeededProof = true
+	}
+	return d
+}
+
+// Check decides for a service that asks what the principal may do in its tenant, and records the
+// decision. r may be nil if no policy reads the request.
+func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) decide.Decision {
+	d := decide.May(p, &decide.Question{Action: action, On: p.Tenant(), Request: r, Proof: w.db.Now, ForService: true})
 	if due := w.decisions.Due(p, d); due.Any() {
 		w.decisions.Record(due, p, action, r, d)
 	}
 	return d
+}
+
+// NeedProof demands a recent proof for one case of an action that isn't always sensitive, such as
+// an edit of an API key that adds permissions. Errors: step_up_required.
+func (tx *Tx) NeedProof() error { return needProof(&tx.By, tx.Now) }
+
+// NeedProof is Tx.NeedProof for sensitive reads, such as an export of people.
+func (w *Writer) NeedProof(by doorward.Caller) error { return needProof(&by, w.db.Now()) }
+
+// needProof demands a proof as recent as the tenant says, of people with a session. It notes the demand
+// for replays of the call.
+func needProof(by *doorward.Caller, now time.Time) error {
+	if by.SessionID == "" {
+		return nil
+	}
+	if by.Idempotent != nil {
+		by.Idempotent.NeededProof = true
+	}
+	return decide.Proved(&by.Principal, 1, by.MaxProofAge, now).Err()
 }
 
 // Refuse records that the feature refused the action for a reason of its own, and returns the

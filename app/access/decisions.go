@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -63,28 +64,28 @@ func (d Due) Any() bool { return d.count || d.observe || d.keep }
 
 // Due returns what has to be recorded of a decision, which is mostly nothing. It doesn't allocate.
 // Callers parse the request, which costs more, only if something is due.
-func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
+func (d *Decisions) Due(p *doorward.Principal, decision decide.Decision) Due {
 	due := Due{keep: d.queue.shouldKeep(p, decision) && !d.queue.isSecondFull(d.now())}
 	if p.Policy != nil {
-		due.count, due.observe = decision.policy != nil, p.Policy.Observes() && concernsPolicy(decision)
+		due.count, due.observe = decision.Policy() != nil, p.Policy.Observes() && concernsPolicy(decision)
 	}
 	return due
 }
 
 // concernsPolicy reports whether the role allows the action, so that a policy could refuse it, or
 // a policy has refused it. It is false for an action that only a policy of the operator permits.
-func concernsPolicy(d Decision) bool {
-	return d.Allowed && d.Reason == ReasonRole || d.policy != nil
+func concernsPolicy(d decide.Decision) bool {
+	return d.Allowed && d.Reason == decide.ReasonRole || d.Policy() != nil
 }
 
 // Record records a decision on an action, with its request.
-func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
+func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Action, r *doorward.Request, decision decide.Decision) {
 	d.record(due, p, action, "", r, decision)
 }
 
 // record is Record after the policies were already evaluated for another action of the request:
 // evaluated, which is empty if there was none. It doesn't count their refusals of that action again.
-func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request, decision Decision) {
+func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request, decision decide.Decision) {
 	if due.count {
 		d.refused.Add(1)
 	}
@@ -97,7 +98,7 @@ func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doo
 }
 
 // keep puts the decision into the queue, or counts it as dropped.
-func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
+func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorward.Request, decision decide.Decision) {
 	one := queuedDecision{at: d.now(), principal: *p, action: action, decision: decision}
 	if r != nil {
 		one.request = *r
@@ -111,7 +112,7 @@ func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorw
 // evaluated, which was counted before.
 func (d *Decisions) observe(p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request) {
 	verb, known := p.Rules.Model().Lookup(action)
-	if !known || isExempt(p, verb) {
+	if !known || decide.IsExempt(p, verb) {
 		return
 	}
 	if r == nil {

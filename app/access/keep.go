@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -35,7 +36,7 @@ type queuedDecision struct {
 	principal doorward.Principal
 	action    doorward.Action
 	request   doorward.Request
-	decision  Decision
+	decision  decide.Decision
 }
 
 // KeepFor sets how long decisions are kept in the database; 0: none are. It must be called before
@@ -47,15 +48,15 @@ func (d *Decisions) KeepFor(retention time.Duration) {
 
 // shouldKeep reports whether to keep the decision. It keeps refusals that another role or policy
 // could change, and one of permitsPerSample permits.
-func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
+func (q *decisionQueue) shouldKeep(p *doorward.Principal, d decide.Decision) bool {
 	if q.retention == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
 		return false
 	}
 	if d.Allowed {
-		return (d.Reason == ReasonRole || d.Reason == ReasonPolicy) && rand.Uint32()%permitsPerSample == 0
+		return (d.Reason == decide.ReasonRole || d.Reason == decide.ReasonPolicy) && rand.Uint32()%permitsPerSample == 0
 	}
 	switch d.Reason {
-	case ReasonRole, ReasonRank, ReasonKey, ReasonKeyGives, ReasonTenant, ReasonPolicy:
+	case decide.ReasonRole, decide.ReasonRank, decide.ReasonKey, decide.ReasonKeyGives, decide.ReasonTenant, decide.ReasonPolicy:
 		return true
 	}
 	return false // no role or policy could change it, such as a refusal for an object of another tenant
@@ -143,19 +144,12 @@ func (k *queuedDecision) row() store.KeptDecision {
 		ID: doorward.NewID(doorward.PrefixDecision), TenantID: k.principal.TenantID, At: k.at,
 		Kind: k.principal.Kind, ActorID: k.principal.ID, Email: k.principal.Email, OwnerID: k.principal.OwnerID,
 		Role: k.principal.Role, Closing: k.principal.TenantStatus == doorward.TenantClosing,
-		Action: k.action, Request: k.request, Granted: k.isGranted(), Allowed: k.decision.Allowed, Refusal: k.decision.policy,
+		Action: k.action, Request: k.request, Granted: k.decision.IsGranted(), Allowed: k.decision.Allowed, Refusal: k.decision.Policy(),
 	}
 	if k.principal.Kind == doorward.ByUser {
 		row.AuthAt, row.AAL = k.principal.AuthAt, k.principal.AAL
 	}
 	return row
-}
-
-// isGranted reports whether role, rank, key and the tenant's status allow the action, regardless of
-// policies.
-func (k *queuedDecision) isGranted() bool {
-	verb, known := k.principal.Rules.Model().Lookup(k.action)
-	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
 
 // fits reports whether the decision is small enough to be kept. Only a resource or properties from
@@ -178,7 +172,7 @@ func (d *Decisions) Sweep(ctx context.Context) error {
 
 // Replay makes a kept decision again under the given rules and policy (nil: no policy). With the
 // original rules and policy, Allowed is the same, but Reason may differ.
-func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
+func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) decide.Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,
 		Rules: rules, Role: k.Role, AuthAt: k.AuthAt, Permissions: new(doorward.Permissions),
@@ -194,5 +188,5 @@ func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy
 		p.Policy = policy.For(&p)
 	}
 	r := k.Request
-	return can(&p, k.Action, &ownTenant, &r)
+	return decide.May(&p, &decide.Question{Action: k.Action, On: p.Tenant(), Request: &r})
 }

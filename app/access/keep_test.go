@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
+
+// refused is a decision that another role could change.
+var refused = decide.Decision{Reason: decide.ReasonRole}
 
 // newKeepingFixture returns a fixture that keeps decisions for an hour. Its clock returns *now.
 func newKeepingFixture(t *testing.T) (h *fixture, now *time.Time) {
@@ -22,7 +26,7 @@ func newKeepingFixture(t *testing.T) (h *fixture, now *time.Time) {
 }
 
 // record records the decision this many times, as each check does.
-func (h *fixture) record(times int, d Decision) {
+func (h *fixture) record(times int, d decide.Decision) {
 	for range times {
 		if due := h.decisions.Due(&h.owner.Principal, d); due.Any() {
 			h.decisions.Record(due, &h.owner.Principal, doorward.UserRead, &doorward.Request{At: h.decisions.now()}, d)
@@ -48,13 +52,13 @@ func (h *fixture) keptIDs() (ids []string) {
 // At most a hundred decisions of a second are kept, and at most three hundred wait.
 func TestKeptDecisionsAreBounded(t *testing.T) {
 	h, now := newKeepingFixture(t)
-	h.record(1000, no(ReasonRole))
+	h.record(1000, refused)
 	if n := len(h.keptIDs()); n != maxKeptPerSecond {
 		t.Errorf("%d decisions of one second are kept, want %d", n, maxKeptPerSecond)
 	}
 	for range 5 {
 		*now = now.Add(time.Second)
-		h.record(1000, no(ReasonRole))
+		h.record(1000, refused)
 	}
 	if n, dropped := len(h.keptIDs()), h.decisions.Dropped(); n != maxKeptPerSecond+maxQueued || dropped != 200 {
 		t.Errorf("%d decisions are kept, and %d were dropped", n, dropped)
@@ -65,23 +69,23 @@ func TestKeptDecisionsAreBounded(t *testing.T) {
 func TestWhichDecisionsAreKept(t *testing.T) {
 	h, now := newKeepingFixture(t)
 	for range 50 {
-		h.record(4096, yes(ReasonRole))
+		h.record(4096, decide.Decision{Allowed: true, Reason: decide.ReasonRole})
 		h.keptIDs()
 		*now = now.Add(time.Second)
 	}
 	if n := len(h.keptIDs()); n < 100 || n > 300 { // expected 200, standard deviation 14
 		t.Errorf("of %d permits %d are kept", 50*4096, n)
 	}
-	for reason, want := range map[Reason]int{ReasonRole: 1, ReasonKey: 1, ReasonRank: 1, ReasonTenant: 1, ReasonPolicy: 1, ReasonForeign: 0, ReasonUnknown: 0} {
+	for reason, want := range map[decide.Reason]int{decide.ReasonRole: 1, decide.ReasonKey: 1, decide.ReasonRank: 1, decide.ReasonTenant: 1, decide.ReasonPolicy: 1, decide.ReasonForeign: 0, decide.ReasonUnknown: 0} {
 		before := len(h.keptIDs())
-		h.record(1, Decision{Reason: reason})
+		h.record(1, decide.Decision{Reason: reason})
 		if n := len(h.keptIDs()) - before; n != want {
 			t.Errorf("%d refusals for the reason %s are kept, want %d", n, reason, want)
 		}
 	}
 	h.decisions.KeepFor(0) // between decisions: nothing runs concurrently here
 	before := len(h.keptIDs())
-	if h.record(10, no(ReasonRole)); len(h.keptIDs()) != before {
+	if h.record(10, refused); len(h.keptIDs()) != before {
 		t.Error("decisions are kept although none should be")
 	}
 }
@@ -91,7 +95,7 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 	h, _ := newKeepingFixture(t)
 	for _, size := range []int{1, store.DecisionBytesMax} {
 		r := &doorward.Request{Resource: &doorward.Resource{Type: "invoice", ID: "1", Attributes: map[string]any{"text": strings.Repeat("x", size)}}}
-		d := no(ReasonRole)
+		d := refused
 		h.decisions.Record(h.decisions.Due(&h.owner.Principal, d), &h.owner.Principal, doorward.UserRead, r, d)
 	}
 	if waiting := len(h.decisions.queue.waiting); waiting != 1 || h.decisions.Dropped() != 1 {
@@ -103,7 +107,7 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 // are older than KeepFor allows, or lie in the future because the clock was ahead.
 func TestKeptDecisionsAreRetriedAndSwept(t *testing.T) {
 	h, _ := newKeepingFixture(t)
-	h.record(3, no(ReasonRole))
+	h.record(3, refused)
 	all := h.decisions.queue.take()
 	if dropped := h.decisions.queue.giveBack(all); dropped != 0 {
 		t.Errorf("%d were dropped", dropped)

@@ -29,6 +29,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/decide"
+	"github.com/doorward/doorward/app/decisionlog"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -41,7 +42,7 @@ type Writer struct {
 	inbox *Inbox
 
 	pauses    *pauseCache
-	decisions *Decisions
+	decisions *decisionlog.Log
 }
 
 // New returns a Writer to db. A method that ends something, such as a session, waits by the lease
@@ -49,9 +50,12 @@ type Writer struct {
 func New(db *store.DB, l *lease.Lease) *Writer {
 	w := &Writer{db: db, lease: l, pauses: &pauseCache{db: db, lease: l}}
 	l.Follow(w.pauses.apply, w.pauses.forget)
-	w.inbox, w.decisions = newInbox(w), newDecisions(w)
+	w.inbox, w.decisions = newInbox(w), decisionlog.New(db.Now, w.Upkeep, w.InBatches)
 	return w
 }
+
+// Decisions returns the log of this node's decisions.
+func (w *Writer) Decisions() *decisionlog.Log { return w.decisions }
 
 // Tx is a transaction opened by Do.
 type Tx struct {
@@ -389,7 +393,7 @@ func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorwar
 func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
 	d := may(&by, w.db.Now(), action, on, proofAt)
 	if due := w.decisions.Due(&by.Principal, d.BeforeProof()); due.Any() && !by.ViewOnly {
-		w.decisions.record(due, &by.Principal, action, by.Decided, by.RequestAt(w.db.Now()), d.BeforeProof())
+		w.decisions.Record(due, &by.Principal, action, by.Decided, by.RequestAt(w.db.Now()), d.BeforeProof())
 	}
 	return d
 }
@@ -416,7 +420,7 @@ func may(by *doorward.Caller, now time.Time, action doorward.Action, on doorward
 func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) decide.Decision {
 	d := decide.May(p, &decide.Question{Action: action, On: p.Tenant(), Request: r, Proof: w.db.Now, ForService: true})
 	if due := w.decisions.Due(p, d); due.Any() {
-		w.decisions.Record(due, p, action, r, d)
+		w.decisions.Record(due, p, action, "", r, d)
 	}
 	return d
 }

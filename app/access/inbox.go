@@ -206,7 +206,7 @@ func (i *Inbox) forget(row store.InboxRow) {
 // Flush writes the counts in memory to the database. Errors: unavailable; then the rows stay in memory
 // for the next flush.
 func (i *Inbox) Flush(ctx context.Context) error {
-	unwritten, err := writeRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
+	unwritten, err := store.WriteRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
 		func(r store.InboxRow) { i.drop([]store.InboxRow{r}) })
 	i.giveBack(unwritten)
 	return err

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/decide"
+	"github.com/doorward/doorward/app/decisionlog"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/store"
@@ -77,7 +77,7 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, ho
 	readsPeople := decide.May(&by.Principal, &decide.Question{Action: doorward.UserRead, On: by.Tenant(), Request: by.RequestAt(p.db.Now())}).Allowed
 	return plan, p.replay(ctx, by.TenantID, hours, func(k *store.KeptDecision) {
 		plan.Checked++
-		d := access.Replay(k, t.current, t.would)
+		d := decisionlog.Replay(k, t.current, t.would)
 		if d.Allowed == k.Allowed {
 			return
 		}

@@ -223,7 +223,7 @@ func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) decide
 	d := decide.May(p, &decide.Question{Action: q.action, On: p.Tenant(), Proof: c.now, ForService: true})
 	decisions := c.site.App.Access.Decisions()
 	if due := decisions.Due(p, d); due.Any() {
-		decisions.Record(due, p, q.action, c.request(r, q), d)
+		decisions.Record(due, p, q.action, "", c.request(r, q), d)
 	}
 	return d
 }

@@ -1,4 +1,4 @@
-package access
+package decisionlog
 
 import (
 	"context"
@@ -41,9 +41,9 @@ type queuedDecision struct {
 
 // KeepFor sets how long decisions are kept in the database; 0: none are. It must be called before
 // the first decision.
-func (d *Decisions) KeepFor(retention time.Duration) {
-	d.queue.retention = retention
-	d.queue.waiting = make([]queuedDecision, 0, maxQueued)
+func (l *Log) KeepFor(retention time.Duration) {
+	l.queue.retention = retention
+	l.queue.waiting = make([]queuedDecision, 0, maxQueued)
 }
 
 // shouldKeep reports whether to keep the decision. It keeps refusals that another role or policy
@@ -109,17 +109,17 @@ func (q *decisionQueue) giveBack(all []queuedDecision) (dropped int) {
 
 // flushQueue writes the decisions in the queue. Those with a value that the database refuses are
 // dropped; others that could not be written go back into the queue.
-func (d *Decisions) flushQueue(ctx context.Context) error {
-	unwritten, err := writeRows(d.queue.take(), decisionBatch, func(all []queuedDecision) error { return d.writeDecisions(ctx, all) },
-		func(queuedDecision) { d.dropped.Add(1) })
-	d.dropped.Add(uint64(d.queue.giveBack(unwritten)))
+func (l *Log) flushQueue(ctx context.Context) error {
+	unwritten, err := store.WriteRows(l.queue.take(), decisionBatch, func(all []queuedDecision) error { return l.writeDecisions(ctx, all) },
+		func(queuedDecision) { l.dropped.Add(1) })
+	l.dropped.Add(uint64(l.queue.giveBack(unwritten)))
 	return err
 }
 
 // writeDecisions writes decisions in one transaction, without those that are too large.
-func (d *Decisions) writeDecisions(ctx context.Context, all []queuedDecision) error {
+func (l *Log) writeDecisions(ctx context.Context, all []queuedDecision) error {
 	tooLarge := 0
-	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	err := l.upkeep(ctx, func(tx *store.Tx) error {
 		tooLarge = 0
 		for _, one := range all {
 			fits, err := tx.KeepDecision(ctx, one.row())
@@ -133,8 +133,8 @@ func (d *Decisions) writeDecisions(ctx context.Context, all []queuedDecision) er
 		return nil
 	})
 	if err == nil {
-		d.dropped.Add(uint64(tooLarge))
-		d.kept.Add(uint64(len(all) - tooLarge))
+		l.dropped.Add(uint64(tooLarge))
+		l.kept.Add(uint64(len(all) - tooLarge))
 	}
 	return err
 }
@@ -164,9 +164,9 @@ func (k *queuedDecision) fits() bool {
 
 // Sweep deletes decisions that are older than KeepFor allows, and those with a time in the future,
 // which were made while the clock was ahead.
-func (d *Decisions) Sweep(ctx context.Context) error {
-	return d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return tx.DropDecisions(ctx, tx.Now.Add(-d.queue.retention), limit)
+func (l *Log) Sweep(ctx context.Context) error {
+	return l.inBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DropDecisions(ctx, tx.Now.Add(-l.queue.retention), limit)
 	})
 }
 

@@ -30,13 +30,14 @@ var siblings = map[string][]string{
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},
-	"inbox":      {"proof"},
+	"inbox":      {"proof", "refusal"},
 	"invite":     {"proof", "factor", "member"},
 	"login":      {"session", "proof", "factor"},
 	"mail":       {"outbox"},
 	"model":      {"rules"},
-	"password":   {"proof"},
+	"password":   {"proof", "refusal"},
 	"policy":     {"apikey", "decisionlog", "rules", "session"},
+	"proof":      {"refusal"},
 	"session":    {"proof", "registry"},
 	"tenant":     {"roster"},
 	"user":       {"member", "roster"},
@@ -158,10 +159,10 @@ var archRules = []archRule{
 		violation: file{"app/decide/may.go", "package decide\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
-		name:   "app/access imports doorward, app/decide, app/decisionlog, store, store/lease and internal/trace only",
+		name:   "app/access imports doorward, store, store/lease, app/decide, app/decisionlog, app/refusal and internal/trace only",
 		remedy: "access knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(r reference) bool {
-			return r.from.folder == "app/access" && r.importsOutside(".", "app/decide", "app/decisionlog", "store", "store/lease", "store/dbtest", "store/storetest", "internal/trace")
+			return r.from.folder == "app/access" && r.importsOutside(".", "app/decide", "app/decisionlog", "app/refusal", "store", "store/lease", "store/dbtest", "store/storetest", "internal/trace")
 		},
 		violation: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},

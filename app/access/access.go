@@ -5,9 +5,7 @@
 // audit event, and commits all of it together. Side effects, such as mail to be
 // sent, are rows that the feature writes in the same transaction.
 //
-// A refusal is recorded too, but not by the request: it goes to the Inbox, which
-// counts equal refusals, and package app/inbox appends it to the audit trail. So a
-// caller without permissions can neither delay others nor fill the trail.
+// A refusal is recorded too, but not in the trail by the request: see app/refusal.
 //
 // An administrative action is decided a second time inside the transaction, with
 // the role read again under a lock on the tenant: an ADMIN who is demoted while
@@ -30,6 +28,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/decisionlog"
+	"github.com/doorward/doorward/app/refusal"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -37,9 +36,10 @@ import (
 
 // Writer writes through one database. Make it with New.
 type Writer struct {
+	*refusal.Inbox // records what was refused
+
 	db    *store.DB
 	lease *lease.Lease
-	inbox *Inbox
 
 	pauses    *pauseCache
 	decisions *decisionlog.Log
@@ -50,7 +50,11 @@ type Writer struct {
 func New(db *store.DB, l *lease.Lease) *Writer {
 	w := &Writer{db: db, lease: l, pauses: &pauseCache{db: db, lease: l}}
 	l.Follow(w.pauses.apply, w.pauses.forget)
-	w.inbox, w.decisions = newInbox(w), decisionlog.New(db.Now, w.Upkeep, w.InBatches)
+	w.Inbox = refusal.New(db, func(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) error {
+		_, _, err := w.write(ctx, action, fn)
+		return err
+	})
+	w.decisions = decisionlog.New(db.Now, w.Upkeep, w.InBatches)
 	return w
 }
 
@@ -229,7 +233,7 @@ func (tx *Tx) recordEverywhere(ctx context.Context) error {
 // RecordAlsoBy is RecordAlso for an action of another caller, who must have proved their identity
 // with a credential of their own.
 func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return tx.InsertEvent(ctx, event(by, action, on, doorward.Done))
+	return tx.InsertEvent(ctx, doorward.NewEvent(by, action, on, doorward.Done))
 }
 
 // Operation is an action on an object, and the function that writes its rows.
@@ -369,7 +373,7 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (noChange bool, err error) {
-	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
+	opTx := &Tx{Tx: tx, By: by, event: doorward.NewEvent(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
 	tx.MailShare = share(opTx.event)
 	if err := op.Write(opTx); err != nil || opTx.noChange {
 		return opTx.noChange, err
@@ -444,25 +448,6 @@ func needProof(by *doorward.Caller, now time.Time) error {
 	return decide.Proved(&by.Principal, 1, by.MaxProofAge, now).Err()
 }
 
-// Refuse records that the feature refused the action for a reason of its own, and returns the
-// reason.
-func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.record(ctx, by, action, on, reason)
-}
-
-// RecordIfRefusal records err if it is of KindForbidden, or is last_owner, and returns it. It
-// doesn't record conflicts, absent objects, or requests for another proof, which are normal.
-func (w *Writer) RecordIfRefusal(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
-	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForProof[e.Code] {
-		return err
-	}
-	return w.record(ctx, by, action, on, e)
-}
-
-// asksForProof are the codes that ask for another proof.
-var asksForProof = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true, doorward.CodeSignInRequired: true}
-
 // Upkeep writes without a decision or a record. Don't use it for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	_, _, err := w.write(ctx, "upkeep", fn)
@@ -535,13 +520,5 @@ func markFailed(span *trace.Span, err error) {
 		span.Fail(string(e.Code))
 	case err != nil:
 		span.Fail("_OTHER")
-	}
-}
-
-func event(by doorward.Caller, action doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {
-	return doorward.Event{
-		ID: doorward.NewID(doorward.PrefixEvent), Action: action, Outcome: outcome,
-		ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email,
-		Target: on, IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
 	}
 }

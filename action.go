@@ -252,10 +252,10 @@ func from(lowest Role) (set roleSet) {
 }
 
 // IsPermission reports whether roles grant the action by its own name.
-func (v Verb) IsPermission() bool { return v.By == ByRole && v.Permission == v.Action }
+func (v *Verb) IsPermission() bool { return v.By == ByRole && v.Permission == v.Action }
 
 // ForPeople reports whether only a person may do it, in a session: no key may, whatever it has.
-func (v Verb) ForPeople() bool { return v.NoKeys && !v.IsPermission() }
+func (v *Verb) ForPeople() bool { return v.NoKeys && !v.IsPermission() }
 
 // own are Doorward's own actions.
 var own = slices.Concat(by(ByRole, permissions), by(ByRole, allowed), by(ByProof, proved), by(ByOperator, operated), by(ByGrant, granted))

@@ -30,13 +30,14 @@ var siblings = map[string][]string{
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},
-	"inbox":      {"proof"},
+	"inbox":      {"proof", "refusal"},
 	"invite":     {"proof", "factor", "member"},
 	"login":      {"session", "proof", "factor"},
 	"mail":       {"outbox"},
 	"model":      {"rules"},
-	"password":   {"proof"},
-	"policy":     {"apikey", "rules", "session"},
+	"password":   {"proof", "refusal"},
+	"policy":     {"apikey", "decisionlog", "rules", "session"},
+	"proof":      {"refusal"},
 	"session":    {"proof", "registry"},
 	"tenant":     {"roster"},
 	"user":       {"member", "roster"},
@@ -152,18 +153,24 @@ var archRules = []archRule{
 		violation: file{"store/transfer/move.go", "package transfer\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},
 	{
-		name:   "app/access imports doorward, store, store/lease and internal/trace only",
+		name:      "app/decide imports doorward only: it decides without a store",
+		remedy:    "read the rows in the feature, and pass what they say in the Principal or the Question",
+		breaks:    func(r reference) bool { return r.from.folder == "app/decide" && r.importsOutside(".") },
+		violation: file{"app/decide/may.go", "package decide\n\nimport _ \"" + module + "/store\" // here"},
+	},
+	{
+		name:   "app/access imports doorward, store, store/lease, app/decide, app/decisionlog, app/refusal and internal/trace only",
 		remedy: "access knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(r reference) bool {
-			return r.from.folder == "app/access" && r.importsOutside(".", "store", "store/lease", "store/dbtest", "store/storetest", "internal/trace")
+			return r.from.folder == "app/access" && r.importsOutside(".", "app/decide", "app/decisionlog", "app/refusal", "store", "store/lease", "store/dbtest", "store/storetest", "internal/trace")
 		},
 		violation: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "a feature imports doorward, store, app/access, internal and its siblings only",
+		name:   "a feature imports doorward, store, app/access, app/decide, internal and its siblings only",
 		remedy: "write the rows of both features in one access.Do, or add a sibling (see siblings in arch_test.go)",
 		breaks: func(r reference) bool {
-			return r.from.isFeature() && r.importsOutside(append(allowedImports(r.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
+			return r.from.isFeature() && r.importsOutside(append(allowedImports(r.from.folder), ".", "store", "store/lease", "app/access", "app/decide", "internal/*")...)
 		},
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
@@ -274,9 +281,9 @@ var archRules = []archRule{
 		violation: file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
 	},
 	{
-		name:   "only app/access calls (*Permissions).Allow: it makes every decision",
-		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Grant.Actions are for tables",
-		breaks: func(r reference) bool { return r.calls == allowCall && r.ships() && r.from.folder != "app/access" },
+		name:   "only app/decide calls (*Permissions).Allow: it makes every decision",
+		remedy: "ask decide.May, which knows the object and the state of the tenant too; Verb.Roles and Grant.Actions are for tables",
+		breaks: func(r reference) bool { return r.calls == allowCall && r.ships() && r.from.folder != "app/decide" },
 		violation: file{"web/api/login.go", `package api
 
 import "` + module + `"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/web/api"
 	"github.com/doorward/doorward/web/authzen"
@@ -205,7 +205,7 @@ func rolePairTable(title string, actionFor func(doorward.Role) (doorward.Action,
 		for _, other := range rolesDescending() {
 			action, on := actionFor(other)
 			by := member(own, doorward.UserActive)
-			row = append(row, mark(access.Can(&by.Principal, action, on).Allowed))
+			row = append(row, mark(decide.May(&by.Principal, &decide.Question{Action: action, On: on}).Allowed))
 		}
 		rows = append(rows, row)
 	}

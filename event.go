@@ -135,3 +135,12 @@ func (e Event) RefusalCount() int {
 	}
 	return 1
 }
+
+// NewEvent returns the event of an action of the caller, with a new id and no changes.
+func NewEvent(by Caller, action Action, on Object, outcome Outcome) Event {
+	return Event{
+		ID: NewID(PrefixEvent), Action: action, Outcome: outcome,
+		ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email,
+		Target: on, IP: by.IP, RequestID: by.RequestID, Changes: []Change{},
+	}
+}

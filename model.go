@@ -159,8 +159,11 @@ func (m *Model) Lookup(a Action) (*Verb, bool) {
 	if v := m.named[a]; v != nil {
 		return v, true
 	}
-	return &Verb{}, false
+	return &noVerb, false
 }
+
+// noVerb is the row of unknown actions.
+var noVerb Verb
 
 // IsPermission reports whether roles grant the action by its own name. A check may ask for
 // these actions only.

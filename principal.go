@@ -16,7 +16,7 @@ const (
 )
 
 // Principal is an authenticated caller. It is loaded once per credential and passed
-// unchanged to every decision (access.Can). Caller adds the properties of one request. The
+// unchanged to every decision (decide.May). Caller adds the properties of one request. The
 // zero Principal may do nothing.
 type Principal struct {
 	Kind PrincipalKind
@@ -77,6 +77,14 @@ func PrincipalOf(u User, s Session) Principal {
 	return p
 }
 
+// PrincipalOfRole returns the principal of somebody with the role in an active tenant, whom no policy
+// concerns: for what the role alone grants.
+func PrincipalOfRole(rules *Rules, role Role) Principal {
+	p := Principal{Kind: ByUser, TenantStatus: TenantActive, Rules: rules, Role: role}
+	p.setGrant(rules.Grant(role))
+	return p
+}
+
 // setGrant gives the principal what a role grants. It does nothing for nil.
 func (p *Principal) setGrant(g *Grant) {
 	if g != nil {
@@ -96,4 +104,10 @@ func (p *Principal) UserID() string {
 // Tenant returns the principal's tenant as the object of an action.
 func (p *Principal) Tenant() Object {
 	return Object{Type: "tenant", ID: p.TenantID, TenantID: p.TenantID}
+}
+
+// DependsOnRequest reports whether a policy that concerns the principal reads the request to decide on
+// the action.
+func (p *Principal) DependsOnRequest(action Action) bool {
+	return p.Policy != nil && p.Policy.DependsOnRequest(action)
 }

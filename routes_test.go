@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/web/api"
@@ -285,7 +285,7 @@ func member(role doorward.Role, status doorward.UserStatus) doorward.Caller {
 	return doorward.Caller{}.As(doorward.User{ID: "usr_own", TenantID: "tnt_own", Role: role, Status: status})
 }
 
-const legend = `# Who may do what, as access.Can has it. Written by
+const legend = `# Who may do what, as decide.May has it. Written by
 #   go test -run TestWhoMayWhat -update .
 #
 # own     an object of the caller's tenant that holds no role
@@ -368,7 +368,7 @@ func row(out *strings.Builder, action, object string, cell func(name string, by 
 
 func verdict(t *testing.T, by doorward.Caller, action doorward.Action, on doorward.Object) string {
 	t.Helper()
-	err := access.Can(&by.Principal, action, on).Err()
+	err := decide.May(&by.Principal, &decide.Question{Action: action, On: on}).Err()
 	if err == nil {
 		return "yes"
 	}

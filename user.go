@@ -94,7 +94,7 @@ type User struct {
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are
-// made by access.Can only.
+// made by decide.May only.
 func (u User) Permissions() []Action {
 	if g := u.Rules.Grant(u.Role); g != nil {
 		return slices.Clone(g.Actions)

@@ -127,7 +127,7 @@ func (n *Node) registerWebhooks(m *telemetry.Metrics) {
 
 func (n *Node) registerInbox(m *telemetry.Metrics) {
 	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many were waiting or the database refused a value in them.",
-		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
+		func() float64 { return float64(n.App.Access.Inbox.Dropped()) })
 }
 
 // scrapeTimeout bounds how long a scrape waits for the database: less than Prometheus

@@ -161,7 +161,7 @@ tests() {
 # what features do they need little more than that people can sign in.
 cluster_tests() {
 	{
-		go version && sums go.mod go.sum store app/access app/registry app/session internal node web/edge web/front
+		go version && sums go.mod go.sum store app/access app/decide app/registry app/session internal node web/edge web/front
 	} | unless_passed go test "${flags[@]}" -run "$(clusters)" ./node
 }
 

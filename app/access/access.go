@@ -1,15 +1,11 @@
-// Package access authorizes actions and is the only way to write.
-//
-// Can decides for all callers: gateways, route guards, pages and Do.
+// Package access is the only way to write.
 //
 // Nothing is written without a decision and a record: Do decides whether the
 // caller may act, opens the transaction, lets the feature write its rows, adds the
 // audit event, and commits all of it together. Side effects, such as mail to be
 // sent, are rows that the feature writes in the same transaction.
 //
-// A refusal is recorded too, but not by the request: it goes to the Inbox, which
-// counts equal refusals, and package app/inbox appends it to the audit trail. So a
-// caller without permissions can neither delay others nor fill the trail.
+// A refusal is recorded too, but not in the trail by the request: see app/refusal.
 //
 // An administrative action is decided a second time inside the transaction, with
 // the role read again under a lock on the tenant: an ADMIN who is demoted while
@@ -30,6 +26,9 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
+	"github.com/doorward/doorward/app/decisionlog"
+	"github.com/doorward/doorward/app/refusal"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -37,12 +36,13 @@ import (
 
 // Writer writes through one database. Make it with New.
 type Writer struct {
+	*refusal.Inbox // records what was refused
+
 	db    *store.DB
 	lease *lease.Lease
-	inbox *Inbox
 
 	pauses    *pauseCache
-	decisions *Decisions
+	decisions *decisionlog.Log
 }
 
 // New returns a Writer to db. A method that ends something, such as a session, waits by the lease
@@ -50,9 +50,16 @@ type Writer struct {
 func New(db *store.DB, l *lease.Lease) *Writer {
 	w := &Writer{db: db, lease: l, pauses: &pauseCache{db: db, lease: l}}
 	l.Follow(w.pauses.apply, w.pauses.forget)
-	w.inbox, w.decisions = newInbox(w), newDecisions(w)
+	w.Inbox = refusal.New(db, func(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) error {
+		_, _, err := w.write(ctx, action, fn)
+		return err
+	})
+	w.decisions = decisionlog.New(db.Now, w.Upkeep, w.InBatches)
 	return w
 }
+
+// Decisions returns the log of this node's decisions.
+func (w *Writer) Decisions() *decisionlog.Log { return w.decisions }
 
 // Tx is a transaction opened by Do.
 type Tx struct {
@@ -226,7 +233,7 @@ func (tx *Tx) recordEverywhere(ctx context.Context) error {
 // RecordAlsoBy is RecordAlso for an action of another caller, who must have proved their identity
 // with a credential of their own.
 func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return tx.InsertEvent(ctx, event(by, action, on, doorward.Done))
+	return tx.InsertEvent(ctx, doorward.NewEvent(by, action, on, doorward.Done))
 }
 
 // Operation is an action on an object, and the function that writes its rows.
@@ -247,11 +254,11 @@ type Operation struct {
 const proofHolds = 10 * time.Minute
 
 // judgedAt returns the instant at which the age of the caller's proof is judged.
-func (o Operation) judgedAt(now time.Time) time.Time {
-	if o.Began.IsZero() || now.Sub(o.Began) > proofHolds {
-		return now
+func (o Operation) judgedAt(clock doorward.Clock) doorward.Clock {
+	if o.Began.IsZero() || clock().Sub(o.Began) > proofHolds {
+		return clock
 	}
-	return o.Began
+	return func() time.Time { return o.Began }
 }
 
 // Do decides, runs fn in a transaction, records the event, and commits. It returns an error of
@@ -324,7 +331,7 @@ func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operat
 // else the last one.
 func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
-		if err = w.decide(by, at.Action, at.On, at.judgedAt(w.db.Now())).Err(); err != nil {
+		if err = w.decide(by, at.Action, at.On, at.judgedAt(w.db.Now)).Err(); err != nil {
 			return at, err
 		}
 	}
@@ -366,7 +373,7 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (noChange bool, err error) {
-	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
+	opTx := &Tx{Tx: tx, By: by, event: doorward.NewEvent(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
 	tx.MailShare = share(opTx.event)
 	if err := op.Write(opTx); err != nil || opTx.noChange {
 		return opTx.noChange, err
@@ -382,50 +389,64 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 
 // Require decides on a read, or for the guard of a route. It writes nothing but a refusal.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now()).Err())
+	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now).Err())
 }
 
 // decide decides on an action of the caller, and records the decision if that is due. It doesn't
-// record the view of a page (ViewOnly), which isn't an attempt. The age of a proof is that at proofAt.
-func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt time.Time) Decision {
-	r := requestOf(&by, w.db.Now())
-	d := can(&by.Principal, action, &on, r)
-	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
-		if r == nil { // no policy in force reads the request, but a policy that is later tried by a replay may
-			r = by.RequestAt(w.db.Now())
-		}
-		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
-	}
-	return requireProofByRule(&by, action, proofAt, d)
-}
-
-// Check is CanCheckAt with RequireProofFor, and records the decision.
-func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
-	d := RequireProofFor(p, w.db.Now, CanCheckAt(p, action, r))
-	if due := w.decisions.Due(p, d); due.Any() {
-		w.decisions.Record(due, p, action, r, d)
+// record the view of a page (ViewOnly), which isn't an attempt. proofAt is that of may.
+func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
+	d := may(&by, w.db.Now(), action, on, proofAt)
+	if due := w.decisions.Due(&by.Principal, d.BeforeProof()); due.Any() && !by.ViewOnly {
+		w.decisions.Record(due, &by.Principal, action, by.Decided, by.RequestAt(w.db.Now()), d.BeforeProof())
 	}
 	return d
 }
 
-// Refuse records that the feature refused the action for a reason of its own, and returns the
-// reason.
-func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.record(ctx, by, action, on, reason)
-}
-
-// RecordIfRefusal records err if it is of KindForbidden, or is last_owner, and returns it. It
-// doesn't record conflicts, absent objects, or requests for another proof, which are normal.
-func (w *Writer) RecordIfRefusal(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
-	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForProof[e.Code] {
-		return err
+// may is decide.May for a request of the caller at now; proofAt is Question.Proof. No proof is demanded of people without a session: what a mailed link does has its
+// proof in the link. It notes the demand for replays of the call.
+func may(by *doorward.Caller, now time.Time, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
+	q := decide.Question{Action: action, On: on}
+	if by.Policy != nil { // else there is none that could read the request
+		q.Request = by.RequestAt(now)
 	}
-	return w.record(ctx, by, action, on, e)
+	if by.SessionID != "" {
+		q.Proof = proofAt
+	}
+	d := decide.May(&by.Principal, &q)
+	if d.DemandsProof && by.Idempotent != nil {
+		by.Idempotent.NeededProof = true
+	}
+	return d
 }
 
-// asksForProof are the codes that ask for another proof.
-var asksForProof = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true, doorward.CodeSignInRequired: true}
+// Check decides for a service that asks what the principal may do in its tenant, and records the
+// decision. r may be nil if no policy reads the request.
+func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) decide.Decision {
+	d := decide.May(p, &decide.Question{Action: action, On: p.Tenant(), Request: r, Proof: w.db.Now, ForService: true})
+	if due := w.decisions.Due(p, d); due.Any() {
+		w.decisions.Record(due, p, action, "", r, d)
+	}
+	return d
+}
+
+// NeedProof demands a recent proof for one case of an action that isn't always sensitive, such as
+// an edit of an API key that adds permissions. Errors: step_up_required.
+func (tx *Tx) NeedProof() error { return needProof(&tx.By, tx.Now) }
+
+// NeedProof is Tx.NeedProof for sensitive reads, such as an export of people.
+func (w *Writer) NeedProof(by doorward.Caller) error { return needProof(&by, w.db.Now()) }
+
+// needProof demands a proof as recent as the tenant says, of people with a session. It notes the demand
+// for replays of the call.
+func needProof(by *doorward.Caller, now time.Time) error {
+	if by.SessionID == "" {
+		return nil
+	}
+	if by.Idempotent != nil {
+		by.Idempotent.NeededProof = true
+	}
+	return decide.Proved(&by.Principal, 1, by.MaxProofAge, now).Err()
+}
 
 // Upkeep writes without a decision or a record. Don't use it for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
@@ -499,13 +520,5 @@ func markFailed(span *trace.Span, err error) {
 		span.Fail(string(e.Code))
 	case err != nil:
 		span.Fail("_OTHER")
-	}
-}
-
-func event(by doorward.Caller, action doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {
-	return doorward.Event{
-		ID: doorward.NewID(doorward.PrefixEvent), Action: action, Outcome: outcome,
-		ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email,
-		Target: on, IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
 	}
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -15,12 +16,12 @@ func judge(tx *store.Tx, by doorward.Caller) error {
 	isKey := by.Kind == doorward.ByKey || by.Kind == doorward.ByService
 	switch {
 	case isKey && effects.Loosen():
-		return no(ReasonPerson).Err()
-	case by.Kind != doorward.ByUser || by.SessionID == "":
+		return doorward.Fail(doorward.CodeNotForKeys, "")
+	case by.Kind != doorward.ByUser:
 		return nil
 	case effects.Loosen(), effects.Widen(),
-		effects.Raise(by.Rules) && concerns(doorward.ProofIfDemanded, &by.Principal):
-		return requireProofOf(&by, tx.Now, yes(ReasonProof)).Err()
+		effects.Raise(by.Rules) && decide.Concerns(doorward.ProofIfDemanded, &by.Principal):
+		return needProof(&by, tx.Now)
 	}
 	return nil
 }

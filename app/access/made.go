@@ -12,7 +12,7 @@ import (
 // user is suspended or removed, with their URLs if the caller manages webhooks.
 func MadeWebhooks(ctx context.Context, read store.Reader, by *doorward.Caller, now time.Time, tenantID, userID string) ([]doorward.MadeWebhook, error) {
 	all, err := read.WebhooksMadeBy(ctx, tenantID, userID)
-	if !CanInTenantAt(by, now, doorward.WebhookManage).Allowed {
+	if !may(by, now, doorward.WebhookManage, by.Tenant(), nil).Allowed {
 		for i := range all {
 			all[i].URL = ""
 		}

@@ -3,8 +3,10 @@ package access
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -16,7 +18,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
 		current, err := rereadCaller(ctx, tx, by)
 		if err == nil {
-			err = CanAt(&current, tx.Now, op.Action, op.On).Err()
+			err = may(&current, tx.Now, op.Action, op.On, nil).Err()
 		}
 		if err != nil || op.On.TenantID == "" {
 			return current, err
@@ -46,7 +48,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 			return by, err
 		}
 	}
-	return by, requireProofByRule(&by, op.Action, op.judgedAt(tx.Now), CanAt(&by, tx.Now, op.Action, on)).Err()
+	now := func() time.Time { return tx.Now }
+	return by, may(&by, tx.Now, op.Action, on, op.judgedAt(now)).Err()
 }
 
 // asStrictest returns the caller with the demand of the strictest of their active tenants: what belongs
@@ -115,9 +118,19 @@ func (tx *Tx) NeedProofNow(ctx context.Context) error {
 	return tx.NeedProof()
 }
 
+// NeedFactorNow returns step_up_required unless the caller's session, read again, includes a second
+// factor, proved at any time. Errors: unauthenticated, unavailable.
+func (tx *Tx) NeedFactorNow(ctx context.Context) error {
+	by, err := rereadCaller(ctx, tx.Tx, tx.By)
+	if err == nil && by.AAL < 2 {
+		err = decide.NeedFactor(&by.Principal).Err()
+	}
+	return err
+}
+
 func rereadKey(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	current, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
-	if errors.Is(err, store.ErrNone) || err == nil && KeyRefusal(&current.Key, current.SecretEndsAt, tx.Now) != "" {
+	if errors.Is(err, store.ErrNone) || err == nil && decide.KeyRefusal(&current.Key, current.SecretEndsAt, tx.Now) != "" {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
 	}
 	if err == nil {

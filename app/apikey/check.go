@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/registry"
 	"github.com/doorward/doorward/internal/gcra"
 	"github.com/doorward/doorward/internal/secret"
@@ -121,7 +121,7 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 		return doorward.APIKey{}, doorward.Principal{}, err
 	}
 	limits, from := k.limitsOf(cred), addressOf(ip)
-	if access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != "" || !limits.admits(from) {
+	if decide.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != "" || !limits.admits(from) {
 		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	k.recordUse(hash, limits, from)
@@ -139,7 +139,7 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 	}
 	now := k.db.Now()
 	key, err := k.db.Read().APIKey(ctx, id, now)
-	if err == nil && access.KeyRefusal(&key, nil, now) != "" {
+	if err == nil && decide.KeyRefusal(&key, nil, now) != "" {
 		err = store.ErrNone
 	}
 	var tenant doorward.Tenant
@@ -191,7 +191,7 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 		return doorward.Principal{}, err
 	}
 	on := object(cred.Key)
-	if cause := access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
+	if cause := decide.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
 		return doorward.Principal{}, k.writer.RefuseKey(ctx, by, on, string(cause), doorward.Fail(doorward.CodeUnauthenticated, ""))
 	}
 	p, limits := doorward.PrincipalOfKey(cred.Key, cred.Tenant), k.limitsOf(cred)
@@ -218,7 +218,7 @@ func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential,
 		cred, err = k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
 		return err
 	})
-	if err == nil && access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) == "" {
+	if err == nil && decide.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) == "" {
 		k.registry.Put(hash, k.entryOf(cred, mark))
 	}
 	return cred, err
@@ -243,7 +243,7 @@ func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
 	if err := k.writer.CountUnknownKey(ctx, by); err != nil {
 		return err
 	}
-	return k.writer.RefuseKey(ctx, by, doorward.Object{Type: "key"}, string(access.KeyUnknown), doorward.Fail(doorward.CodeUnauthenticated, ""))
+	return k.writer.RefuseKey(ctx, by, doorward.Object{Type: "key"}, string(decide.KeyUnknown), doorward.Fail(doorward.CodeUnauthenticated, ""))
 }
 
 // InMemory returns how many secrets are in memory.

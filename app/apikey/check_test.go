@@ -12,9 +12,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -57,7 +57,7 @@ var probes = map[string]probe{
 	"check": func(f *apptest.Fixture, a *app.App, c keyFixture, _ doorward.Caller) string {
 		by, err := a.APIKeys.Check(f.Context(), anonymousAt(serverAddress), c.secret.Reveal())
 		if err == nil {
-			err = access.Can(&by.Principal, doorward.MessageSend, by.Tenant()).Err()
+			err = decide.May(&by.Principal, &decide.Question{Action: doorward.MessageSend, On: by.Tenant()}).Err()
 		}
 		return outcome(err)
 	},
@@ -66,12 +66,12 @@ var probes = map[string]probe{
 		if !ok { // not in memory: the database decides
 			return ""
 		}
-		return outcome(access.Can(&p, doorward.MessageSend, p.Tenant()).Err())
+		return outcome(decide.May(&p, &decide.Question{Action: doorward.MessageSend, On: p.Tenant()}).Err())
 	},
 	"introspection": func(f *apptest.Fixture, a *app.App, c keyFixture, _ doorward.Caller) string {
 		_, p, err := a.APIKeys.Introspect(f.Context(), c.secret.Reveal(), serverAddress)
 		if err == nil {
-			err = access.Can(&p, doorward.MessageSend, p.Tenant()).Err()
+			err = decide.May(&p, &decide.Question{Action: doorward.MessageSend, On: p.Tenant()}).Err()
 		}
 		return outcome(err)
 	},

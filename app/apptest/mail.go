@@ -99,7 +99,7 @@ func (f *Fixture) RecordPending() {
 func (f *Fixture) RecordDue() {
 	f.Helper()
 	for _, node := range f.Nodes {
-		f.NoError(node.Access.Inbox().Flush(f.Context()))
+		f.NoError(node.Access.Inbox.Flush(f.Context()))
 		f.NoError(node.Inbox.RecordDue(f.Context()))
 	}
 }

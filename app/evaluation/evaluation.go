@@ -25,6 +25,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/store"
 )
@@ -244,7 +245,7 @@ func (e *Evaluations) memberships(ctx context.Context, s Subject) ([]doorward.Us
 // in to the tenant.
 func candidateOfMember(u doorward.User) candidate {
 	c := candidateOf(doorward.PrincipalOf(u, doorward.Session{}))
-	if d := access.CanSignIn(u); !d.Allowed {
+	if d := decide.SignIn(u); !d.Allowed {
 		c.refusal = d.Why()
 	}
 	return c
@@ -253,7 +254,7 @@ func candidateOfMember(u doorward.User) candidate {
 // candidateOf returns the candidate of a principal, with a refusal if it may not use its tenant.
 func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
-	if d := access.CanEnter(&p, false); !d.Allowed { // false: not in a closing tenant
+	if d := decide.Enter(&p, decide.Door{Credential: decide.OfMember}); !d.Allowed {
 		c.refusal = d.Why()
 	}
 	return c
@@ -274,8 +275,8 @@ func candidateOfCredential(by *doorward.ServiceKey, p doorward.Principal, err er
 }
 
 // decide answers a question about the candidate. It calls check with the request of the question:
-// access.Writer.Check, or for searches access.CanCheckAt, which records nothing.
-func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
+// access.Writer.Check, or for searches Evaluations.unrecorded.
+func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) decide.Decision) Decision {
 	if c.refusal != "" {
 		return Decision{Reason: c.refusal}
 	}
@@ -288,8 +289,7 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 	case want == Tenant && q.Resource.ID != c.p.TenantID:
 		return Decision{Reason: otherTenant}
 	}
-	// Searches pass CanCheckAt, which doesn't demand a proof. Writer.Check has already demanded it.
-	d := access.RequireProofFor(&c.p, func() time.Time { return now }, check(&c.p, q.Action, q.request(now)))
+	d := check(&c.p, q.Action, q.request(now))
 	switch {
 	case d.Allowed:
 		return Decision{Allowed: true}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -52,8 +52,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := candidateOfMember(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
-		// CanCheckAt, since a search records no decisions.
-		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, access.CanCheckAt).Allowed
+		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, e.unrecorded).Allowed
 	})
 }
 
@@ -71,7 +70,7 @@ func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
 		p, _ := doorward.PrincipalOfDeclared(rules, id, q.SubjectProperties)
 		c := candidate{p: p, isDeclared: true}
-		return c.decide(q, now, access.CanCheckAt).Allowed
+		return c.decide(q, now, e.unrecorded).Allowed
 	})
 	return resultOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
 }
@@ -83,6 +82,11 @@ func resultOf[T any](ids doorward.Page[string], convert func(id string) T) (foun
 	}
 	found.Next = ids.Next
 	return found
+}
+
+// unrecorded decides as access.Writer.Check does, and records nothing.
+func (e *Evaluations) unrecorded(p *doorward.Principal, action doorward.Action, r *doorward.Request) decide.Decision {
+	return decide.May(p, &decide.Question{Action: action, On: p.Tenant(), Request: r, Proof: e.db.Now, ForService: true})
 }
 
 // scanIDs calls matches for sorted ids until the window is full or a limit is reached.
@@ -123,8 +127,8 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 	}, func(k doorward.APIKey) (Subject, doorward.Position, bool) {
 		c := candidateOf(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
-		valid := access.KeyRefusal(&k, nil, now) == "" && k.Admits(q.IP)
-		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, access.CanCheckAt).Allowed
+		valid := decide.KeyRefusal(&k, nil, now) == "" && k.Admits(q.IP)
+		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, e.unrecorded).Allowed
 	})
 }
 
@@ -176,7 +180,7 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 	now := e.db.Now()
 	for _, c := range all {
 		q.Resource.ID = c.p.TenantID
-		if c.decide(q, now, access.CanCheckAt).Allowed {
+		if c.decide(q, now, e.unrecorded).Allowed {
 			found = append(found, q.Resource)
 		}
 	}
@@ -197,7 +201,7 @@ func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Q
 	now := e.db.Now()
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
 		q.Resource.ID = id
-		return c.decide(q, now, access.CanCheckAt).Allowed
+		return c.decide(q, now, e.unrecorded).Allowed
 	})
 	return resultOf(found, func(id string) doorward.Resource { return doorward.Resource{Type: q.Resource.Type, ID: id} }), nil
 }
@@ -214,7 +218,7 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 	now := e.db.Now()
 	for _, v := range c.p.Rules.Model().Verbs() {
 		q.Action = v.Action
-		if c.decide(q, now, access.CanCheckAt).Allowed {
+		if c.decide(q, now, e.unrecorded).Allowed {
 			found = append(found, v.Action)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package inbox records the rows of the inbox: refusals, and requests for a reset
 // by anonymous callers.
 //
-// A request only adds a row (see access.Inbox and credential), the same for every
+// A request only adds a row (see refusal.Inbox and credential), the same for every
 // address. The worker here looks the account up, records the row in the trail of
 // the account's tenant, with a count, and queues mails. The first of several equal
 // refusals becomes an event at once. The others of the same minute become one event
@@ -20,6 +20,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/refusal"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/store"
 )
@@ -112,7 +113,7 @@ const passBatches = 10
 // also writes the rows in memory and counts those in the database.
 func (w *Inbox) pass(ctx context.Context, flush bool) (more bool, err error) {
 	if flush {
-		if err := errors.Join(w.writer.Inbox().Flush(ctx), w.writer.Inbox().Count(ctx)); err != nil {
+		if err := errors.Join(w.writer.Inbox.Flush(ctx), w.writer.Inbox.Count(ctx)); err != nil {
 			w.warnUnlessEnded(ctx, err) // the rows in the database are recorded all the same
 		}
 	}
@@ -203,7 +204,7 @@ const (
 func (w *Inbox) RecordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pendingTimeout)
 	defer cancel()
-	err := w.writer.Inbox().Flush(ctx)
+	err := w.writer.Inbox.Flush(ctx)
 	if err == nil {
 		err = w.exclusively(ctx, func() error { return w.recordPending(ctx) })
 	}
@@ -237,7 +238,7 @@ func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 			return err
 		}
 	}
-	access.SortInbox(readable)
+	refusal.SortInbox(readable)
 	return w.recordAll(ctx, readable)
 }
 

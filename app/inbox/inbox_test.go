@@ -249,19 +249,19 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `INSERT INTO inbox SELECT 'net' || n, 'session.refuse', 'forbidden', '', 0, '', '', '{}', 1, 1, 9000000000000000 FROM generate_series(1, 100000) n`)
 	f.NoError(err)
-	f.NoError(f.Node(0).Access.Inbox().Count(t.Context()))
+	f.NoError(f.Node(0).Access.Inbox.Count(t.Context()))
 	if got := apptest.Code(f.Node(0).Passwords.Forgot(t.Context(), apptest.Anonymous(0), owner.User.Email, "")); got != doorward.CodeUnavailable {
 		t.Errorf("a request for a reset: %q", got)
 	}
 	if got := f.TryLogin(owner.User.Email, "not the password"); got != doorward.CodeInvalidCredentials {
 		t.Errorf("a wrong password: %q", got)
 	}
-	if n := f.Node(0).Access.Inbox().Dropped(); n != 1 || f.CountRows("inbox") != 100000 {
+	if n := f.Node(0).Access.Inbox.Dropped(); n != 1 || f.CountRows("inbox") != 100000 {
 		t.Errorf("%d dropped, %d rows", n, f.CountRows("inbox"))
 	}
 	_, err = db.ExecContext(t.Context(), `DELETE FROM inbox`)
 	f.NoError(err)
-	f.NoError(f.Node(0).Access.Inbox().Count(t.Context()))
+	f.NoError(f.Node(0).Access.Inbox.Count(t.Context()))
 	f.NoError(f.Node(0).Passwords.Forgot(t.Context(), apptest.Anonymous(0), owner.User.Email, ""))
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/refusal"
 	"github.com/doorward/doorward/store"
 )
 
@@ -176,7 +176,7 @@ func (r *recorder) fileAnonymous(ctx context.Context) error {
 		}
 		rows = append(rows, merged...)
 	}
-	access.SortInbox(rows)
+	refusal.SortInbox(rows)
 	for _, row := range rows {
 		if err := r.tx.FileInboxLater(ctx, row); err != nil {
 			return err
@@ -193,7 +193,7 @@ func (r *recorder) mergeBeyondLimit(ctx context.Context, group []store.InboxRow)
 		return nil, err
 	}
 	sources = slices.DeleteFunc(sources, func(s string) bool { return s == "" })
-	access.SortInbox(group)
+	refusal.SortInbox(group)
 	var rows, rest []store.InboxRow
 	for _, row := range group {
 		switch {

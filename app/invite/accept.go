@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/proof"
@@ -236,7 +237,10 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 	case p.Issuer != doorward.OwnIssuer:
 		return doorward.Fail(doorward.CodeSignInRequired, "")
 	}
-	return access.NeedFactor(&p)
+	if (doorward.Assurance{AAL: p.AAL}).LacksFactor(p.HasFactor) {
+		return decide.NeedFactor(&p).Err()
+	}
+	return nil
 }
 
 // lockUnchanged locks the account and returns it as it is now, or changed if its password or its address
@@ -372,11 +376,11 @@ func checkInviter(ctx context.Context, read store.Reader, inv doorward.Invitatio
 
 // checkAuthority returns nil if the principal could send the invitation now.
 func checkAuthority(by *doorward.Principal, inv doorward.Invitation) error {
-	d := access.Can(by, doorward.UserInvite, doorward.Object{TenantID: inv.TenantID, Granted: inv.Role})
+	d := decide.May(by, &decide.Question{Action: doorward.UserInvite, On: doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}})
 	switch {
-	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by checkActive
+	case d.Allowed, d.Reason == decide.ReasonTenant: // the state of the tenant is checked separately, by checkActive
 		return nil
-	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(by, doorward.UserInvite): // decided when it was sent
+	case d.Reason == decide.ReasonPolicy && by.DependsOnRequest(doorward.UserInvite): // decided when it was sent
 		return nil
 	}
 	return doorward.Fail(doorward.CodeInvitationRevoked, "")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 )
 
 // Sent is the result of one of several offers.
@@ -27,7 +28,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	for n, o := range offers {
 		o.backdatedBy = time.Duration(len(offers)-1-n) * time.Microsecond // so that lists keep the order
 		inv, faults := o.invitation(by)
-		sent[n] = Sent{inv, access.CanAt(&by, i.db.Now(), doorward.UserInvite, object(inv)).Err()}
+		sent[n] = Sent{inv, decide.May(&by.Principal, &decide.Question{Action: doorward.UserInvite, On: object(inv), Request: by.RequestAt(i.db.Now())}).Err()}
 		if sent[n].Err != nil {
 			continue
 		}

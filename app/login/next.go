@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/store"
 )
@@ -39,14 +40,14 @@ type Admission struct {
 func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorward.Assurance) (next Admission, err error) {
 	next.Assurance = a
 	next.Assurance.Remembered = false
-	if err := access.CanActIn(&tx.By.Principal, tenantID).Err(); err != nil { // before whether there is such a tenant
+	if err := decide.May(&tx.By.Principal, &decide.Question{Action: doorward.SessionOpen, On: doorward.Object{TenantID: tenantID}}).Err(); err != nil { // before whether there is such a tenant
 		return next, err
 	}
 	if next.User, err = tx.User(ctx, tenantID, userID); errors.Is(err, store.ErrNone) {
 		return next, doorward.Fail(doorward.CodeInvalidCredentials, "")
 	}
 	if err == nil {
-		err = access.CanSignIn(next.User).Err()
+		err = decide.SignIn(next.User).Err()
 	}
 	if err != nil {
 		return next, err

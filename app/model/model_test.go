@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/internal/modelfile"
 	"github.com/doorward/doorward/internal/secret"
@@ -53,7 +53,7 @@ func (c credentials) want(ctx context.Context, checks ...check) {
 		c.f.NoError(err)
 		for _, want := range checks {
 			p := map[string]*doorward.Principal{"session": &session, "key": &key.Principal}[want.credential]
-			if got := access.CanCheck(p, want.action).Allowed; got != want.allowed {
+			if got := decide.May(p, &decide.Question{Action: want.action, On: p.Tenant(), ForService: true}).Allowed; got != want.allowed {
 				c.f.Errorf("%s of the %s is allowed: %v, want %v", want.action, want.credential, got, want.allowed)
 			}
 		}
@@ -367,7 +367,7 @@ func TestModelInUse(t *testing.T) {
 			t.Error(diff)
 		}
 		p := caller(f, owner).Principal
-		if d := access.CanCheck(&p, "invoice.read"); d.Allowed {
+		if d := decide.May(&p, &decide.Question{Action: "invoice.read", On: p.Tenant(), ForService: true}); d.Allowed {
 			t.Error("the other policy no longer refuses")
 		}
 		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n") // a policy that no longer applies doesn't keep another model from being applied

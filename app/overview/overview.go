@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -68,7 +69,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenan
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
 	}{{doorward.UserRead, o.fillPeople}, {doorward.UserInvite, o.fillInvitations}, {doorward.AuditRead, o.fillSignIns(days)}, {doorward.AuditRead, o.fillRefusals}, {doorward.AuditRead, o.fillChanges}} {
-		if !access.CanInTenantAt(&by, o.db.Now(), part.needs).Allowed {
+		if !decide.May(&by.Principal, &decide.Question{Action: part.needs, On: by.Tenant(), Request: by.RequestAt(o.db.Now())}).Allowed {
 			continue
 		}
 		if err := part.fill(ctx, by.TenantID, &t); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/refusal"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
@@ -52,8 +53,8 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if err := p.writer.RefuseIfPaused(ctx, by, doorward.PasswordForgot); err != nil {
 		return err
 	}
-	if p.writer.Inbox().IsFull() {
-		return doorward.Unavailable(access.ErrInboxFull)
+	if p.writer.Inbox.IsFull() {
+		return doorward.Unavailable(refusal.ErrInboxFull)
 	}
 	if err := p.verifier.CheckForgotLimits(ctx, by, email); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, returnForLink(returnTo)))
 	})
 	if err == nil {
-		p.writer.Inbox().CountFiled()
+		p.writer.Inbox.CountFiled()
 	}
 	return err
 }

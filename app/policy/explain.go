@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -145,8 +145,7 @@ func (p *Policies) findSubject(ctx context.Context, by doorward.Caller, q Questi
 	if errors.Is(err, store.ErrNone) || doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && s.p.TenantID != by.TenantID && by.Kind != doorward.Operator {
 		return subject{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	const openWhileClosing = false
-	if d := access.CanEnter(&s.p, openWhileClosing); err == nil && !d.Allowed && len(s.refused) == 0 {
+	if d := decide.Enter(&s.p, decide.Door{Credential: decide.OfMember}); err == nil && !d.Allowed && len(s.refused) == 0 {
 		s.refused = append(s.refused, s.refusalCause(d))
 	}
 	return s, err
@@ -158,7 +157,7 @@ func (p *Policies) userByID(ctx context.Context, tenantID, id string) (s subject
 		return s, err
 	}
 	s.p = doorward.PrincipalOf(u, doorward.Session{})
-	if d := access.CanSignIn(u); !d.Allowed {
+	if d := decide.SignIn(u); !d.Allowed {
 		s.refused = append(s.refused, s.refusalCause(d))
 	}
 	return s, nil
@@ -194,19 +193,19 @@ func (p *Policies) keyBySecret(ctx context.Context, text, ip string) (s subject,
 }
 
 // keyReasons says why a secret of a key is not valid.
-var keyReasons = map[access.KeyCause]string{
-	access.KeyRevoked:  "The API key was revoked.",
-	access.KeyExpired:  "The API key has expired.",
-	access.KeyRotated:  "A newer secret of the API key has replaced this one.",
-	access.KeyDisabled: "The API key is disabled.",
-	access.KeyOwner:    "The owner of the API key is no active member.",
+var keyReasons = map[decide.KeyCause]string{
+	decide.KeyRevoked:  "The API key was revoked.",
+	decide.KeyExpired:  "The API key has expired.",
+	decide.KeyRotated:  "A newer secret of the API key has replaced this one.",
+	decide.KeyDisabled: "The API key is disabled.",
+	decide.KeyOwner:    "The owner of the API key is no active member.",
 }
 
 // subjectOfKey returns the subject of a key. secretEndsAt is nil if the current secret is asked
 // about, or the key by its id.
 func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
 	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
-	if cause := access.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
+	if cause := decide.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
 		s.refused = append(s.refused, Cause{Kind: ByKey, ID: k.ID, Reason: keyReasons[cause]})
 	}
 	if !k.Admits(ip) {
@@ -217,11 +216,12 @@ func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tena
 
 func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explanation {
 	e := Explanation{Role: s.p.Role, GrantedBy: []doorward.Role{}}
-	if access.Grants(&s.p, q.Action) {
+	role := doorward.PrincipalOfRole(s.p.Rules, s.p.Role)
+	if decide.May(&role, &decide.Question{Action: q.Action, On: role.Tenant()}).Allowed {
 		e.GrantedBy = append(e.GrantedBy, s.p.Role)
 	}
 	r := q.request(now)
-	d := access.CanExplain(&s.p, q.Action, r)
+	d := decide.May(&s.p, &decide.Question{Action: q.Action, On: s.p.Tenant(), Request: r})
 	switch {
 	case len(s.refused) > 0:
 		e.Because = s.refused
@@ -244,7 +244,7 @@ const tenantType = "tenant"
 
 // allowCauses returns the causes that allow the action: a permit of the platform, or the role
 // and, for a key, also the key.
-func (s *subject) allowCauses(d access.Decision) []Cause {
+func (s *subject) allowCauses(d decide.Decision) []Cause {
 	if by := d.Permit(); by != nil {
 		return []Cause{{Kind: ByPolicy, ID: by.PolicyID, Line: by.Line, Platform: true}}
 	}
@@ -256,12 +256,12 @@ func (s *subject) allowCauses(d access.Decision) []Cause {
 }
 
 // refusalCause returns the cause of a refusal that no policy has made.
-func (s *subject) refusalCause(d access.Decision) Cause {
+func (s *subject) refusalCause(d decide.Decision) Cause {
 	b := Cause{Kind: ByRole, ID: string(s.p.Role), Reason: d.Why()}
 	switch d.Reason {
-	case access.ReasonKey:
+	case decide.ReasonKey:
 		b.Kind, b.ID = ByKey, s.p.ID
-	case access.ReasonTenant:
+	case decide.ReasonTenant:
 		b.Kind, b.ID = ByTenant, s.p.TenantID
 	}
 	return b

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
+	"github.com/doorward/doorward/app/decisionlog"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/store"
@@ -73,10 +74,10 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, ho
 		return Plan{}, err
 	}
 	plan := Plan{Matrix: t.matrix(by.TenantID), Changed: []Change{}}
-	readsPeople := access.CanAt(&by, p.db.Now(), doorward.UserRead, by.Tenant()).Allowed
+	readsPeople := decide.May(&by.Principal, &decide.Question{Action: doorward.UserRead, On: by.Tenant(), Request: by.RequestAt(p.db.Now())}).Allowed
 	return plan, p.replay(ctx, by.TenantID, hours, func(k *store.KeptDecision) {
 		plan.Checked++
-		d := access.Replay(k, t.current, t.would)
+		d := decisionlog.Replay(k, t.current, t.would)
 		if d.Allowed == k.Allowed {
 			return
 		}
@@ -159,23 +160,24 @@ func (t trial) matrix(tenantID string) (all []Cell) {
 // outcome returns the outcome of an action, from what the role grants and from the policies:
 // those of the operator may permit and refuse, those of the tenant only refuse.
 func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, policies rules.RoleOutcomes) Outcome {
-	d := access.CanRole(current, role, v.Action)
+	p := doorward.PrincipalOfRole(current, role)
+	isGranted := decide.May(&p, &decide.Question{Action: v.Action, On: p.Tenant()}).Allowed
 	worst := policies.Outcome(v.Permission)
 	if v.Action != v.Permission {
 		worst = max(worst, policies.Outcome(v.Action))
 	}
 	switch {
-	case d.Exempt && d.Granted:
+	case isGranted && decide.IsExempt(&p, &v):
 		return Allowed
-	case worst == cedar.RefusesAll || !d.Granted && !(v.Platform && policies.MayPermit(v.Action)):
+	case worst == cedar.RefusesAll || !isGranted && !(v.Platform && policies.MayPermit(v.Action)):
 		return Refused
-	case worst == cedar.Depends || !d.Granted:
+	case worst == cedar.Depends || !isGranted:
 		return Conditional
 	}
 	return Allowed
 }
 
-func changeOf(k *store.KeptDecision, d access.Decision) Change {
+func changeOf(k *store.KeptDecision, d decide.Decision) Change {
 	c := Change{
 		At: k.At, ActorType: k.Kind, ActorID: k.ActorID, ActorEmail: k.Email, Action: k.Action,
 		Was: outcomeOf(k.Allowed), Would: outcomeOf(d.Allowed), Because: []Cause{{Kind: ByRole, ID: string(k.Role)}},

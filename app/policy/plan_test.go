@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/decisionlog"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
@@ -210,7 +210,7 @@ func TestReplayIsIdentical(t *testing.T) {
 			trial, err := rules.Try(version.PolicyVersion, model)
 			f.NoError(err)
 			for _, k := range decisionsSince(f, tenant.ID, began) {
-				d := access.Replay(&k, current, trial)
+				d := decisionlog.Replay(&k, current, trial)
 				if d.Allowed != k.Allowed || !cmp.Equal(d.Policy(), k.Refusal) {
 					t.Errorf("%s\n%+v is decided again as %t by %+v", text, k, d.Allowed, d.Policy())
 				}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/cedar"
@@ -375,7 +376,7 @@ func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []strin
 			return doorward.Fail(doorward.CodeNotFound, "No version waits to be confirmed.")
 		}
 		for _, needed := range []doorward.Action{doorward.TenantRead, doorward.UserRead} {
-			if err := access.CanInTenantAt(&tx.By, tx.Now, needed).Err(); err != nil {
+			if err := decide.May(&tx.By.Principal, &decide.Question{Action: needed, On: tx.By.Tenant(), Request: tx.By.RequestAt(tx.Now)}).Err(); err != nil {
 				return err
 			}
 		}

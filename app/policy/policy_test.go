@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
@@ -44,7 +44,7 @@ func maySendOn(ctx context.Context, f *apptest.Fixture, token secret.Token, key 
 		for _, p := range []doorward.Principal{session, byKey.Principal} {
 			by := inside
 			by.Principal = p
-			all += fmt.Sprintf("%t ", access.CanCheckAt(&p, doorward.MessageSend, by.RequestAt(node.Now())).Allowed)
+			all += fmt.Sprintf("%t ", decide.May(&p, &decide.Question{Action: doorward.MessageSend, On: p.Tenant(), Request: by.RequestAt(node.Now()), ForService: true}).Allowed)
 		}
 	}
 	return all
@@ -96,7 +96,7 @@ func TestDecisionWithoutConditionsAllocatesNothing(t *testing.T) {
 	p, err := f.Node(0).Sessions.Check(f.Context(), f.Join(owner, doorward.RoleUser).Token)
 	f.NoError(err)
 	n := testing.AllocsPerRun(100, func() {
-		if !access.CanCheck(&p, doorward.MessageRead).Allowed {
+		if !decide.May(&p, &decide.Question{Action: doorward.MessageRead, On: p.Tenant(), ForService: true}).Allowed {
 			t.Error("refused")
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/refusal"
 )
 
 // refuse counts the attempt as a failure and records the refusal, in one transaction. The worker
@@ -15,7 +15,7 @@ import (
 func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
-	return v.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.RecordFunc) error {
+	return v.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record refusal.RecordFunc) error {
 		return v.fail(ctx, a, record)
 	})
 }
@@ -25,9 +25,9 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 // for a wrong password, so that the response time doesn't show that the password is correct. It
 // returns the reason, or the error if the attempt could not be counted. Call it instead of FailIfRefused.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	refusal := *reason
-	refusal.Allowance = p.attempt.allowance
-	return p.verifier.writer.RefuseWith(p.by, action, on, &refusal, func(record access.RecordFunc) error {
+	failed := *reason
+	failed.Allowance = p.attempt.allowance
+	return p.verifier.writer.RefuseWith(p.by, action, on, &failed, func(record refusal.RecordFunc) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }
@@ -35,7 +35,7 @@ func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.O
 // RefuseUnknown is Refuse for the answer of a passkey that belongs to no account. The refusal names
 // no address.
 func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason *doorward.Error) error {
-	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record access.RecordFunc) error {
+	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record refusal.RecordFunc) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }

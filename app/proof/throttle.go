@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/refusal"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
@@ -278,7 +279,7 @@ func delay(further int) time.Duration {
 }
 
 // fail counts the attempt as a failure, and calls record, unless it is nil, in the same transaction.
-func (v *Verifier) fail(ctx context.Context, a attempt, record access.RecordFunc) error {
+func (v *Verifier) fail(ctx context.Context, a attempt, record refusal.RecordFunc) error {
 	if a.id == "" && record == nil {
 		return nil
 	}

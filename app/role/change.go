@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -200,7 +201,7 @@ func checkPolicies(by *doorward.Caller, now time.Time, use store.RoleUse) error 
 		if affected.count == 0 {
 			continue
 		}
-		if err := access.CheckPolicy(by, now, affected.action); err != nil {
+		if err := decide.May(&by.Principal, &decide.Question{Action: affected.action, Request: by.RequestAt(now), Implied: true}).Err(); err != nil {
 			return err
 		}
 	}

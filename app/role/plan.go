@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -27,7 +27,7 @@ func (r *Roles) Plan(ctx context.Context, by doorward.Caller, id string, e Edit)
 	}
 	on := object(by, id, was.Name)
 	e.setGrant(rules, was, &on)
-	if err := access.CanAt(&by, r.db.Now(), doorward.RoleUpdate, on).Err(); err != nil {
+	if err := decide.May(&by.Principal, &decide.Question{Action: doorward.RoleUpdate, On: on, Request: by.RequestAt(r.db.Now())}).Err(); err != nil {
 		return Plan{}, err
 	}
 	is, err := e.apply(rules, was)

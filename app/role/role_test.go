@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 )
@@ -51,7 +51,7 @@ func TestChangeCountsOnEveryNode(t *testing.T) {
 			f.NoError(err)
 			for i := range f.Nodes {
 				by := callerOn(f, i, reader)
-				if got := access.Can(&by.Principal, doorward.AuditRead, by.Tenant()).Allowed; got != want {
+				if got := decide.May(&by.Principal, &decide.Question{Action: doorward.AuditRead, On: by.Tenant()}).Allowed; got != want {
 					t.Fatalf("round %d, node %d allows audit.read: %v, want %v", round, i, got, want)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -119,8 +120,8 @@ func Ended() *doorward.Error {
 }
 
 // CheckUsable returns nil when a session may be opened in the membership; see
-// access.CanSignIn.
-func CheckUsable(u doorward.User) error { return access.CanSignIn(u).Err() }
+// decide.SignIn.
+func CheckUsable(u doorward.User) error { return decide.SignIn(u).Err() }
 
 // endOldest ends the user's oldest sessions beyond the limit.
 func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward.Session) error {

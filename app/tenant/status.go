@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -214,7 +215,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 
 // requireOperator refuses services, whatever their keys allow inside a tenant.
 func (t *Tenants) requireOperator(ctx context.Context, by doorward.Caller, action doorward.Action, id string) error {
-	return t.writer.RecordIfRefusal(ctx, by, action, object(id), access.CanOperate(&by.Principal, action).Err())
+	return t.writer.RecordIfRefusal(ctx, by, action, object(id), decide.Enter(&by.Principal, decide.Door{Credential: decide.OfOperator, Actions: []doorward.Action{action}}).Err())
 }
 
 // Restore undoes the closing of the caller's tenant, but not a freeze. It ends all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
 )
@@ -85,7 +86,7 @@ func requireGiving(ctx context.Context, tx *access.Tx, member doorward.Object, i
 	}
 	on := keyObject(member, id)
 	on.Granted = key.Role
-	if !access.CanAt(&tx.By, tx.Now, doorward.UserManage, on).Allowed {
+	if !decide.May(&tx.By.Principal, &decide.Question{Action: doorward.UserManage, On: on, Request: tx.By.RequestAt(tx.Now)}).Allowed {
 		return doorward.Fail(doorward.CodeForbidden, "The API key %s has the role %s, which is above the caller's. Let the keys end, or let an OWNER transfer them.", id, key.Role)
 	}
 	key.OwnerRole = member.Held

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/ui"
@@ -98,7 +97,7 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 		}
 		row := chosenRow{ID: u.ID, Name: u.Name, Email: u.Email}
 		on := doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: q.Role}
-		row.Protected = !access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed
+		row.Protected = !c.CanOn(doorward.UserManage, on)
 		if q.Danger() && !row.Protected {
 			affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, u)
 			if err != nil {

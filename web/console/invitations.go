@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -38,7 +37,7 @@ func (i listedInvitation) ShowsDelivery() bool {
 
 func (h *console) listedInvitation(c *ui.Call, inv doorward.Invitation) listedInvitation {
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
-	return listedInvitation{inv, inv.StateAt(c.Now()), access.CanAt(&c.Caller, c.Now(), doorward.InvitationRevoke, on).Allowed}
+	return listedInvitation{inv, inv.StateAt(c.Now()), c.CanOn(doorward.InvitationRevoke, on)}
 }
 
 // invitations is the content of the list.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -32,7 +31,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	maxDays := s.Tenant.Settings.MaxInvitationDays()
 	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.Languages}
 	for _, role := range c.Caller.Rules.Roles() {
-		if access.CanAt(&c.Caller, c.Now(), doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
+		if c.CanOn(doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
 			body.Roles = append(body.Roles, role)
 		}
 	}

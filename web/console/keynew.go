@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -32,7 +31,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Role = defaultKeyRole
 	}
 	for _, role := range highestFirst(c.Caller.Rules) {
-		if role != doorward.RoleOwner && access.CanAt(&c.Caller, c.Now(), doorward.APIKeyCreate, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
+		if role != doorward.RoleOwner && c.CanOn(doorward.APIKeyCreate, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
 			body.Roles = append(body.Roles, roleChoice{role, role == body.Role})
 		}
 	}

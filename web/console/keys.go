@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -61,7 +60,7 @@ func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (ap
 	on := doorward.Object{TenantID: k.TenantID, Held: k.Role}
 	one := apiKey{
 		APIKey: k, State: k.StatusAt(now), Earlier: k.PreviousAt(now), now: now,
-		CanManage: access.CanAt(&c.Caller, c.Now(), doorward.APIKeyUpdate, on).Allowed,
+		CanManage: c.CanOn(doorward.APIKeyUpdate, on),
 		EndsSoon:  k.EndsAt().Before(now.AddDate(0, 0, 7)),
 	}
 	owner, err := h.app.Users.Get(ctx, c.Caller, k.OwnerID)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -26,7 +26,10 @@ func trialOf(c *ui.Call, k apiKey) *trial {
 	}
 	p := doorward.PrincipalOfKey(k.APIKey, c.Caller.TenantStatus)
 	addr, err := netip.ParseAddr(one.IP)
-	decision := access.CanCheckAt(&p, doorward.Action(one.Action), &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr})
+	decision := decide.May(&p, &decide.Question{
+		Action: doorward.Action(one.Action), On: p.Tenant(), ForService: true,
+		Request: &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr},
+	})
 	switch {
 	case k.State != doorward.APIKeyActive:
 		one.ResultKey = "keys.try.status"
@@ -36,7 +39,7 @@ func trialOf(c *ui.Call, k apiKey) *trial {
 		one.ResultKey = "keys.try.ip"
 	case decision.Allowed:
 		one.ResultKey = "keys.try.yes"
-	case decision.Reason == access.ReasonPolicy:
+	case decision.Reason == decide.ReasonPolicy:
 		one.ResultKey = "keys.try.policy"
 	case !k.Has(doorward.Action(one.Action)):
 		one.ResultKey = "keys.try.permission"

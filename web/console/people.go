@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/ui"
@@ -36,7 +35,7 @@ func (m member) Avatar() avatar { return avatar{m.Name, m.Email, m.ID} }
 
 func memberOf(c *ui.Call, u doorward.User) member {
 	on := doorward.Object{TenantID: u.TenantID, Held: u.Role}
-	return member{u, access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed}
+	return member{u, c.CanOn(doorward.UserManage, on)}
 }
 
 func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -152,7 +151,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	p := person{pageData: s, User: u, DisplayName: displayName(u), IsCaller: u.ID == c.Caller.ID, OwnSession: c.Caller.SessionID}
 	p.CanManage = memberOf(c, u).CanManage
 	for _, role := range highestFirst(c.Caller.Rules) {
-		if access.CanAt(&c.Caller, c.Now(), doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
+		if c.CanOn(doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}) {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})
 		}
 	}

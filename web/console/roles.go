@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/ui"
@@ -29,7 +28,7 @@ func roleOf(c *ui.Call, r role.Role) roleEntry {
 		one.May = append(one.May, describe(c.Caller.Rules, a))
 	}
 	on := doorward.Object{TenantID: c.Caller.TenantID, Held: r.Name}
-	one.CanManage = !r.BuiltIn && access.CanAt(&c.Caller, c.Now(), doorward.RoleUpdate, on).Allowed
+	one.CanManage = !r.BuiltIn && c.CanOn(doorward.RoleUpdate, on)
 	return one
 }
 
@@ -151,7 +150,7 @@ func roleGroups(rules *doorward.Rules, all []doorward.Action, chosen, mayGive fu
 func mayGive(c *ui.Call) func(doorward.Action) bool {
 	return func(a doorward.Action) bool {
 		on := doorward.Object{TenantID: c.Caller.TenantID, Grant: c.Caller.Rules.Model().GrantOf([]doorward.Action{a})}
-		return access.CanAt(&c.Caller, c.Now(), doorward.RoleCreate, on).Allowed
+		return c.CanOn(doorward.RoleCreate, on)
 	}
 }
 
@@ -339,7 +338,7 @@ func replacements(c *ui.Call, deleted doorward.Role, hasKeys bool) (all []replac
 	rules := c.Caller.Rules
 	for _, r := range rules.Roles() {
 		on := doorward.Object{TenantID: c.Caller.TenantID, Held: deleted, Granted: r}
-		if r == deleted || hasKeys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
+		if r == deleted || hasKeys && r == doorward.RoleOwner || !c.CanOn(doorward.RoleDelete, on) {
 			continue
 		}
 		all = append(all, replacement{r, additionalActions(rules, r, deleted), additionalActions(rules, deleted, r)})

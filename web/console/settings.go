@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -76,7 +75,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MaxLogoBytes: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
-	if access.CanInTenantAt(&c.Caller, c.Now(), doorward.SettingsManage).Allowed {
+	if c.Can(doorward.SettingsManage) {
 		count, err := h.app.Factors.CountMembers(ctx, c.Caller)
 		if err != nil {
 			return ui.View{}, err

@@ -17,16 +17,16 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/web/front"
 )
 
 // Path is the path of the check.
 const Path = "/api/v2/access/check"
 
-// openWhileClosing is false: checks and introspection refuse the sessions and keys of a tenant
-// that is being closed.
-const openWhileClosing = false
+// members admits to checks and introspection, but not the sessions and keys of a tenant that is being
+// closed.
+var members = decide.Door{Credential: decide.OfMember}
 
 // answerWithin is the timeout of a check that has to ask the database.
 const answerWithin = 1800 * time.Millisecond
@@ -34,7 +34,7 @@ const answerWithin = 1800 * time.Millisecond
 // Check answers checks, with any method, and passes all other requests to next.
 func Check(s *front.Site, next http.Handler) http.Handler {
 	withBase := s.BasePath() + Path
-	c := &checker{s, audienceSpellings(s.App.Assertions.Audiences())}
+	c := &checker{s, s.App.Now, audienceSpellings(s.App.Assertions.Audiences())}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == Path || r.URL.Path == withBase {
 			c.serve(w, r)
@@ -75,6 +75,7 @@ var docCheck = front.Doc{
 
 type checker struct {
 	site      *front.Site
+	now       doorward.Clock // a field, since a method value for each check would allocate
 	audiences map[string]int // index of an audience, by each way to write it in a query
 }
 
@@ -189,7 +190,7 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 // authorize decides whether the request may pass, and then returns the signed assertion about
 // the caller; empty if no audiences are configured.
 func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion string, err error) {
-	if d := access.CanEnter(p, openWhileClosing); !d.Allowed {
+	if d := decide.Enter(p, members); !d.Allowed {
 		return "", d.Refusal()
 	}
 	if mayBeFromPage(r.Header) && !front.HasBearer(r.Header) && (mayChangeSomething(r.Header) || asksUpgrade(r)) {
@@ -204,7 +205,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 		err = c.decide(r, p, q).Err()
 	}
 	if err == nil && q.needsProof {
-		err = access.RequireProof(p, q.aal, q.maxAge, c.site.App.Now(), access.Decision{Allowed: true}).Err()
+		err = decide.Proved(p, q.aal, q.maxAge, c.site.App.Now()).Err()
 	}
 	if err != nil || len(c.audiences) == 0 {
 		return "", err
@@ -215,14 +216,14 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 
 // decide decides whether the caller may do the action. It parses what the gateway says of the
 // request only if a policy needs it or the decision is recorded: parsing costs more.
-func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access.Decision {
-	if access.DependsOnRequest(p, q.action) {
+func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) decide.Decision {
+	if p.DependsOnRequest(q.action) {
 		return c.site.App.Access.Check(p, q.action, c.request(r, q))
 	}
-	d := access.RequireProofFor(p, c.site.App.Now, access.CanCheck(p, q.action))
+	d := decide.May(p, &decide.Question{Action: q.action, On: p.Tenant(), Proof: c.now, ForService: true})
 	decisions := c.site.App.Access.Decisions()
 	if due := decisions.Due(p, d); due.Any() {
-		decisions.Record(due, p, q.action, c.request(r, q), d)
+		decisions.Record(due, p, q.action, "", c.request(r, q), d)
 	}
 	return d
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -176,7 +176,7 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 		return answer{}, nil //nolint:nilerr // other text is an invalid credential
 	}
 	p, err := i.app.Sessions.Check(ctx, token)
-	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, openWhileClosing).Allowed { // a closing tenant's session is valid only for restoring the tenant
+	if err != nil || !by.Covers(p.TenantID) || !decide.Enter(&p, members).Allowed { // a closing tenant's session is valid only for restoring the tenant
 		return inactive(err)
 	}
 	cred, err := i.app.Sessions.Describe(ctx, token)
@@ -197,7 +197,7 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 // the service's own address doesn't matter.
 func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	key, p, err := i.app.APIKeys.Introspect(ctx, q.Credential, q.IP)
-	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, openWhileClosing).Allowed { // CanEnter refuses if the tenant is frozen or closing
+	if err != nil || !by.Covers(p.TenantID) || !decide.Enter(&p, members).Allowed { // Enter refuses if the tenant is frozen or closing
 		return inactive(err)
 	}
 	view := front.ViewAPIKey(key, i.app.Now())

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -200,24 +200,25 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 
 // decideEntry decides by the kind of the credential and the status of the tenant whether the
 // caller may use the route. The action isn't decided yet.
-func (g Guard) decideEntry(p *doorward.Principal) access.Decision {
+func (g Guard) decideEntry(p *doorward.Principal) decide.Decision {
+	door := decide.Door{WhileClosing: g.isOpenWhileClosing()}
 	switch {
 	case g.name == operator, g.openToInstallation && p.Kind == doorward.Operator:
-		return access.CanOperate(p, append(slices.Clone(g.operated), g.verb().Permission)...)
+		door.Credential, door.Actions = decide.OfOperator, append(slices.Clone(g.operated), g.verb().Permission)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
-		return access.Decision{Allowed: true} // the route needs no credential
+		return decide.Decision{Allowed: true} // the route needs no credential
 	case g.name == keyOnly:
-		return access.CanEnterByKey(p)
+		door = decide.Door{Credential: decide.OfKey} // not in a closing tenant
 	case !g.TakesKeys():
-		return access.CanEnterInPerson(p, g.isOpenWhileClosing())
+		door.Credential = decide.OfPerson
 	}
-	return access.CanEnter(p, g.isOpenWhileClosing())
+	return decide.Enter(p, door)
 }
 
 // refusal is the error for a caller whom the guard doesn't let in.
-func (g Guard) refusal(d access.Decision) *doorward.Error {
+func (g Guard) refusal(d decide.Decision) *doorward.Error {
 	e := d.Refusal()
-	if d.Reason == access.ReasonOperator && g.name == operator && g.Service() != "" {
+	if d.Reason == decide.ReasonOperator && g.name == operator && g.Service() != "" {
 		e.Detail = fmt.Sprintf(`This needs an operator key, or a service key with the permission %s, sent as "Authorization: Bearer <key>".`, g.Service())
 	}
 	return e

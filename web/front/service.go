@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 )
 
 // TenantHeader names the tenant in which a service key acts. It has no effect on other
@@ -43,9 +43,9 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 }
 
 // decideService is decideEntry for a service key, before the tenant is read in which it acts.
-func (g Guard) decideService(p *doorward.Principal) access.Decision {
+func (g Guard) decideService(p *doorward.Principal) decide.Decision {
 	if need := g.Service(); g.name != operator && need != "" {
-		return access.CanServe(p, need)
+		return decide.Enter(p, decide.Door{Credential: decide.OfService, Actions: []doorward.Action{need}})
 	}
 	return g.decideEntry(p)
 }

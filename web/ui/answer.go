@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -245,7 +245,7 @@ type Frame struct {
 
 // Can reports whether the caller may do the action in their tenant.
 func (f Frame) Can(action doorward.Action) bool {
-	return access.CanInTenantAt(&f.Caller, f.Now, action).Allowed
+	return decide.May(&f.Caller.Principal, &decide.Question{Action: action, On: f.Caller.Tenant(), Request: f.Caller.RequestAt(f.Now)}).Allowed
 }
 
 // LinkWithReturn returns a link that keeps the return address. The path is without the path of

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
@@ -77,8 +77,11 @@ func (c *Call) Preset(name, value string) {
 }
 
 // Can reports whether the caller may do the action in its tenant.
-func (c *Call) Can(action doorward.Action) bool {
-	return access.CanInTenantAt(&c.Caller, c.Now(), action).Allowed
+func (c *Call) Can(action doorward.Action) bool { return c.CanOn(action, c.Caller.Tenant()) }
+
+// CanOn reports whether the caller may do the action on the object.
+func (c *Call) CanOn(action doorward.Action, on doorward.Object) bool {
+	return decide.May(&c.Caller.Principal, &decide.Question{Action: action, On: on, Request: c.Caller.RequestAt(c.Now())}).Allowed
 }
 
 // Now returns the current time of the installation.

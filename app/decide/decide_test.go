@@ -1,8 +1,9 @@
-package access
+package decide
 
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,10 +21,10 @@ var callers = map[string]doorward.Principal{
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, action := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
-			if err := Can(&by, action, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
+			if err := May(&by, &Question{Action: action, On: doorward.Object{}}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
 				t.Errorf("%s gets %v for the action %q, want internal", name, err, action)
 			}
-			if err := CanCheck(&by, action).Err(); !doorward.HasCode(err, doorward.CodeUnknownAction) {
+			if err := May(&by, &Question{Action: action, ForService: true}).Err(); !doorward.HasCode(err, doorward.CodeUnknownAction) {
 				t.Errorf("a service that asks about %s and %q gets %v, want unknown_action", name, action, err)
 			}
 		}
@@ -39,7 +40,7 @@ func TestCallersWithoutTenant(t *testing.T) {
 			continue
 		}
 		for name, by := range map[string]doorward.Principal{"zero": callers["zero"], "unknown": callers["unknown"], "unknown role": nowhere} {
-			if Can(&by, verb.Action, doorward.Object{}).Allowed {
+			if May(&by, &Question{Action: verb.Action, On: doorward.Object{}}).Allowed {
 				t.Errorf("%s may %s", name, verb.Action)
 			}
 		}
@@ -54,7 +55,7 @@ func TestHigherRolesMayMore(t *testing.T) {
 				on, lowerCould := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
 				for _, role := range doorward.Roles {
 					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
-					allowed := Can(&by, verb.Action, on).Allowed
+					allowed := May(&by, &Question{Action: verb.Action, On: on}).Allowed
 					if lowerCould && !allowed {
 						t.Errorf("%s may not %s to %v, but a lower role may", role, verb.Action, on)
 					}
@@ -73,8 +74,8 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 			if verb.By != doorward.ByRole {
 				continue
 			}
-			absent := Can(&by, verb.Action, doorward.Object{}).Err()
-			foreign := Can(&by, verb.Action, doorward.Object{TenantID: "tnt_y", Held: doorward.RoleOwner, Granted: doorward.RoleOwner}).Err()
+			absent := May(&by, &Question{Action: verb.Action, On: doorward.Object{}}).Err()
+			foreign := May(&by, &Question{Action: verb.Action, On: doorward.Object{TenantID: "tnt_y", Held: doorward.RoleOwner, Granted: doorward.RoleOwner}}).Err()
 			if diff := cmp.Diff(absent, foreign); diff != "" || !doorward.HasCode(foreign, doorward.CodeNotFound) {
 				t.Errorf("%s, %s: %v, want not_found:\n%s", role, verb.Action, foreign, diff)
 			}
@@ -99,20 +100,20 @@ func TestReasons(t *testing.T) {
 		reason Reason
 		code   doorward.Code
 	}{
-		{"role", Can(&admin, doorward.BillingRead, own), ReasonRole, doorward.CodeForbidden},
-		{"suspended", Can(&suspended, doorward.TenantRead, own), ReasonRole, doorward.CodeForbidden},
-		{"rank of what is given", Can(&admin, doorward.UserInvite, doorward.Object{TenantID: "tnt_x", Granted: doorward.RoleOwner}), ReasonRank, doorward.CodeForbidden},
-		{"rank of what is held", Can(&admin, doorward.UserRemove, doorward.Object{TenantID: "tnt_x", Held: doorward.RoleAdmin}), ReasonRank, doorward.CodeForbidden},
-		{"another tenant", Can(&admin, doorward.UserRead, doorward.Object{TenantID: "tnt_y"}), ReasonForeign, doorward.CodeNotFound},
-		{"a tenant that is closing", Can(&owner, doorward.UserInvite, own), ReasonTenant, doorward.CodeTenantClosing},
-		{"anonymous", Can(&doorward.Principal{Kind: doorward.Anonymous}, doorward.TenantFreeze, own), ReasonCredential, doorward.CodeUnauthenticated},
-		{"a user for an operator's action", Can(&owner, doorward.TenantFreeze, own), ReasonOperator, doorward.CodeForbidden},
-		{"an operator inside a tenant", CanEnter(&doorward.Principal{Kind: doorward.Operator}, false), ReasonKind, doorward.CodeForbidden},
-		{"CanEnter while closing", CanEnter(&owner, false), ReasonTenant, doorward.CodeTenantClosing},
-		{"CanOperate for a user", CanOperate(&admin), ReasonOperator, doorward.CodeForbidden},
-		{"frozen", CanSignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleOwner, TenantStatus: doorward.TenantFrozen}), ReasonTenant, doorward.CodeTenantFrozen},
-		{"closing, not for an ADMIN", CanSignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleAdmin, TenantStatus: doorward.TenantClosing}), ReasonTenant, doorward.CodeTenantClosing},
-		{"a suspended membership", CanSignIn(doorward.User{Status: doorward.UserSuspended, TenantStatus: doorward.TenantActive}), ReasonMembership, doorward.CodeMembershipSuspended},
+		{"role", May(&admin, &Question{Action: doorward.BillingRead, On: own}), ReasonRole, doorward.CodeForbidden},
+		{"suspended", May(&suspended, &Question{Action: doorward.TenantRead, On: own}), ReasonRole, doorward.CodeForbidden},
+		{"rank of what is given", May(&admin, &Question{Action: doorward.UserInvite, On: doorward.Object{TenantID: "tnt_x", Granted: doorward.RoleOwner}}), ReasonRank, doorward.CodeForbidden},
+		{"rank of what is held", May(&admin, &Question{Action: doorward.UserRemove, On: doorward.Object{TenantID: "tnt_x", Held: doorward.RoleAdmin}}), ReasonRank, doorward.CodeForbidden},
+		{"another tenant", May(&admin, &Question{Action: doorward.UserRead, On: doorward.Object{TenantID: "tnt_y"}}), ReasonForeign, doorward.CodeNotFound},
+		{"a tenant that is closing", May(&owner, &Question{Action: doorward.UserInvite, On: own}), ReasonTenant, doorward.CodeTenantClosing},
+		{"anonymous", May(&doorward.Principal{Kind: doorward.Anonymous}, &Question{Action: doorward.TenantFreeze, On: own}), ReasonCredential, doorward.CodeUnauthenticated},
+		{"a user for an operator's action", May(&owner, &Question{Action: doorward.TenantFreeze, On: own}), ReasonOperator, doorward.CodeForbidden},
+		{"an operator inside a tenant", Enter(&doorward.Principal{Kind: doorward.Operator}, Door{}), ReasonKind, doorward.CodeForbidden},
+		{"a tenant's route while closing", Enter(&owner, Door{}), ReasonTenant, doorward.CodeTenantClosing},
+		{"a route of the operator for a user", Enter(&admin, Door{Credential: OfOperator}), ReasonOperator, doorward.CodeForbidden},
+		{"frozen", SignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleOwner, TenantStatus: doorward.TenantFrozen}), ReasonTenant, doorward.CodeTenantFrozen},
+		{"closing, not for an ADMIN", SignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleAdmin, TenantStatus: doorward.TenantClosing}), ReasonTenant, doorward.CodeTenantClosing},
+		{"a suspended membership", SignIn(doorward.User{Status: doorward.UserSuspended, TenantStatus: doorward.TenantActive}), ReasonMembership, doorward.CodeMembershipSuspended},
 		{"the zero decision", Decision{}, "", doorward.CodeInternal},
 	} {
 		if c.d.Allowed || c.d.Reason != c.reason || !doorward.HasCode(c.d.Err(), c.code) {
@@ -127,22 +128,22 @@ func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
 	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantRestore: true}
 	for _, verb := range doorward.Verbs() {
-		if got := Can(&owner, verb.Action, owner.Tenant()).Allowed; verb.By == doorward.ByRole && got != open[verb.Action] {
+		if got := May(&owner, &Question{Action: verb.Action, On: owner.Tenant()}).Allowed; verb.By == doorward.ByRole && got != open[verb.Action] {
 			t.Errorf("%s in a closing tenant: %v", verb.Action, got)
 		}
 	}
-	if d := CanEnter(&owner, true); !d.Allowed {
+	if d := Enter(&owner, Door{WhileClosing: true}); !d.Allowed {
 		t.Errorf("the OWNER is refused an action that is allowed while closing: %+v", d)
 	}
 }
 
 // A decision is part of every request, so it must not allocate.
-func TestCanAllocatesNothing(t *testing.T) {
+func TestMayAllocatesNothing(t *testing.T) {
 	user := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive)
 	allowed := 0
 	for _, action := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
 		n := testing.AllocsPerRun(100, func() {
-			if Can(&user, action, user.Tenant()).Allowed && canInTenant(&user, action).Allowed {
+			if May(&user, &Question{Action: action, On: user.Tenant(), Proof: time.Now, ForService: true}).Allowed {
 				allowed++
 			}
 		})
@@ -155,35 +156,12 @@ func TestCanAllocatesNothing(t *testing.T) {
 	}
 }
 
-// canInTenant decides as CanInTenantAt does when no policy could read the request.
-func canInTenant(p *doorward.Principal, action doorward.Action) Decision {
-	return can(p, action, &ownTenant, nil)
-}
-
-func TestCanInTenantIsCanForTheOwnTenant(t *testing.T) {
-	principals := []doorward.Principal{{}, {Kind: doorward.Operator}}
-	for _, role := range doorward.Roles {
-		for _, status := range []doorward.UserStatus{doorward.UserActive, doorward.UserSuspended} {
-			for _, tenant := range []doorward.TenantStatus{doorward.TenantActive, doorward.TenantClosing} {
-				principals = append(principals, member(role, status, tenant))
-			}
-		}
-	}
-	for _, p := range principals {
-		for _, v := range append(doorward.Verbs(), doorward.Verb{Action: "none"}) {
-			if got, want := canInTenant(&p, v.Action), Can(&p, v.Action, p.Tenant()); got != want {
-				t.Errorf("%s %s in a tenant that is %q: %+v, want %+v", p.Role, v.Action, p.TenantStatus, got, want)
-			}
-		}
-	}
-}
-
-// BenchmarkCan measures the decision of an access check.
-func BenchmarkCan(b *testing.B) {
+// BenchmarkMay measures the decision of an access check.
+func BenchmarkMay(b *testing.B) {
 	b.ReportAllocs()
 	user, allowed := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive), 0
 	for b.Loop() {
-		if canInTenant(&user, doorward.MessageSend).Allowed {
+		if May(&user, &Question{Action: doorward.MessageSend, On: user.Tenant(), Proof: time.Now, ForService: true}).Allowed {
 			allowed++
 		}
 	}
@@ -220,7 +198,7 @@ func TestRankOfKeys(t *testing.T) {
 		}
 		var gives []doorward.Role
 		for _, role := range []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin, doorward.RoleUser, doorward.RoleViewer, "HOST"} {
-			if canGive(&p, r.Grant(role)).Allowed {
+			if mayGive(&p, r.Grant(role)).Allowed {
 				gives = append(gives, role)
 			}
 		}
@@ -232,7 +210,7 @@ func TestRankOfKeys(t *testing.T) {
 
 // Somebody with a custom role acts with the rank of the highest built-in role whose
 // permissions the custom role includes: on lower ranks only, and giving only own permissions.
-func TestCanWithCustomRoles(t *testing.T) {
+func TestMayWithCustomRoles(t *testing.T) {
 	viewer := doorward.User{Role: doorward.RoleViewer}.Permissions()
 	with := func(more ...doorward.Action) []doorward.Action { return append(slices.Clone(viewer), more...) }
 	r := doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), []doorward.CustomRole{
@@ -281,7 +259,7 @@ func TestCanWithCustomRoles(t *testing.T) {
 	} {
 		on := c.on
 		on.TenantID = "tnt_x"
-		if d := Can(as(c.by), c.action, on); d.Allowed != c.want {
+		if d := May(as(c.by), &Question{Action: c.action, On: on}); d.Allowed != c.want {
 			t.Errorf("%s, %s on %+v: %v (%s)", c.by, c.action, c.on, d.Allowed, d.Reason)
 		}
 	}

@@ -1,4 +1,4 @@
-package access
+package decide
 
 import (
 	"cmp"
@@ -55,27 +55,35 @@ const (
 type Decision struct {
 	Allowed bool
 	Reason  Reason
+	// DemandsProof reports whether the action demands a recent proof of the principal's identity, and
+	// the question asked to judge it.
+	DemandsProof bool
 
 	// For the text of a refusal:
 	role doorward.Role // of the principal
 	// detail is for ReasonTenant the tenant's status, for ReasonRank the role that is too high,
 	// for ReasonRole, ReasonKey, ReasonService and ReasonLimits the permission that is needed.
-	detail     string
-	given      bool            // ReasonRank: detail is the role that the action gives, not the object's role
-	lacked     bool            // ReasonRank: the role in detail has a permission that the principal's role lacks
-	permission doorward.Action // ReasonRank: the permission that the action needs
-	policy     *doorward.PolicyRefusal
-	permit     *doorward.PolicyPermit
-	proof      *doorward.ProofNeeded
-	stepUp     bool // the model demands a recent proof for the action
+	detail string
+	given  bool           // ReasonRank: detail is the role that the action gives, not the object's role
+	lacked bool           // ReasonRank: the role in detail has a permission that the principal's role lacks
+	verb   *doorward.Verb // ReasonRank, ReasonStepUp: that of the action
+	policy *doorward.PolicyRefusal
+	permit *doorward.PolicyPermit
+	proof  *doorward.ProofNeeded
 }
 
 // Policy returns the policy that refuses; nil for other reasons.
 func (d Decision) Policy() *doorward.PolicyRefusal { return d.policy }
 
-// Permit returns the policy of the operator that permits an action that the role doesn't grant;
-// nil for other reasons.
+// Permit returns the policy of the operator that permits an action that the role doesn't grant; nil for
+// other actions. Another policy may refuse it all the same.
 func (d Decision) Permit() *doorward.PolicyPermit { return d.permit }
+
+// IsGranted reports whether role, rank, key and the status of the tenant allow the action, whatever
+// policies say of it.
+func (d Decision) IsGranted() bool {
+	return d.Allowed && d.Reason == ReasonRole || d.policy != nil && d.permit == nil
+}
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
 
@@ -134,7 +142,9 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonPolicy:
 		return d.policyError()
 	case ReasonStepUp:
-		return d.stepUpError()
+		e := doorward.Fail(doorward.CodeStepUpRequired, "")
+		e.Proof = d.proof
+		return e
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonIssuer:
@@ -144,7 +154,7 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}
-	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: refused for the reason %q", d.Reason)}
+	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("decide: refused for the reason %q", d.Reason)}
 }
 
 func (d Decision) policyError() *doorward.Error {
@@ -169,9 +179,9 @@ func (d Decision) rankError() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.role, d.detail)
 	case d.given:
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.role, d.detail)
-	case d.permission == doorward.APIKeyManage:
+	case d.verb.Permission == doorward.APIKeyManage:
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.role, d.detail)
-	case d.permission == doorward.RoleManage:
+	case d.verb.Permission == doorward.RoleManage:
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.role, d.detail)
 	}
 	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.role, d.detail)

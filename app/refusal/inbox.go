@@ -1,4 +1,7 @@
-package access
+// Package refusal takes refusals: the first of a kind in a minute is a row of the inbox before the
+// answer, and repetitions are counted in memory. app/inbox appends them to the audit trail. So a caller
+// without permissions can neither delay others nor fill the trail.
+package refusal
 
 import (
 	"cmp"
@@ -53,12 +56,9 @@ type inboxKey struct {
 
 func keyOf(r store.InboxRow) inboxKey { return inboxKey{r.Source, r.Action, r.Reason, r.Subject} }
 
-func newInbox(w *Writer) *Inbox {
-	write := func(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) error {
-		_, _, err := w.write(ctx, action, fn)
-		return err
-	}
-	return &Inbox{db: w.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
+// New returns an inbox that writes by write, in a transaction that is traced as the action.
+func New(db *store.DB, write func(context.Context, doorward.Action, func(*store.Tx) error) error) *Inbox {
+	return &Inbox{db: db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
 }
 
 // IsFull reports whether the inbox takes no more rows.
@@ -206,7 +206,7 @@ func (i *Inbox) forget(row store.InboxRow) {
 // Flush writes the counts in memory to the database. Errors: unavailable; then the rows stay in memory
 // for the next flush.
 func (i *Inbox) Flush(ctx context.Context) error {
-	unwritten, err := writeRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
+	unwritten, err := store.WriteRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
 		func(r store.InboxRow) { i.drop([]store.InboxRow{r}) })
 	i.giveBack(unwritten)
 	return err
@@ -279,56 +279,66 @@ func (i *Inbox) drop(rows []store.InboxRow) {
 	}
 }
 
-// Inbox returns the inbox of refusals.
-func (w *Writer) Inbox() *Inbox { return w.inbox }
-
-// record puts the refusal into the inbox. If that fails, the request fails: each refusal must be
-// recorded.
-func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.fileRefusal(by, refusal(by, action, on, reason), reason, w.inOwnTransaction(ctx, action))
+// Refuse records that the action was refused, and returns the reason. If that fails, the request fails:
+// each refusal must be recorded. Errors: the reason, unavailable.
+func (i *Inbox) Refuse(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	return i.fileRefusal(by, refusal(by, action, on, reason), reason, i.inOwnTransaction(ctx, action))
 }
 
+// RecordIfRefusal records err if it is of KindForbidden, or is last_owner, and returns it. It
+// doesn't record conflicts, absent objects, or requests for another proof, which are normal.
+func (i *Inbox) RecordIfRefusal(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
+	var e *doorward.Error
+	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForProof[e.Code] {
+		return err
+	}
+	return i.Refuse(ctx, by, action, on, e)
+}
+
+// asksForProof are the codes that ask for another proof.
+var asksForProof = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true, doorward.CodeSignInRequired: true}
+
 // inOwnTransaction returns a function that writes a refusal in a transaction of its own.
-func (w *Writer) inOwnTransaction(ctx context.Context, action doorward.Action) func(RecordFunc) error {
+func (i *Inbox) inOwnTransaction(ctx context.Context, action doorward.Action) func(RecordFunc) error {
 	return func(record RecordFunc) error {
 		if record == nil {
 			return nil
 		}
-		return w.inbox.write(ctx, action, func(tx *store.Tx) error { return record(ctx, tx) })
+		return i.write(ctx, action, func(tx *store.Tx) error { return record(ctx, tx) })
 	}
 }
 
 // RefuseKey records that an API key was refused, and returns the reason. Refusals are
 // counted by client network (doorward.Site), key and cause, for every kind of caller.
-func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.Object, cause string, reason *doorward.Error) error {
+func (i *Inbox) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.Object, cause string, reason *doorward.Error) error {
 	row := refusal(by, doorward.APIKeyRefuse, on, reason)
 	row.Source, row.Subject = doorward.Site(by.IP), row.Subject+" "+cause
 	row.Event.Changes = append(row.Event.Changes, doorward.Change{Field: "cause", To: cause})
-	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
+	return i.fileRefusal(by, row, reason, i.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
 // RefuseWith is Refuse in a transaction that write opens. write may also write other rows in it, so
 // that a refused caller waits for one commit only. If write fails, nothing is recorded, and
 // RefuseWith returns the error.
-func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(RecordFunc) error) error {
-	return w.fileRefusal(by, refusal(by, action, on, reason), reason, write)
+func (i *Inbox) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(RecordFunc) error) error {
+	return i.fileRefusal(by, refusal(by, action, on, reason), reason, write)
 }
 
 // RefuseAccount is Refuse for a request that must not reveal whether the address has an account.
 // The worker looks the canonical address up later, so the request does the same work for every
 // address. Refusals are grouped by counter; by caller if counter is empty.
-func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action doorward.Action, email, counter string, reason *doorward.Error) error {
+func (i *Inbox) RefuseAccount(ctx context.Context, by doorward.Caller, action doorward.Action, email, counter string, reason *doorward.Error) error {
 	row := addressRefusal(by, action, email, reason)
 	if counter != "" {
 		row.Source, row.Subject = counter, ""
 	}
-	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, action))
+	return i.fileRefusal(by, row, reason, i.inOwnTransaction(ctx, action))
 }
 
 // RefuseAccountWith is RefuseAccount without a counter, in a transaction that write opens, as in
 // RefuseWith.
-func (w *Writer) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(RecordFunc) error) error {
-	return w.fileRefusal(by, addressRefusal(by, action, email, reason), reason, write)
+func (i *Inbox) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(RecordFunc) error) error {
+	return i.fileRefusal(by, addressRefusal(by, action, email, reason), reason, write)
 }
 
 func addressRefusal(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error) store.InboxRow {
@@ -339,13 +349,13 @@ func addressRefusal(by doorward.Caller, action doorward.Action, email string, re
 
 // fileRefusal records the row through write, and returns the reason. The view of a page
 // (ViewOnly) is not an attempt and is not recorded.
-func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(RecordFunc) error) error {
+func (i *Inbox) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(RecordFunc) error) error {
 	var err error
 	if by.ViewOnly {
 		err = write(nil)
 	} else {
-		row.Event.At = w.db.Now()
-		err = w.inbox.add(row, write)
+		row.Event.At = i.db.Now()
+		err = i.add(row, write)
 	}
 	if err != nil {
 		return err
@@ -359,7 +369,7 @@ const maxRoleBytes = 64
 
 func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
 	on.Granted = doorward.Role(strings.ToValidUTF8(string(on.Granted[:min(len(on.Granted), maxRoleBytes)]), ""))
-	ev := event(by, action, on, doorward.Refused)
+	ev := doorward.NewEvent(by, action, on, doorward.Refused)
 	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
 	if on.Granted != "" {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
@@ -371,13 +381,13 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 		ev.Changes = append(ev.Changes, doorward.Change{Field: doorward.FieldUserAgent, To: by.UserAgent})
 	}
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
-	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
+	return store.InboxRow{Source: sourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }
 
-// SourceOf returns the key under which the refusals of a caller are counted: for an anonymous
+// sourceOf returns the key under which the refusals of a caller are counted: for an anonymous
 // caller the client network (doorward.Site: the clients of an IPv6 /48 take turns as one), else the
 // caller's id, or the kind if there is no id.
-func SourceOf(by doorward.Caller) string {
+func sourceOf(by doorward.Caller) string {
 	if by.Kind == doorward.Anonymous {
 		return doorward.Site(by.IP)
 	}
@@ -385,4 +395,4 @@ func SourceOf(by doorward.Caller) string {
 }
 
 // ErrInboxFull is the error if refusals can't be recorded at present.
-var ErrInboxFull = errors.New("access: the inbox is full: too many unrecorded refusals")
+var ErrInboxFull = errors.New("refusal: the inbox is full: too many unrecorded refusals")

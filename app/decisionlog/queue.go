@@ -1,4 +1,4 @@
-package access
+package decisionlog
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/store"
 )
 
@@ -35,27 +36,27 @@ type queuedDecision struct {
 	principal doorward.Principal
 	action    doorward.Action
 	request   doorward.Request
-	decision  Decision
+	decision  decide.Decision
 }
 
 // KeepFor sets how long decisions are kept in the database; 0: none are. It must be called before
 // the first decision.
-func (d *Decisions) KeepFor(retention time.Duration) {
-	d.queue.retention = retention
-	d.queue.waiting = make([]queuedDecision, 0, maxQueued)
+func (l *Log) KeepFor(retention time.Duration) {
+	l.queue.retention = retention
+	l.queue.waiting = make([]queuedDecision, 0, maxQueued)
 }
 
 // shouldKeep reports whether to keep the decision. It keeps refusals that another role or policy
 // could change, and one of permitsPerSample permits.
-func (q *decisionQueue) shouldKeep(p *doorward.Principal, d Decision) bool {
+func (q *decisionQueue) shouldKeep(p *doorward.Principal, d decide.Decision) bool {
 	if q.retention == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
 		return false
 	}
 	if d.Allowed {
-		return (d.Reason == ReasonRole || d.Reason == ReasonPolicy) && rand.Uint32()%permitsPerSample == 0
+		return (d.Reason == decide.ReasonRole || d.Reason == decide.ReasonPolicy) && rand.Uint32()%permitsPerSample == 0
 	}
 	switch d.Reason {
-	case ReasonRole, ReasonRank, ReasonKey, ReasonKeyGives, ReasonTenant, ReasonPolicy:
+	case decide.ReasonRole, decide.ReasonRank, decide.ReasonKey, decide.ReasonKeyGives, decide.ReasonTenant, decide.ReasonPolicy:
 		return true
 	}
 	return false // no role or policy could change it, such as a refusal for an object of another tenant
@@ -108,17 +109,17 @@ func (q *decisionQueue) giveBack(all []queuedDecision) (dropped int) {
 
 // flushQueue writes the decisions in the queue. Those with a value that the database refuses are
 // dropped; others that could not be written go back into the queue.
-func (d *Decisions) flushQueue(ctx context.Context) error {
-	unwritten, err := writeRows(d.queue.take(), decisionBatch, func(all []queuedDecision) error { return d.writeDecisions(ctx, all) },
-		func(queuedDecision) { d.dropped.Add(1) })
-	d.dropped.Add(uint64(d.queue.giveBack(unwritten)))
+func (l *Log) flushQueue(ctx context.Context) error {
+	unwritten, err := store.WriteRows(l.queue.take(), decisionBatch, func(all []queuedDecision) error { return l.writeDecisions(ctx, all) },
+		func(queuedDecision) { l.dropped.Add(1) })
+	l.dropped.Add(uint64(l.queue.giveBack(unwritten)))
 	return err
 }
 
 // writeDecisions writes decisions in one transaction, without those that are too large.
-func (d *Decisions) writeDecisions(ctx context.Context, all []queuedDecision) error {
+func (l *Log) writeDecisions(ctx context.Context, all []queuedDecision) error {
 	tooLarge := 0
-	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	err := l.upkeep(ctx, func(tx *store.Tx) error {
 		tooLarge = 0
 		for _, one := range all {
 			fits, err := tx.KeepDecision(ctx, one.row())
@@ -132,8 +133,8 @@ func (d *Decisions) writeDecisions(ctx context.Context, all []queuedDecision) er
 		return nil
 	})
 	if err == nil {
-		d.dropped.Add(uint64(tooLarge))
-		d.kept.Add(uint64(len(all) - tooLarge))
+		l.dropped.Add(uint64(tooLarge))
+		l.kept.Add(uint64(len(all) - tooLarge))
 	}
 	return err
 }
@@ -143,19 +144,12 @@ func (k *queuedDecision) row() store.KeptDecision {
 		ID: doorward.NewID(doorward.PrefixDecision), TenantID: k.principal.TenantID, At: k.at,
 		Kind: k.principal.Kind, ActorID: k.principal.ID, Email: k.principal.Email, OwnerID: k.principal.OwnerID,
 		Role: k.principal.Role, Closing: k.principal.TenantStatus == doorward.TenantClosing,
-		Action: k.action, Request: k.request, Granted: k.isGranted(), Allowed: k.decision.Allowed, Refusal: k.decision.policy,
+		Action: k.action, Request: k.request, Granted: k.decision.IsGranted(), Allowed: k.decision.Allowed, Refusal: k.decision.Policy(),
 	}
 	if k.principal.Kind == doorward.ByUser {
 		row.AuthAt, row.AAL = k.principal.AuthAt, k.principal.AAL
 	}
 	return row
-}
-
-// isGranted reports whether role, rank, key and the tenant's status allow the action, regardless of
-// policies.
-func (k *queuedDecision) isGranted() bool {
-	verb, known := k.principal.Rules.Model().Lookup(k.action)
-	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
 
 // fits reports whether the decision is small enough to be kept. Only a resource or properties from
@@ -170,15 +164,15 @@ func (k *queuedDecision) fits() bool {
 
 // Sweep deletes decisions that are older than KeepFor allows, and those with a time in the future,
 // which were made while the clock was ahead.
-func (d *Decisions) Sweep(ctx context.Context) error {
-	return d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return tx.DropDecisions(ctx, tx.Now.Add(-d.queue.retention), limit)
+func (l *Log) Sweep(ctx context.Context) error {
+	return l.inBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DropDecisions(ctx, tx.Now.Add(-l.queue.retention), limit)
 	})
 }
 
 // Replay makes a kept decision again under the given rules and policy (nil: no policy). With the
 // original rules and policy, Allowed is the same, but Reason may differ.
-func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
+func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) decide.Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,
 		Rules: rules, Role: k.Role, AuthAt: k.AuthAt, Permissions: new(doorward.Permissions),
@@ -194,5 +188,5 @@ func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy
 		p.Policy = policy.For(&p)
 	}
 	r := k.Request
-	return can(&p, k.Action, &ownTenant, &r)
+	return decide.May(&p, &decide.Question{Action: k.Action, On: p.Tenant(), Request: &r})
 }

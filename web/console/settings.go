@@ -19,7 +19,7 @@ type settings struct {
 	pageData
 	edited
 	AccentWas    string // edited.Was of the page's other form, that of the accent
-	Numbers      []tenant.Number
+	Numbers      []number
 	Domains      string // one per line
 	Picked       string // the accent in force, for the picker
 	MaxLogoBytes int    // bytes of a logo
@@ -52,15 +52,22 @@ func (s *settings) addFactors(c *ui.Call) {
 	}
 }
 
-// IsDuration reports whether the setting is shown with a unit, by Duration.
-func (settings) IsDuration(n tenant.Number) bool { return isDuration(n) }
-
 // Duration returns the setting with its unit.
-func (settings) Duration(f ui.Frame, n tenant.Number) duration { return durationOf(f, n) }
+func (settings) Duration(f ui.Frame, n number) duration { return durationOf(f, n) }
 
 // NumbersOf returns the settings that the page shows in the section.
-func (s settings) NumbersOf(section string) []tenant.Number {
-	return slices.DeleteFunc(slices.Clone(s.Numbers), func(n tenant.Number) bool { return n.Section != section })
+func (s settings) NumbersOf(section string) []number {
+	return slices.DeleteFunc(slices.Clone(s.Numbers), func(n number) bool { return n.Section != section })
+}
+
+// numbersOf returns the settings of the tenant that are numbers.
+func (h *console) numbersOf(t doorward.Tenant) (all []number) {
+	for _, s := range h.app.Tenants.Settings() {
+		if s.Unit != "" {
+			all = append(all, number{s, s.Number(t)})
+		}
+	}
+	return all
 }
 
 func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -72,7 +79,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	accent, _ := keepTyped(c, s.Tenant.Version(), "", []editedField{textField(c, "accent", "field.accent", s.Tenant.Brand.Accent)})
 	form.Conflicts = append(form.Conflicts, accent.Conflicts...)
 	page := settings{
-		pageData: s, edited: form, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
+		pageData: s, edited: form, AccentWas: accent.Was, Numbers: h.numbersOf(s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MaxLogoBytes: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
@@ -90,7 +97,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 	var demanded, roles []string
 	if demand := t.Settings.SecondFactor; !demand.Since.IsZero() {
-		demanded = []string{tenant.Required}
+		demanded = []string{doorward.MFARequired}
 	}
 	for _, r := range t.Settings.SecondFactor.Roles {
 		roles = append(roles, string(r))
@@ -99,9 +106,9 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 		textField(c, "name", "field.tenant", t.Name), listField(c, "allowedEmailDomains", "field.allowedEmailDomains", t.Settings.AllowedDomains),
 		choiceField(c, "mfa", "settings.mfa", "check", demanded), choiceField(c, "mfaRoles", "settings.mfaRoles", "role", roles),
 	}
-	for _, n := range h.app.Tenants.Numbers(&tenant.Edit{}, &t) {
+	for _, n := range h.numbersOf(t) {
 		f := textField(c, n.Name, "field."+n.Name, strconv.FormatInt(n.Effective, 10))
-		if isDuration(n) {
+		if n.IsDuration() {
 			f.kind, f.typed = "minutes", typedMinutes(c, n.Name)
 			f.set = func(to []string) { setMinutes(c, n.Name, to) }
 		}
@@ -127,18 +134,21 @@ func dropStaleInput(c *ui.Call, keep ...string) (note string) {
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
-	mfa, roles := tenant.Optional, c.Values("mfaRoles")
+	mfa, roles := doorward.MFAOptional, c.Values("mfaRoles")
 	if c.Value("mfa") != "" {
-		mfa = tenant.Required
+		mfa = doorward.MFARequired
 	}
-	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, MFA: &mfa, MFARoles: &roles, KeepEffective: true, Versions: version(c)}
+	e := tenant.Edit{
+		Name: &name, KeepEffective: true, Versions: version(c),
+		Settings: map[string]any{doorward.SettingDomains: domains, doorward.SettingMFA: mfa, doorward.SettingMFARoles: roles},
+	}
 	var faults []doorward.FieldError
-	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) { // for the pointers into e; no values are read
-		n, err := numberIn(c, field)
+	for _, setting := range h.numbersOf(doorward.Tenant{}) {
+		n, err := numberIn(c, setting.Name)
 		if err != nil {
-			faults = append(faults, doorward.FieldError{Pointer: "/" + field.Name, Code: "out_of_range", Message: "Give a whole number."})
+			faults = append(faults, doorward.FieldError{Pointer: "/" + setting.Name, Code: "out_of_range", Message: "Give a whole number."})
 		}
-		*field.Edit = &n
+		e.Settings[setting.Name] = n
 	}
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)

@@ -117,20 +117,6 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 	return all
 }
 
-// dropStaleInput drops typed values, except those of the fields in keep, after somebody
-// else's change: the page shows the current values, and sending it again must not undo
-// that change. If the person then switches the language of the page, that request has no
-// refusal: the note returned for it says again what has happened.
-func dropStaleInput(c *ui.Call, keep ...string) (note string) {
-	if c.RefusalCode() == doorward.CodePreconditionFailed {
-		c.KeepOnly(append(keep, listQuery)...)
-		c.Preset(staleField, "1")
-	} else if c.Value(staleField) != "" {
-		note = "notice." + string(doorward.CodePreconditionFailed)
-	}
-	return note
-}
-
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/cedar"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/cedar"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/store"
 )
 

@@ -3,7 +3,6 @@ package doorward
 import (
 	"net/netip"
 	"slices"
-	"time"
 )
 
 // Effects are what the statements of one transaction have changed of who may do what, whatever the
@@ -45,22 +44,17 @@ func (e *Effects) Widen() bool {
 
 // loosens reports whether the next settings demand or limit less in any point.
 func (s TenantSettings) loosens(next TenantSettings) bool {
-	return isLonger(s.SessionIdle, next.SessionIdle) || isLonger(s.SessionAbsolute, next.SessionAbsolute) ||
-		next.MaxInvitationDays() > s.MaxInvitationDays() || next.MaxProofAge() > s.MaxProofAge() ||
+	before, after := Tenant{Settings: s}, Tenant{Settings: next}
+	return slices.ContainsFunc(Settings(noLimits), func(n Setting) bool { return n.Unit != "" && n.Number(after) > n.Number(before) }) ||
 		len(s.AllowedDomains) > 0 && (len(next.AllowedDomains) == 0 || !isSubset(next.AllowedDomains, s.AllowedDomains)) ||
-		s.SecondFactor.loosens(next.SecondFactor)
+		!s.SecondFactor.Since.IsZero() && (next.SecondFactor.Since.IsZero() || !next.SecondFactor.CoversAll(s.SecondFactor))
 }
 
-// isLonger compares limits of which 0 is the longest, that of the installation.
-func isLonger(limit, next time.Duration) bool { return limit != 0 && (next == 0 || next > limit) }
+// noLimits are longer than any limit that a tenant can have.
+var noLimits = SessionLimits{Idle: 1 << 62, Absolute: 1 << 62}
 
 func isSubset[T comparable](all, of []T) bool {
 	return !slices.ContainsFunc(all, func(v T) bool { return !slices.Contains(of, v) })
-}
-
-func (f SecondFactor) loosens(next SecondFactor) bool {
-	isLifted := !f.Since.IsZero() && (next.Since.IsZero() || !next.CoversAll(f))
-	return isLifted || next.GraceDays > f.GraceDays || next.RememberDays > f.RememberDays
 }
 
 // CoversAll reports whether the demand covers all roles that the other one covers.

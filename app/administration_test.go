@@ -160,7 +160,7 @@ func TestAdministrationIsRecorded(t *testing.T) {
 			{func() error { _, err := invitations.Resend(ctx, owner.Caller, inv.ID); return err }, []string{"done invitation.resend invitation expiresAt"}},
 			{func() error { return invitations.Revoke(ctx, owner.Caller, inv.ID) }, []string{"done invitation.revoke invitation status PENDING REVOKED"}},
 			{func() error {
-				_, err := tenants.Edit(ctx, bob.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
+				_, err := tenants.Edit(ctx, bob.Caller, tenant.Edit{Settings: map[string]any{"invitationDays": days, doorward.SettingDomains: domains}})
 				return err
 			}, []string{"done tenant.update tenant invitationDays 30 9 allowedEmailDomains  x.example"}},
 			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, user.Handover{}, nil); return err }, []string{"done user.remove user email " + bob.User.Email + "  name Bob  role ADMIN  sessionsEnded  1"}},

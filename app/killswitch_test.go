@@ -268,8 +268,8 @@ var killSwitch = []struct {
 
 	// Nothing ends: the domain of the invited addresses is still allowed.
 	{"stricter settings", func(f *apptest.Fixture, c holder) error {
-		days, domains := int64(1), []string{"example.com"} // the domain of the invited addresses
-		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
+		stricter := map[string]any{"invitationDays": int64(1), doorward.SettingDomains: []string{"example.com"}} // the domain of the invited addresses
+		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{Settings: stricter})
 		return err
 	}, "valid - valid valid valid valid valid", "valid valid valid valid valid valid valid", nil},
 

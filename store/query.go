@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func (m nullableTime) Scan(v any) error {
 	return nil
 }
 
-// optionalTime scans an instant that may be absent, as NULL or 0, as the zero Time.
+// optionalTime is an instant that may be absent in a column, as NULL or 0.
 type optionalTime struct{ dest *time.Time }
 
 // Scan implements sql.Scanner.
@@ -145,6 +146,9 @@ func (o optionalTime) Scan(v any) error {
 	}
 	return (*storedTime)(o.dest).Scan(v)
 }
+
+// Value implements driver.Valuer.
+func (o optionalTime) Value() (driver.Value, error) { return orNull(microsOrZero(*o.dest)), nil }
 
 // microsOrZero stores the zero Time as 0.
 func microsOrZero(t time.Time) int64 {

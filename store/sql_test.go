@@ -363,7 +363,7 @@ var noted = map[string]string{
 func givesAuthority(query string) bool {
 	for table, columns := range authority {
 		set := regexp.MustCompile(`(?is)UPDATE\s+` + table + `\s+SET\s+(.*?)(\bWHERE\b|$)`).FindStringSubmatch(query)
-		isWritten := set != nil && regexp.MustCompile(`\b(`+columns+`)\s*=`).MatchString(set[1])
+		isWritten := set != nil && regexp.MustCompile(`\b(`+columns+`)(\s*=|[\w\s,]*\)\s*=)`).MatchString(set[1])
 		if isWritten || table != "tenants" && regexp.MustCompile(`(?is)INSERT\s+INTO\s+`+table+`\b`).MatchString(query) {
 			return true
 		}

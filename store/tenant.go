@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"slices"
 	"strings"
 	"time"
@@ -16,40 +17,56 @@ func tenantFields(t *doorward.Tenant) []any {
 	return slices.Concat(head, settingsFields(&t.Settings), quotaFields(&t.Quotas), brandFields(&t.Brand), rulesFields(&t.Rules))
 }
 
-// settingsFields has the order of settingsColumns.
+// settingsFields has the order of settingsColumns: to scan them, and to write them.
 func settingsFields(s *doorward.TenantSettings) []any {
 	f := &s.SecondFactor
 	return []any{
-		nullableDuration{&s.SessionIdle},
-		nullableDuration{&s.SessionAbsolute},
+		inMicros{&s.SessionIdle},
+		inMicros{&s.SessionAbsolute},
 		nullableInt{&s.InvitationDays},
 		(*words)(&s.AllowedDomains),
 		optionalTime{&f.Since},
 		roleWords{&f.Roles},
 		&f.GraceDays, &f.RememberDays,
-		minutes{&s.StepUp},
+		inMinutes{&s.StepUp},
 	}
 }
 
 const (
-	settingsColumns = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains,
-  t.mfa_since, t.mfa_roles, t.mfa_grace_days, t.mfa_remember_days, t.step_up_minutes`
-	selectTenant = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + settingsColumns + `, ` + quotasColumns + `, ` + brandColumns + `, ` + rulesColumns + `
+	settingsColumns = `session_idle, session_absolute, invitation_days, allowed_domains, mfa_since, mfa_roles, mfa_grace_days, mfa_remember_days, step_up_minutes`
+	selectTenant    = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + settingsColumns + `, ` + quotasColumns + `, ` + brandColumns + `, ` + rulesColumns + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
-// nullableDuration scans a length of time that may be absent, as 0.
-type nullableDuration struct{ dest *time.Duration }
+// inMicros is a length of time in a column; 0 is NULL.
+type inMicros struct{ time *time.Duration }
 
 // Scan implements sql.Scanner.
-func (s nullableDuration) Scan(v any) error {
+func (d inMicros) Scan(v any) error {
 	var n sql.NullInt64
 	err := n.Scan(v)
-	*s.dest = time.Duration(n.Int64) * time.Microsecond
+	*d.time = time.Duration(n.Int64) * time.Microsecond
 	return err
 }
 
-// nullableInt scans a number that may be absent, as 0.
+// Value implements driver.Valuer.
+func (d inMicros) Value() (driver.Value, error) { return orNull(d.time.Microseconds()), nil }
+
+// inMinutes is a length of time in a column, in minutes.
+type inMinutes struct{ time *time.Duration }
+
+// Scan implements sql.Scanner.
+func (m inMinutes) Scan(v any) error {
+	var n int
+	err := nullableInt{&n}.Scan(v)
+	*m.time = time.Duration(n) * time.Minute
+	return err
+}
+
+// Value implements driver.Valuer.
+func (m inMinutes) Value() (driver.Value, error) { return int64(*m.time / time.Minute), nil }
+
+// nullableInt is a number in a column; 0 is NULL.
 type nullableInt struct{ dest *int }
 
 // Scan implements sql.Scanner.
@@ -60,7 +77,10 @@ func (n nullableInt) Scan(v any) error {
 	return err
 }
 
-// words scans words separated by spaces.
+// Value implements driver.Valuer.
+func (n nullableInt) Value() (driver.Value, error) { return orNull(int64(*n.dest)), nil }
+
+// words are words in a column, separated by spaces.
 type words []string
 
 // Scan implements sql.Scanner.
@@ -74,7 +94,10 @@ func (w *words) Scan(v any) error {
 	return err
 }
 
-// roleWords scans roles separated by spaces.
+// Value implements driver.Valuer.
+func (w *words) Value() (driver.Value, error) { return strings.Join(*w, " "), nil }
+
+// roleWords are roles in a column, separated by spaces.
 type roleWords struct{ dest *[]doorward.Role }
 
 // Scan implements sql.Scanner.
@@ -88,15 +111,9 @@ func (r roleWords) Scan(v any) error {
 	return err
 }
 
-// minutes scans a length of time in minutes.
-type minutes struct{ dest *time.Duration }
-
-// Scan implements sql.Scanner.
-func (m minutes) Scan(v any) error {
-	var n int
-	err := nullableInt{&n}.Scan(v)
-	*m.dest = time.Duration(n) * time.Minute
-	return err
+// Value implements driver.Valuer.
+func (r roleWords) Value() (driver.Value, error) {
+	return doorward.SecondFactor{Roles: *r.dest}.RoleNames(), nil
 }
 
 const sqlTenant = selectTenant + `WHERE t.id = $1`
@@ -198,9 +215,8 @@ func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlRestoreTenant, id, micros(tx.Now))
 }
 
-const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5,
-  accent = $6, mfa_since = $7, mfa_roles = $8, mfa_grace_days = $9, mfa_remember_days = $10, step_up_minutes = $11, name_key = $12
-WHERE id = $13`
+const sqlEditTenant = `UPDATE tenants SET name = $2, name_key = $3, accent = $4, (` + settingsColumns + `) = ($5, $6, $7, $8, $9, $10, $11, $12, $13)
+WHERE id = $1`
 
 // EditTenant replaces name, settings and accent.
 func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
@@ -210,14 +226,11 @@ func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 		return err
 	}
 	tx.Effects.Settings = append(tx.Effects.Settings, doorward.SettingsEffect{Before: before.Settings, After: t.Settings})
-	s, f := t.Settings, t.Settings.SecondFactor
-	return tx.run(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
-		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent,
-		orNull(microsOrZero(f.Since)), f.RoleNames(), f.GraceDays, f.RememberDays, int64(s.StepUp/time.Minute), fold.Key(t.Name), t.ID)
+	return tx.run(ctx, sqlEditTenant, append([]any{t.ID, t.Name, fold.Key(t.Name), t.Brand.Accent}, settingsFields(&t.Settings)...)...)
 }
 
 // orNull stores 0 as NULL.
-func orNull(n int64) any {
+func orNull(n int64) driver.Value {
 	if n == 0 {
 		return nil
 	}

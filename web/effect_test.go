@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -52,6 +53,11 @@ func TestDoorsToEachEffect(t *testing.T) {
 		loosened := m{
 			"sessionIdleMinutes": 31, "sessionAbsoluteMinutes": 601, "invitationDays": 4, "allowedEmailDomains": []string{},
 			"mfaGraceDays": 2, "mfaRememberDays": 2, "stepUpMinutes": 11,
+		}
+		for _, setting := range doorward.Settings(doorward.SessionLimits{}) {
+			if setting.Unit != "" && loosened[setting.Name] == nil {
+				t.Errorf("no door loosens %s", setting.Name)
+			}
 		}
 		for name, value := range loosened {
 			doors = append(doors, door{"loosen " + name, "PATCH /api/v2/tenant", fixed(m{"settings": m{name: value}})})

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -101,8 +102,8 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.WebhookDisable:          "Doorward disables a webhook: the endpoint answered 410, nothing could be delivered for five days, or the database was restored from a backup",
 }
 
-// fieldMeanings describes the fields of events. A new field needs a line.
-var fieldMeanings = map[string]string{
+// fieldMeanings describes the fields of events. A new field needs a line; a setting of tenants has one.
+var fieldMeanings = withSettings(map[string]string{
 	"about":                 "what a role or a webhook is for",
 	"accent":                "the colour of the tenant",
 	"entitiesChanged":       "entities of the model that are new, gone or changed, the first 50",
@@ -140,13 +141,8 @@ var fieldMeanings = map[string]string{
 	"factor":                "the kind of the second factor that was set up, removed or disabled: totp or passkey",
 	"factorRenamed":         "the kind of the second factor that was renamed; the names are not recorded",
 	"recoveryCodes":         "how many recovery codes can be used, before and after",
-	"mfa":                   "a setting of the tenant",
 	"mfaRoles":              "the roles in the tenant's setting, separated by spaces; empty: all",
-	"mfaGraceDays":          "a setting of the tenant",
-	"mfaRememberDays":       "a setting of the tenant",
-	"stepUp":                "a setting of the tenant",
 	"hint":                  "first and last characters of the secret of a key, before and after",
-	"invitationDays":        "a setting of the tenant",
 	"invitationsRevoked":    "how many invitations the action has ended",
 	"invitedBy":             "the new inviter, if the earlier inviter may no longer invite",
 	"linksEnded":            "how many links in mails the action has ended",
@@ -175,8 +171,6 @@ var fieldMeanings = map[string]string{
 	"rememberedBrowsers":    "the number of browsers in which the person isn't asked for the second factor, before and after",
 	"requestedEmail":        "the address that the account gets when the change is confirmed",
 	"role":                  "the role; in a refusal, the one that was requested",
-	"sessionAbsolute":       "a setting of the tenant",
-	"sessionIdle":           "a setting of the tenant",
 	"sessionsEnded":         "how many sessions in this tenant the action has ended; of `installation.restore`: in all tenants",
 	"signingKey":            "the id of the key that signs",
 	"status":                "the state of the target; of `webhook.test`, the status of the answer",
@@ -192,6 +186,14 @@ var fieldMeanings = map[string]string{
 	"version":               "the number of the model, or of the policies, before and after",
 	"factorsDisabled":       "how many second factors the undo of a change of the address has disabled",
 	"recoveryCodesDisabled": "how many recovery codes it has ended",
+})
+
+// withSettings adds the settings of tenants that have no meaning of their own.
+func withSettings(meanings map[string]string) map[string]string {
+	for _, s := range doorward.Settings(doorward.SessionLimits{}) {
+		meanings[s.Event] = cmp.Or(meanings[s.Event], "a setting of the tenant")
+	}
+	return meanings
 }
 
 // recordedWith returns an event of a success with changes of the fields.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/app/rules"
-	"github.com/doorward/doorward/internal/modelfile"
 	"github.com/doorward/doorward/store"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/app/rules"
-	"github.com/doorward/doorward/internal/modelfile"
 	"github.com/doorward/doorward/store"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/model"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"

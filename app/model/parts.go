@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/app/rules"
-	"github.com/doorward/doorward/internal/modelfile"
 )
 
 // The kinds of parts of a model, besides its actions.

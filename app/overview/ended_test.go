@@ -99,8 +99,8 @@ func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock
 		}
 		others = append(others, p)
 	}
-	minutes := int64(idle / time.Minute)
-	_, err = f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{SessionIdleMinutes: &minutes})
+	minutes := map[string]any{doorward.SettingIdle: doorward.Minutes(idle)}
+	_, err = f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{Settings: minutes})
 	f.NoError(err)
 	return owner, others
 }
@@ -134,8 +134,8 @@ func TestUnwrittenUseCounts(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
 	acme, owner := f.Tenant()
 	bob := f.Join(owner, doorward.RoleUser)
-	minutes := int64(idle / time.Minute)
-	_, err := f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{SessionIdleMinutes: &minutes})
+	minutes := map[string]any{doorward.SettingIdle: doorward.Minutes(idle)}
+	_, err := f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{Settings: minutes})
 	f.NoError(err)
 	check := func() {
 		t.Helper()

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/cedar"
 	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/decisionlog"
 	"github.com/doorward/doorward/app/rules"
-	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/store"
 )
 

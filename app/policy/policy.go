@@ -17,10 +17,10 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/cedar"
 	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
-	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/store"
 )
 

@@ -2,8 +2,8 @@ package rules
 
 import (
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/cedar"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/cedar"
+	"github.com/doorward/doorward/app/modelfile"
 )
 
 // compiledModel is what the text of a model compiles to.

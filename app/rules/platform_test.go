@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/store"
 )
 

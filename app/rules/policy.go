@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/cedar"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/cedar"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/store"
 )
 
@@ -193,7 +193,7 @@ func (p *principalPolicies) Permit(action doorward.Action, r *doorward.Request) 
 	if !ok {
 		return nil
 	}
-	return (*doorward.PolicyPermit)(&permit)
+	return &permit
 }
 
 // Refusal implements doorward.PrincipalPolicies. If the time of the request is unknown, so that the latest
@@ -274,16 +274,13 @@ func (t *preparedText) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 }
 
 func (p *principalPolicies) request(r *doorward.Request) *cedar.Request {
-	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Deferred: r.Deferred}
+	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Resource: r.Resource, Deferred: r.Deferred}
 	if !p.authAt.IsZero() {
 		asked.AAL = p.aal
 	}
 	if !p.authAt.IsZero() && !r.Now.IsZero() {
 		age := max(0, r.Now.Sub(p.authAt))
 		asked.AuthAge = &age
-	}
-	if r.Resource != nil {
-		asked.Resource = &cedar.Resource{Type: r.Resource.Type, ID: r.Resource.ID, Attributes: r.Resource.Attributes}
 	}
 	if stated := r.Properties; stated != nil {
 		asked.SubjectSays, asked.ActionSays, asked.ResourceSays = stated.Subject, stated.Action, stated.Resource

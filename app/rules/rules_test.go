@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/store"
 )
 
@@ -61,21 +61,12 @@ func TestUnreadableModelIsAnError(t *testing.T) {
 	}
 }
 
-// No action of a model can have the name of one of Doorward's own. modelfile has the same roles
-// and the same limit as doorward.
+// No action of a model can have the name of one of Doorward's own.
 func TestOwnActionsAreReserved(t *testing.T) {
 	for _, v := range doorward.BuiltIn().Verbs() {
 		first, _, _ := strings.Cut(string(v.Action), ".")
 		if slices.Contains(modelfile.Reserved, first) == v.Platform {
 			t.Errorf("%s: platform %v, and the first word is reserved: %v", v.Action, v.Platform, !v.Platform)
 		}
-	}
-	for i, r := range slices.Backward(doorward.Roles) {
-		if modelfile.Roles[len(modelfile.Roles)-1-i] != string(r) {
-			t.Errorf("modelfile has the roles %v", modelfile.Roles)
-		}
-	}
-	if modelfile.MaxActions != doorward.PlatformActionsMax {
-		t.Errorf("modelfile allows %d actions", modelfile.MaxActions)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/cedar"
+	"github.com/doorward/doorward/app/cedar"
 	"github.com/doorward/doorward/store"
 )
 

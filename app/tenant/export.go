@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -159,13 +158,13 @@ func (d *document) value(v any) {
 // Members have the same names as in the API, if it has them.
 
 type exportedTenant struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`
-	Status    string           `json:"status"`
-	CreatedAt time.Time        `json:"createdAt"`
-	ClosedAt  *time.Time       `json:"closedAt,omitempty"`
-	Settings  exportedSettings `json:"settings"`
-	Logo      *exportedLogo    `json:"logo,omitempty"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Status    string         `json:"status"`
+	CreatedAt time.Time      `json:"createdAt"`
+	ClosedAt  *time.Time     `json:"closedAt,omitempty"`
+	Settings  map[string]any `json:"settings"` // the tenant's own, without those of the installation
+	Logo      *exportedLogo  `json:"logo,omitempty"`
 }
 
 // exportedLogo is the image as in a data: URL, a PNG in Base64.
@@ -174,27 +173,13 @@ type exportedLogo struct {
 	Data      []byte `json:"data"`
 }
 
-// exportedSettings has the tenant's own settings, without the defaults and limits of the
-// installation.
-type exportedSettings struct {
-	SessionIdleMinutes     int64    `json:"sessionIdleMinutes,omitempty"`
-	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes,omitempty"`
-	InvitationDays         int      `json:"invitationDays,omitempty"`
-	AllowedEmailDomains    []string `json:"allowedEmailDomains,omitempty"`
-	Accent                 string   `json:"accent,omitempty"`
-	MFA                    string   `json:"mfa,omitempty"`
-	MFARoles               []string `json:"mfaRoles,omitempty"`
-	MFAGraceDays           int      `json:"mfaGraceDays,omitempty"`
-	MFARememberDays        int      `json:"mfaRememberDays,omitempty"`
-	StepUpMinutes          int64    `json:"stepUpMinutes,omitempty"`
-}
-
 func tenantOf(t doorward.Tenant, logo []byte) exportedTenant {
-	s := t.Settings
-	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: exportedSettings{
-		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains, t.Brand.Accent,
-		exportedMFA(s.SecondFactor), strings.Fields(s.SecondFactor.RoleNames()), s.SecondFactor.GraceDays, s.SecondFactor.RememberDays, int64(s.StepUp / time.Minute),
-	}}
+	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: map[string]any{}}
+	for _, s := range doorward.Settings(doorward.SessionLimits{}) {
+		if own := s.Own(t); own != nil {
+			out.Settings[s.Name] = own
+		}
+	}
 	if len(logo) > 0 {
 		out.Logo = &exportedLogo{"image/png", logo}
 	}

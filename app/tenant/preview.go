@@ -39,8 +39,8 @@ func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit)
 	if err != nil {
 		return DemandPreview{}, err
 	}
-	after := t.apply(e, before)
-	if err := t.applyDemand(e, before, &after, now); err != nil {
+	after, err := t.apply(e, before, now)
+	if err != nil {
 		return DemandPreview{}, err
 	}
 	was, next := before.Settings.SecondFactor, after.Settings.SecondFactor

@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,19 +23,11 @@ func (t *Tenants) Limits(tenant doorward.Tenant) doorward.SessionLimits {
 	return tenant.Settings.Tighten(t.sessions.SessionLimits)
 }
 
-// Edit has the changes to a tenant; nil fields stay unchanged.
+// Edit has the changes to a tenant.
 type Edit struct {
-	Name                   *string
-	SessionIdleMinutes     *int64
-	SessionAbsoluteMinutes *int64
-	InvitationDays         *int64
-	AllowedEmailDomains    *[]string // empty: all
-	MFA                    *string   // of second factors: optional or required
-	MFARoles               *[]string // that the demand covers; empty: all
-	MFAGraceDays           *int64    // until sessions without a factor end
-	MFARememberDays        *int64    // for which a browser stands in for the factor; 0: it doesn't
-	StepUpMinutes          *int64    // the longest age of a proof for sensitive actions
-	Accent                 *string   // a colour like "#3b4ccf"; empty: that of the installation
+	Name *string // nil: unchanged
+	// Settings are new values by the names of doorward.Settings, of the types of Setting.Effective.
+	Settings map[string]any
 	// KeepEffective ignores numbers that equal those in force: a form sends all fields,
 	// and must not turn the installation's values into the tenant's own.
 	KeepEffective bool
@@ -43,68 +36,8 @@ type Edit struct {
 	Versions []string
 }
 
-// Number is a setting of a tenant that is a number.
-type Number struct {
-	Name      string  // in the API and in forms
-	Section   string  // of the settings, for pages: sessions, invitations or factors
-	Effective int64   // the tenant's own, or else the installation's
-	Min, Max  int64   // the installation's limits
-	Edit      **int64 // the field of the Edit
-
-	unit  string      // in messages
-	event string      // the field of the event
-	own   string      // the value as events show it
-	set   func(int64) // sets the tenant's own
-}
-
-// Numbers describes the settings of the tenant that are numbers, and points to the fields of e
-// that change them. A new one is an entry here, and a field of Edit.
-func (t *Tenants) Numbers(e *Edit, tenant *doorward.Tenant) []Number {
-	return append(t.limitNumbers(e, tenant), factorNumbers(e, tenant)...)
-}
-
-func (t *Tenants) limitNumbers(e *Edit, tenant *doorward.Tenant) []Number {
-	s, limits := &tenant.Settings, t.Limits(*tenant)
-	return []Number{
-		{
-			Name: "sessionIdleMinutes", Section: "sessions", Edit: &e.SessionIdleMinutes, unit: "minutes",
-			Effective: Minutes(limits.Idle), Min: 1, Max: Minutes(t.sessions.Idle),
-			event: "sessionIdle", own: s.SessionIdle.String(), set: func(n int64) { s.SessionIdle = time.Duration(n) * time.Minute },
-		},
-		{
-			Name: "sessionAbsoluteMinutes", Section: "sessions", Edit: &e.SessionAbsoluteMinutes, unit: "minutes",
-			Effective: Minutes(limits.Absolute), Min: 1, Max: Minutes(t.sessions.Absolute),
-			event: "sessionAbsolute", own: s.SessionAbsolute.String(), set: func(n int64) { s.SessionAbsolute = time.Duration(n) * time.Minute },
-		},
-		{
-			Name: "invitationDays", Section: "invitations", Edit: &e.InvitationDays, unit: "days",
-			Effective: int64(s.MaxInvitationDays()), Min: 1, Max: doorward.InvitationDaysMax,
-			event: "invitationDays", own: fmt.Sprint(s.MaxInvitationDays()), set: func(n int64) { s.InvitationDays = int(n) },
-		},
-	}
-}
-
-func factorNumbers(e *Edit, tenant *doorward.Tenant) []Number {
-	s := &tenant.Settings
-	f := &s.SecondFactor
-	return []Number{
-		{
-			Name: "mfaGraceDays", Section: "factors", Edit: &e.MFAGraceDays, unit: "days",
-			Effective: int64(f.GraceDays), Max: doorward.MaxGraceDays,
-			event: "mfaGraceDays", own: fmt.Sprint(f.GraceDays), set: func(n int64) { f.GraceDays = int(n) },
-		},
-		{
-			Name: "mfaRememberDays", Section: "factors", Edit: &e.MFARememberDays, unit: "days",
-			Effective: int64(f.RememberDays), Max: doorward.MaxRememberDays,
-			event: "mfaRememberDays", own: fmt.Sprint(f.RememberDays), set: func(n int64) { f.RememberDays = int(n) },
-		},
-		{
-			Name: "stepUpMinutes", Section: "factors", Edit: &e.StepUpMinutes, unit: "minutes",
-			Effective: Minutes(s.MaxProofAge()), Min: 1, Max: Minutes(doorward.MaxStepUp),
-			event: "stepUp", own: s.MaxProofAge().String(), set: func(n int64) { s.StepUp = time.Duration(n) * time.Minute },
-		},
-	}
-}
+// Settings returns the settings that a tenant can change, with the limits of the installation.
+func (t *Tenants) Settings() []doorward.Setting { return doorward.Settings(t.sessions.SessionLimits) }
 
 // Changed is a tenant after a change, and how it was confirmed on all nodes.
 type Changed struct {
@@ -136,8 +69,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		if e.KeepEffective {
 			edit = t.withoutEffective(e, before)
 		}
-		after = t.apply(edit, before)
-		if err := t.applyDemand(edit, before, &after, tx.Now); err != nil {
+		if after, err = t.apply(edit, before, tx.Now); err != nil {
 			return err
 		}
 		if err := t.checkIdle(edit, after); err != nil {
@@ -157,11 +89,11 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 // as well.
 func (t *Tenants) checkIdle(e Edit, after doorward.Tenant) error {
 	limits := t.Limits(after)
-	if e.SessionIdleMinutes == nil || limits.Idle <= limits.Absolute {
+	if e.Settings[doorward.SettingIdle] == nil || limits.Idle <= limits.Absolute {
 		return nil
 	}
-	return doorward.Invalid("/settings/sessionIdleMinutes", "out_of_range",
-		fmt.Sprintf("A session ends after %d minutes in any case, so the idle limit can't be longer.", Minutes(limits.Absolute)))
+	return doorward.Invalid("/settings/"+doorward.SettingIdle, "out_of_range",
+		fmt.Sprintf("A session ends after %d minutes in any case, so the idle limit can't be longer.", doorward.Minutes(limits.Absolute)))
 }
 
 // replace stores the settings. It ends the sessions beyond the tighter absolute limit, and
@@ -187,29 +119,35 @@ func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
 		faults = append(faults, doorward.RequireName("/name", *e.Name, "Give the tenant a name.")...)
 	}
-	for _, n := range t.Numbers(e, &doorward.Tenant{}) { // their limits are those of the installation
-		if typed := *n.Edit; typed != nil && (*typed < n.Min || *typed > n.Max) {
-			faults = append(faults, doorward.FieldError{
-				Pointer: "/settings/" + n.Name, Code: "out_of_range",
-				Message: fmt.Sprintf("A tenant can only be stricter than the installation: %d to %d %s.", n.Min, n.Max, n.unit),
-			})
+	e.Settings = maps.Clone(e.Settings)
+	for _, s := range t.Settings() {
+		if value := e.Settings[s.Name]; value != nil {
+			canonical, more := checkSetting(s, value)
+			e.Settings[s.Name] = canonical
+			faults = append(faults, more...)
 		}
-	}
-	if e.AllowedEmailDomains != nil {
-		domains, more := checkDomains(*e.AllowedEmailDomains)
-		e.AllowedEmailDomains = &domains
-		faults = append(faults, more...)
-	}
-	if e.Accent != nil {
-		accent, more := checkAccent(*e.Accent)
-		e.Accent = &accent
-		faults = append(faults, more...)
 	}
 	return faults
 }
 
-// Minutes returns a limit in minutes, rounded up.
-func Minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
+// checkSetting returns the value in canonical form, and its faults.
+func checkSetting(s doorward.Setting, value any) (any, []doorward.FieldError) {
+	switch s.Name {
+	case doorward.SettingDomains:
+		return checkDomains(value.([]string))
+	case doorward.SettingAccent:
+		return checkAccent(value.(string))
+	case doorward.SettingMFA:
+		return value, checkMFA(value.(string))
+	}
+	if n, isNumber := value.(int64); isNumber && (n < s.Min || n > s.Max) {
+		return value, []doorward.FieldError{{
+			Pointer: "/settings/" + s.Name, Code: "out_of_range",
+			Message: fmt.Sprintf("A tenant can only be stricter than the installation: %d to %d %s.", s.Min, s.Max, s.Unit),
+		}}
+	}
+	return value, nil
+}
 
 func checkDomains(typed []string) (domains []string, faults []doorward.FieldError) {
 	const at = "/settings/allowedEmailDomains"
@@ -228,30 +166,36 @@ func checkDomains(typed []string) (domains []string, faults []doorward.FieldErro
 	return slices.Compact(domains), faults
 }
 
-// apply returns the tenant with what the edit changes.
-func (t *Tenants) apply(e Edit, tenant doorward.Tenant) doorward.Tenant {
-	for _, n := range t.Numbers(&e, &tenant) {
-		if *n.Edit != nil {
-			n.set(**n.Edit)
+// apply returns the tenant with what the edit changes. The days of grace begin with a demand for second
+// factors, and again when it covers a role that it did not cover before. Errors: validation_failed,
+// master_key_missing when people could set up no factor.
+func (t *Tenants) apply(e Edit, before doorward.Tenant, now time.Time) (doorward.Tenant, error) {
+	after := before
+	if e.Name != nil {
+		after.Name = *e.Name
+	}
+	for _, s := range t.Settings() {
+		if value := e.Settings[s.Name]; value != nil {
+			s.Set(&after, value, now)
 		}
 	}
-	if e.Name != nil {
-		tenant.Name = *e.Name
+	old, demand := before.Settings.SecondFactor, &after.Settings.SecondFactor
+	if faults := checkRoles(demand, before.Rules); e.Settings[doorward.SettingMFARoles] != nil && len(faults) > 0 {
+		return after, doorward.InvalidFields(faults...)
 	}
-	if e.AllowedEmailDomains != nil {
-		tenant.Settings.AllowedDomains = *e.AllowedEmailDomains
+	if demand.Since.IsZero() || !old.Since.IsZero() && old.CoversAll(*demand) {
+		return after, nil
 	}
-	if e.Accent != nil {
-		tenant.Brand.Accent = *e.Accent
-	}
-	return tenant
+	demand.Since = now
+	return after, t.masterKeyReady()
 }
 
 // withoutEffective returns the edit without numbers that are in force already.
 func (t *Tenants) withoutEffective(e Edit, tenant doorward.Tenant) Edit {
-	for _, n := range t.Numbers(&e, &tenant) {
-		if *n.Edit != nil && **n.Edit == n.Effective {
-			*n.Edit = nil
+	e.Settings = maps.Clone(e.Settings)
+	for _, s := range t.Settings() {
+		if s.Unit != "" && e.Settings[s.Name] == s.Effective(tenant) {
+			delete(e.Settings, s.Name)
 		}
 	}
 	return e
@@ -267,13 +211,8 @@ func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bo
 		}
 	}
 	record("name", before.Name, after.Name)
-	oldNumbers := t.Numbers(&Edit{}, &before)
-	for i, number := range t.Numbers(&Edit{}, &after) {
-		record(number.event, oldNumbers[i].own, number.own)
+	for _, s := range t.Settings() {
+		record(s.Event, s.Text(before), s.Text(after))
 	}
-	record("allowedEmailDomains", strings.Join(before.Settings.AllowedDomains, " "), strings.Join(after.Settings.AllowedDomains, " "))
-	record("mfa", Demand(before.Settings.SecondFactor), Demand(after.Settings.SecondFactor))
-	record("mfaRoles", before.Settings.SecondFactor.RoleNames(), after.Settings.SecondFactor.RoleNames())
-	record("accent", before.Brand.Accent, after.Brand.Accent)
 	return changed
 }

@@ -13,8 +13,16 @@ import (
 func TestEditsAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
-		name, days, minutes, domains := "New name", int64(3), int64(20), []string{"example.com"}
-		edits := []tenant.Edit{{Name: &name}, {InvitationDays: &days}, {SessionIdleMinutes: &minutes}, {AllowedEmailDomains: &domains}}
+		name := "New name"
+		editsTo := func(days, minutes int64, domain string) []tenant.Edit {
+			return []tenant.Edit{
+				{Name: &name},
+				{Settings: map[string]any{"invitationDays": days}},
+				{Settings: map[string]any{doorward.SettingIdle: minutes}},
+				{Settings: map[string]any{doorward.SettingDomains: []string{domain}}},
+			}
+		}
+		edits := editsTo(3, 20, "example.com")
 		edit := func(i int, versions []string) error {
 			e := edits[i]
 			e.Versions = versions
@@ -25,7 +33,7 @@ func TestEditsAtOnce(t *testing.T) {
 		if s := is.Settings; is.Name != name || s.InvitationDays != 3 || s.SessionIdle.Minutes() != 20 || len(s.AllowedDomains) != 1 {
 			f.Errorf("an edit was lost: %+v", is)
 		}
-		name, days, minutes, domains = "Other name", 4, 21, []string{"example.org"}
+		name, edits = "Other name", editsTo(4, 21, "example.org")
 		versions := []string{is.Version()}
 		f.WantCodes(apptest.Concurrently(len(edits), func(i int) error { return edit(i, versions) }),
 			apptest.Codes{"": 1, doorward.CodePreconditionFailed: len(edits) - 1})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/model"
-	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/web/front"
 )
 

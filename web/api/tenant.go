@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -38,21 +37,6 @@ func viewQuotas(q doorward.Quotas) *quotasView {
 	return &quotasView{q.People, q.APIKeys, q.Webhooks, q.EventsPerDay}
 }
 
-// settingsView has the effective settings: those of the tenant, or else of the
-// installation.
-type settingsView struct {
-	SessionIdleMinutes     int64    `json:"sessionIdleMinutes" example:"30"`
-	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes" example:"720"`
-	InvitationDays         int      `json:"invitationDays" example:"14" doc:"The most that an invitation may be valid for"`
-	AllowedEmailDomains    []string `json:"allowedEmailDomains" example:"[\"acme.example\"]" doc:"Domains of the addresses that may be invited; empty: all"`
-	MFA                    string   `json:"mfa" enum:"optional,required" doc:"Whether members need a second factor"`
-	MFARoles               []string `json:"mfaRoles" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all"`
-	MFAGraceDays           int      `json:"mfaGraceDays" doc:"For how many days members sign in without one, from the demand or from joining, whichever is later"`
-	MFARememberDays        int      `json:"mfaRememberDays" doc:"For how many days a browser stands in for the second factor; 0: it does not"`
-	StepUpMinutes          int64    `json:"stepUpMinutes" example:"10" doc:"The longest age of a proof of identity for sensitive actions"`
-	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Colour of buttons and links on the tenant's pages; empty: that of the installation"`
-}
-
 // logoView has the public address of the image; another image has another address.
 type logoView struct {
 	URL    string `json:"url" format:"uri" example:"https://auth.example.com/assets/logos/3f786850e387550fdab836ed7e6dc881de23001b.png"`
@@ -61,17 +45,8 @@ type logoView struct {
 }
 
 func (a *api) viewTenant(c *front.Call, t doorward.Tenant) tenantView {
-	limits := a.app.Tenants.Limits(t)
 	v := tenantView{
-		ID: t.ID, Name: t.Name, Status: t.Status, CreatedAt: t.CreatedAt,
-		Settings: settingsView{
-			SessionIdleMinutes: tenant.Minutes(limits.Idle), SessionAbsoluteMinutes: tenant.Minutes(limits.Absolute),
-			InvitationDays: t.Settings.MaxInvitationDays(), AllowedEmailDomains: append([]string{}, t.Settings.AllowedDomains...),
-			Accent: t.Brand.Accent,
-			MFA:    tenant.Demand(t.Settings.SecondFactor), MFARoles: append([]string{}, strings.Fields(t.Settings.SecondFactor.RoleNames())...),
-			MFAGraceDays: t.Settings.SecondFactor.GraceDays, MFARememberDays: t.Settings.SecondFactor.RememberDays,
-			StepUpMinutes: tenant.Minutes(t.Settings.MaxProofAge()),
-		},
+		ID: t.ID, Name: t.Name, Status: t.Status, CreatedAt: t.CreatedAt, Settings: viewSettings(a.app.Tenants.Settings(), t),
 		Quotas: viewQuotas(t.Quotas),
 	}
 	if l := t.Brand.Logo; l.Hash != "" {
@@ -99,19 +74,6 @@ func (a *api) tenant(ctx context.Context, c *front.Call, _ front.None) (tenantVi
 	return a.viewTenant(c, t), nil
 }
 
-type settingsInput struct {
-	SessionIdleMinutes     *front.Int `json:"sessionIdleMinutes,omitempty" minimum:"1" example:"30"`
-	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" minimum:"1" example:"720"`
-	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30" example:"14"`
-	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" example:"[\"acme.example\"]" doc:"Empty: all"`
-	MFA                    *string    `json:"mfa,omitempty" enum:"optional,required" doc:"Whether members need a second factor"`
-	MFARoles               *[]string  `json:"mfaRoles,omitempty" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin again"`
-	MFAGraceDays           *front.Int `json:"mfaGraceDays,omitempty" minimum:"0" maximum:"30" example:"7"`
-	MFARememberDays        *front.Int `json:"mfaRememberDays,omitempty" minimum:"0" maximum:"30" example:"14"`
-	StepUpMinutes          *front.Int `json:"stepUpMinutes,omitempty" minimum:"1" maximum:"60" example:"10"`
-	Accent                 *string    `json:"accent,omitempty" example:"#3b4ccf" doc:"# and six hexadecimal digits; empty: that of the installation"`
-}
-
 type editTenantInput struct {
 	Name     *string        `json:"name,omitempty" example:"Acme" doc:"At most 100 characters"`
 	Settings *settingsInput `json:"settings,omitempty" doc:"Absent settings stay unchanged. A tenant can be stricter than the installation, not laxer"`
@@ -126,11 +88,8 @@ var docEditTenant = front.Doc{
 
 func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput) (tenantView, error) {
 	e := tenant.Edit{Name: in.Name, Versions: c.Versions()}
-	if s := in.Settings; s != nil {
-		e.SessionIdleMinutes, e.SessionAbsoluteMinutes = (*int64)(s.SessionIdleMinutes), (*int64)(s.SessionAbsoluteMinutes)
-		e.InvitationDays, e.AllowedEmailDomains, e.Accent = (*int64)(s.InvitationDays), s.AllowedEmailDomains, s.Accent
-		e.MFA, e.MFARoles, e.StepUpMinutes = s.MFA, s.MFARoles, (*int64)(s.StepUpMinutes)
-		e.MFAGraceDays, e.MFARememberDays = (*int64)(s.MFAGraceDays), (*int64)(s.MFARememberDays)
+	if in.Settings != nil {
+		e.Settings = in.Settings.byName()
 	}
 	t, err := a.app.Tenants.Edit(ctx, c.Caller, e)
 	if err != nil {

@@ -73,11 +73,11 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	note := dropStaleInput(c, "role")
 	p, err := h.loadPerson(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
+	_, note := keepTyped(c, p.Version(), changedSince, nil)
 	q := question{person: p, Act: c.R.PathValue("act"), Danger: action.danger, EndsSessions: action.endsSessions}
 	affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, p.User)
 	if err != nil {

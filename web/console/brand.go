@@ -30,7 +30,7 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if ui.IsColour("#" + accent) {
 		accent = "#" + accent
 	}
-	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
+	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Settings: map[string]any{doorward.SettingAccent: accent}, Versions: version(c)})
 	c.SetRevocation(edited.Revocation)
 	return redirectDone(c, "/console/settings", "accent", nil), err
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,14 +60,15 @@ func describeValue(field, text string, names map[string]string) value {
 	if key := valueKey(field, text); key != "" {
 		return value{Key: key}
 	}
-	switch field {
-	case "sessionIdle", "sessionAbsolute", "stepUp":
+	if isDuration(field) {
 		switch d, err := time.ParseDuration(text); {
 		case err == nil && d == 0: // the tenant uses the installation's
 			return value{Key: "change.inherited"}
 		case err == nil:
 			return value{Duration: d}
 		}
+	}
+	switch field {
 	case "expiresAt", "endsAt", "previousEndsAt", "failingSince", "confirmUntil", "rotateBy":
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return value{At: at}
@@ -82,6 +84,13 @@ func describeValue(field, text string, names map[string]string) value {
 		return value{Agent: text}
 	}
 	return value{Text: text}
+}
+
+// isDuration reports whether the field of an event is a setting that is a duration.
+func isDuration(field string) bool {
+	return slices.ContainsFunc(doorward.Settings(doorward.SessionLimits{}), func(s doorward.Setting) bool {
+		return s.Event == field && s.Unit == doorward.InMinutes
+	})
 }
 
 // valueKey is the key of the message for the value of a field; empty if there is none, as

@@ -95,19 +95,25 @@ const (
 	conflictField = "conflict"
 )
 
-// keepTyped prepares a form that is shown again. If somebody else has changed the object, the
-// fields that this person has changed keep what was typed, the others get the stored values, and
-// the form gets the current version. If that page is then shown in another language, the
-// notice is note. On a page with several forms, the sent one is known by its first field.
+// changedSince is the notice of a page without fields to keep.
+const changedSince = "notice." + string(doorward.CodePreconditionFailed)
+
+// keepTyped prepares a page that is shown again. If the change was refused because of somebody
+// else's, the form gets the current version; the fields that this person has changed keep what was
+// typed, and the others get the stored values. If that page is then shown in another language, that
+// request has no refusal, and the notice is note. On a page with several forms, the sent one is
+// known by its first field.
 func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited, notice string) {
 	stored := url.Values{"_": {"1"}} // never empty, so that the values of empty fields are known
 	for _, f := range fields {
 		stored[f.name] = f.stored
 	}
 	e.Was = stored.Encode()
-	isSent := c.Values(fields[0].name) != nil
+	isSent := len(fields) > 0 && c.Values(fields[0].name) != nil
 	if c.RefusalCode() == doorward.CodePreconditionFailed {
-		c.Preset("version", version)
+		if c.Value("version") != "" {
+			c.Preset("version", version)
+		}
 		c.Preset(staleField, "1")
 		if isSent {
 			mergeChanges(c, fields)

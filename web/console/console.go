@@ -339,7 +339,7 @@ func displayName(u doorward.User) string {
 
 // Version returns the version of the tenant, for forms. A form that is shown again keeps
 // its first version, since somebody may have changed the tenant; a form that was refused for
-// that gets the present one (keepTyped, dropStaleInput).
+// that gets the present one, see keepTyped.
 func (s pageData) Version() string { return s.Tenant.Version() }
 
 // Version returns the version of the member, for forms.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -18,16 +18,22 @@ const unitSuffix = ".unit"
 // units are the units to choose from, in minutes.
 var units = []int64{1, 60, 24 * 60}
 
+// number is a setting that is a number, and the one in force.
+type number struct {
+	doorward.Setting
+	Effective int64
+}
+
+// IsDuration reports whether the setting is shown with a unit to choose.
+func (n number) IsDuration() bool { return n.Unit == doorward.InMinutes }
+
 // duration is a setting that people read and write in minutes, hours or days.
 type duration struct {
-	tenant.Number
+	number
 	Value string
 	Unit  int64
 	Fault string
 }
-
-// isDuration reports whether the setting is one in minutes.
-func isDuration(n tenant.Number) bool { return strings.HasSuffix(n.Name, "Minutes") }
 
 // Units returns the units to choose from that fit at least once into the greatest value.
 func (d duration) Units() []int64 {
@@ -42,7 +48,7 @@ func (duration) AsDuration(minutes int64) time.Duration { return time.Duration(m
 
 // durationOf returns the setting as the form has it, or else its effective value, in the
 // greatest unit in which that is a whole number.
-func durationOf(f ui.Frame, n tenant.Number) duration {
+func durationOf(f ui.Frame, n number) duration {
 	value, unit := splitUnit(n.Effective)
 	d := duration{n, strconv.FormatInt(value, 10), unit, f.Faults[n.Name]}
 	if f.Form.Has(n.Name) {
@@ -65,10 +71,10 @@ func splitUnit(minutes int64) (value, unit int64) {
 }
 
 // numberIn returns the number in the field of a setting; durations in minutes.
-func numberIn(c *ui.Call, setting tenant.Number) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(c.Value(setting.Name)), 10, 32)
+func numberIn(c *ui.Call, name string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(c.Value(name)), 10, 32)
 	unit := int64(1)
-	if text := c.Value(setting.Name + unitSuffix); err == nil && text != "" {
+	if text := c.Value(name + unitSuffix); err == nil && text != "" {
 		unit, err = strconv.ParseInt(text, 10, 32)
 		if !slices.Contains(units, unit) {
 			err = errors.New("no such unit")
@@ -80,7 +86,7 @@ func numberIn(c *ui.Call, setting tenant.Number) (int64, error) {
 // typedMinutes returns a duration as sent, in minutes; text that is no number is returned
 // unchanged.
 func typedMinutes(c *ui.Call, name string) []string {
-	n, err := numberIn(c, tenant.Number{Name: name})
+	n, err := numberIn(c, name)
 	if err != nil {
 		return nonEmpty(c.Value(name))
 	}

@@ -15,8 +15,8 @@ func (h *console) rotateKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	if c.Value("hint") != k.Hint {
-		return ui.View{}, doorward.Fail(doorward.CodePreconditionFailed, "")
+	if err := doorward.CheckVersion(k.Hint, []string{c.Value("hint")}); err != nil {
+		return ui.View{}, err
 	}
 	grace, faults := optionalNumber(c, "graceHours", nil)
 	if len(faults) > 0 {

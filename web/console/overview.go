@@ -54,9 +54,8 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 			owners = r.People
 		}
 	}
-	s := t.Settings
-	isChanged := s.SessionIdle > 0 || s.SessionAbsolute > 0 || s.InvitationDays > 0 || len(s.AllowedDomains) > 0 ||
-		!s.SecondFactor.Since.IsZero() || t.Brand.Accent != "" || t.Brand.Logo.Hash != ""
+	isOwn := func(s doorward.Setting) bool { return s.Own(t) != nil }
+	isChanged := t.Brand.Logo.Hash != "" || slices.ContainsFunc(doorward.Settings(doorward.SessionLimits{}), isOwn)
 	all := []step{
 		{"factor", "/account/security", me.Factors > 0},
 		{"invite", "/console/invitations/new", figures.People+figures.Pending > 1},

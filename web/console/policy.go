@@ -125,26 +125,11 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Types, _, _ = strings.Cut(schema, "\naction ")
-	note := body.keepTyped(c)
+	_, note := keepTyped(c, body.Version(), "notice.policy.precondition_failed", nil)
 	if err := h.fillEditor(ctx, c, &body); err != nil {
 		return ui.View{}, err
 	}
 	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
-}
-
-// keepTyped prepares a form that was refused because of somebody else's change. The page shows
-// that change, and the form gets the current version: sent again, it replaces the change. It
-// also gets staleField, since a request for the page in another language has no refusal: then
-// keepTyped returns the notice that says again what has happened.
-func (p *policyPage) keepTyped(c *ui.Call) (note string) {
-	wasSent := c.Value("version") != "" // not so after confirmAgain
-	if wasSent && c.RefusalCode() == doorward.CodePreconditionFailed {
-		c.Preset("version", p.Version())
-		c.Preset(staleField, "1")
-	} else if c.Value(staleField) != "" {
-		note = "notice.policy.precondition_failed"
-	}
-	return note
 }
 
 // fillEditor puts into the editor what was sent, or else an earlier version or an example
@@ -326,8 +311,8 @@ func (h *console) policyVersionPage(ctx context.Context, c *ui.Call) (ui.View, e
 }
 
 func (h *console) askRestore(ctx context.Context, c *ui.Call) (ui.View, error) {
-	note := dropStaleInput(c)
 	body, err := h.loadPolicyVersion(ctx, c)
+	_, note := keepTyped(c, body.Version(), changedSince, nil)
 	return ui.View{Page: "policyrestore", Note: note, Body: body, Wide: true}, err
 }
 

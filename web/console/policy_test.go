@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/internal/cedar"
+	"github.com/doorward/doorward/app/cedar"
 )
 
 const policyPath = "/console/policy"

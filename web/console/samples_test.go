@@ -440,13 +440,13 @@ func sampledDemand() demand {
 
 func sampledSettings() settings {
 	return settings{
-		pageData: basePage, Numbers: []tenant.Number{
-			{Name: "sessionIdleMinutes", Section: "sessions", Effective: 60, Max: 60},
-			{Name: "sessionAbsoluteMinutes", Section: "sessions", Effective: 1440, Max: 1440},
-			{Name: "invitationDays", Section: "invitations", Effective: 30, Min: 1, Max: 30},
-			{Name: "mfaGraceDays", Section: "factors", Effective: 7, Max: 30},
-			{Name: "mfaRememberDays", Section: "factors", Effective: 14, Max: 30},
-			{Name: "stepUpMinutes", Section: "factors", Effective: 10, Min: 1, Max: 60},
+		pageData: basePage, Numbers: []number{
+			{doorward.Setting{Name: "sessionIdleMinutes", Section: "sessions", Unit: doorward.InMinutes, Max: 60}, 60},
+			{doorward.Setting{Name: "sessionAbsoluteMinutes", Section: "sessions", Unit: doorward.InMinutes, Max: 1440}, 1440},
+			{doorward.Setting{Name: "invitationDays", Section: "invitations", Unit: doorward.InDays, Min: 1, Max: 30}, 30},
+			{doorward.Setting{Name: "mfaGraceDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 7},
+			{doorward.Setting{Name: "mfaRememberDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 14},
+			{doorward.Setting{Name: "stepUpMinutes", Section: "factors", Unit: doorward.InMinutes, Min: 1, Max: 60}, 10},
 		},
 		Domains: "acme.example", Picked: ui.DefaultAccent, MaxLogoBytes: doorward.MaxLogoSent,
 		Demanded: true, Covered: []coveredRole{{doorward.RoleOwner, true}, {doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}}, People: 12, Without: 3,

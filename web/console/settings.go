@@ -18,7 +18,7 @@ type settings struct {
 	pageData
 	edited
 	AccentWas    string // edited.Was of the page's other form, that of the accent
-	Numbers      []tenant.Number
+	Numbers      []number
 	Domains      string // one per line
 	Picked       string // the accent in force, for the picker
 	MaxLogoBytes int    // bytes of a logo
@@ -51,15 +51,22 @@ func (s *settings) addFactors(c *ui.Call) {
 	}
 }
 
-// IsDuration reports whether the setting is shown with a unit, by Duration.
-func (settings) IsDuration(n tenant.Number) bool { return isDuration(n) }
-
 // Duration returns the setting with its unit.
-func (settings) Duration(f ui.Frame, n tenant.Number) duration { return durationOf(f, n) }
+func (settings) Duration(f ui.Frame, n number) duration { return durationOf(f, n) }
 
 // NumbersOf returns the settings that the page shows in the section.
-func (s settings) NumbersOf(section string) []tenant.Number {
-	return slices.DeleteFunc(slices.Clone(s.Numbers), func(n tenant.Number) bool { return n.Section != section })
+func (s settings) NumbersOf(section string) []number {
+	return slices.DeleteFunc(slices.Clone(s.Numbers), func(n number) bool { return n.Section != section })
+}
+
+// numbersOf returns the settings of the tenant that are numbers.
+func (h *console) numbersOf(t doorward.Tenant) (all []number) {
+	for _, s := range h.app.Tenants.Settings() {
+		if s.Unit != "" {
+			all = append(all, number{s, s.Number(t)})
+		}
+	}
+	return all
 }
 
 func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -71,7 +78,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	accent, _ := keepTyped(c, s.Tenant.Version(), "", []editedField{textField(c, "accent", "field.accent", s.Tenant.Brand.Accent)})
 	form.Conflicts = append(form.Conflicts, accent.Conflicts...)
 	page := settings{
-		pageData: s, edited: form, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
+		pageData: s, edited: form, AccentWas: accent.Was, Numbers: h.numbersOf(s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MaxLogoBytes: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
@@ -89,7 +96,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 	var demanded, roles []string
 	if demand := t.Settings.SecondFactor; !demand.Since.IsZero() {
-		demanded = []string{tenant.Required}
+		demanded = []string{doorward.MFARequired}
 	}
 	for _, r := range t.Settings.SecondFactor.Roles {
 		roles = append(roles, string(r))
@@ -98,9 +105,9 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 		textField(c, "name", "field.tenant", t.Name), listField(c, "allowedEmailDomains", "field.allowedEmailDomains", t.Settings.AllowedDomains),
 		choiceField(c, "mfa", "settings.mfa", "check", demanded), choiceField(c, "mfaRoles", "settings.mfaRoles", "role", roles),
 	}
-	for _, n := range h.app.Tenants.Numbers(&tenant.Edit{}, &t) {
+	for _, n := range h.numbersOf(t) {
 		f := textField(c, n.Name, "field."+n.Name, strconv.FormatInt(n.Effective, 10))
-		if isDuration(n) {
+		if n.IsDuration() {
 			f.kind, f.typed = "minutes", typedMinutes(c, n.Name)
 			f.set = func(to []string) { setMinutes(c, n.Name, to) }
 		}
@@ -109,35 +116,24 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 	return all
 }
 
-// dropStaleInput drops typed values, except those of the fields in keep, after somebody
-// else's change: the page shows the current values, and sending it again must not undo
-// that change. If the person then switches the language of the page, that request has no
-// refusal: the note returned for it says again what has happened.
-func dropStaleInput(c *ui.Call, keep ...string) (note string) {
-	if c.RefusalCode() == doorward.CodePreconditionFailed {
-		c.KeepOnly(append(keep, listQuery)...)
-		c.Preset(staleField, "1")
-	} else if c.Value(staleField) != "" {
-		note = "notice." + string(doorward.CodePreconditionFailed)
-	}
-	return note
-}
-
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
-	mfa, roles := tenant.Optional, c.Values("mfaRoles")
+	mfa, roles := doorward.MFAOptional, c.Values("mfaRoles")
 	if c.Value("mfa") != "" {
-		mfa = tenant.Required
+		mfa = doorward.MFARequired
 	}
-	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, MFA: &mfa, MFARoles: &roles, KeepEffective: true, Versions: version(c)}
+	e := tenant.Edit{
+		Name: &name, KeepEffective: true, Versions: version(c),
+		Settings: map[string]any{doorward.SettingDomains: domains, doorward.SettingMFA: mfa, doorward.SettingMFARoles: roles},
+	}
 	var faults []doorward.FieldError
-	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) { // for the pointers into e; no values are read
-		n, err := numberIn(c, field)
+	for _, setting := range h.numbersOf(doorward.Tenant{}) {
+		n, err := numberIn(c, setting.Name)
 		if err != nil {
-			faults = append(faults, doorward.FieldError{Pointer: "/" + field.Name, Code: "out_of_range", Message: "Give a whole number."})
+			faults = append(faults, doorward.FieldError{Pointer: "/" + setting.Name, Code: "out_of_range", Message: "Give a whole number."})
 		}
-		*field.Edit = &n
+		e.Settings[setting.Name] = n
 	}
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)

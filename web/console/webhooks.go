@@ -191,6 +191,7 @@ func (h *console) showWebhookSecret(ctx context.Context, c *ui.Call, made webhoo
 // webhookPage is the page of one webhook.
 type webhookPage struct {
 	pageData
+	edited
 	pager
 	Hook       endpoint
 	Bars       attemptChart
@@ -223,7 +224,6 @@ func rotation(w doorward.Webhook) string {
 const chartedDeliveries = 200
 
 func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	note := dropStaleInput(c)
 	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
@@ -236,7 +236,8 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := webhookPage{pageData: s, pager: pages, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail()}
+	form, note := keepTyped(c, hook.Version(), "notice.webhook.precondition_failed", webhookFields(c, hook))
+	body := webhookPage{pageData: s, edited: form, pager: pages, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail()}
 	if c.Value("url") != "" { // the form is shown again
 		body.Events, body.Email = eventChoicesOf(c.Values("events")), c.Value("email") != ""
 	}
@@ -256,6 +257,18 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}), err)
+}
+
+// webhookFields are the fields of the form that edits the webhook.
+func webhookFields(c *ui.Call, hook endpoint) []editedField {
+	var email []string
+	if hook.WithEmail() {
+		email = []string{"1"}
+	}
+	return []editedField{
+		textField(c, "url", "field.url", hook.URL), textField(c, "about", "field.about", hook.About),
+		choiceField(c, "events", "hooks.events", "", hook.Events), choiceField(c, "email", "hooks.email", "check", email),
+	}
 }
 
 // webhookAt returns the webhook that the path names.
@@ -304,8 +317,8 @@ func (h *console) rotateWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	if c.Value("rotation") != rotation(hook.Webhook) {
-		return ui.View{}, doorward.Fail(doorward.CodePreconditionFailed, "")
+	if err := doorward.CheckVersion(rotation(hook.Webhook), []string{c.Value("rotation")}); err != nil {
+		return ui.View{}, err
 	}
 	grace, faults := optionalNumber(c, "graceHours", nil)
 	if len(faults) > 0 {

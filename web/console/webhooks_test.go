@@ -138,7 +138,8 @@ func TestChangingAWebhook(t *testing.T) {
 	page = b.get(path, http.StatusOK, `name="email" value="1" checked`)
 	form = url.Values{"url": {endpoint.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}
 	lacks(t, b.submit(path+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
-	b.post(path+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
+	form.Set("about", "Billing")
+	b.post(path+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this webhook", `value="Billing"`, "Saved now:</span> <bdi>CRM")
 	b.get(path+"/disable", http.StatusOK, "gets nothing from now on")
 	lacks(t, b.submit(path+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
 	b.post(path+"/replay", url.Values{}, http.StatusConflict, "Enable it first")

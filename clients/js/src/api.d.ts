@@ -3911,11 +3911,13 @@ export interface components {
             /**
              * Format: int64
              * @description For how many days members sign in without one, from the demand or from joining, whichever is later
+             * @example 7
              */
             mfaGraceDays: number;
             /**
              * Format: int64
              * @description For how many days a browser stands in for the second factor; 0: it does not
+             * @example 14
              */
             mfaRememberDays: number;
             /**

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cedar-policy/cedar-go/types"
+
+	"github.com/doorward/doorward"
 )
 
 // Random patterns and texts of two letters match as cedar-go says.
@@ -105,7 +107,7 @@ func TestLongTextsAreUnreadable(t *testing.T) {
 		}
 		for _, length := range []int{MaxText, MaxText + 1} {
 			long := strings.Repeat("a", length)
-			r := &Request{Resource: &Resource{Type: "invoice", ID: "i", Attributes: map[string]any{"state": long, "tags": []any{"a", long}, "amount": 1}}}
+			r := &Request{Resource: &doorward.Resource{Type: "invoice", ID: "i", Attributes: map[string]any{"state": long, "tags": []any{"a", long}, "amount": 1}}}
 			want := refuses && length > MaxText
 			v := set.Prepare(Principal{ID: "usr_1", Role: "USER"}).Verdict("invoice.approve", r)
 			if v.Refused != want || v.Erred != want {

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/doorward/doorward"
 )
 
 var (
@@ -97,9 +99,9 @@ func placeOf(n *yaml.Node, text []byte) block {
 
 func (r *reader) actions(n *yaml.Node, declared []Resource) (all []Action) {
 	pairs := r.pairs(n, "actions")
-	if len(pairs) > MaxActions {
-		r.fault(pairs[MaxActions].key, CodeTooMany, "There are %d actions. A model can have %d.", len(pairs), MaxActions)
-		pairs = pairs[:MaxActions]
+	if len(pairs) > doorward.PlatformActionsMax {
+		r.fault(pairs[doorward.PlatformActionsMax].key, CodeTooMany, "There are %d actions. A model can have %d.", len(pairs), doorward.PlatformActionsMax)
+		pairs = pairs[:doorward.PlatformActionsMax]
 	}
 	for _, p := range pairs {
 		faults := len(r.faults)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
 func invoiceSchema(t testing.TB) *Schema {
@@ -43,7 +45,7 @@ var (
 // requestWith returns a request about an invoice with these attributes.
 func requestWith(attributes map[string]any) *Request {
 	r := request
-	r.Resource = &Resource{Type: "invoice", ID: "inv_1", Attributes: attributes}
+	r.Resource = &doorward.Resource{Type: "invoice", ID: "inv_1", Attributes: attributes}
 	return &r
 }
 

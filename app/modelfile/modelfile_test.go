@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/doorward/doorward/internal/waittest"
+
+	"github.com/doorward/doorward"
 )
 
 const invoices = `# The actions of an invoice service.
@@ -247,17 +249,17 @@ func TestLimits(t *testing.T) {
 	}
 	longest := strings.Repeat("a", MaxName)
 	filled := "actions: {}\n#" + strings.Repeat("x", MaxSize-len("actions: {}\n#"))
-	for _, text := range []string{many(MaxActions), action(longest + ": {roles: [OWNER]}"), filled} {
+	for _, text := range []string{many(doorward.PlatformActionsMax), action(longest + ": {roles: [OWNER]}"), filled} {
 		if _, err := Read([]byte(text)); err != nil {
 			t.Errorf("a model at a limit is refused: %v", err)
 		}
 	}
-	for text, want := range map[string]string{many(MaxActions + 1): "502:3 too_many", filled + "x": "1:1 too_large"} {
+	for text, want := range map[string]string{many(doorward.PlatformActionsMax + 1): "502:3 too_many", filled + "x": "1:1 too_large"} {
 		if _, err := Read([]byte(text)); places(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	_, err := Read([]byte(strings.ReplaceAll(many(MaxActions), "OWNER", "ROOT")))
+	_, err := Read([]byte(strings.ReplaceAll(many(doorward.PlatformActionsMax), "OWNER", "ROOT")))
 	if got := len(err.(Faults)); got != maxFaults {
 		t.Errorf("%d faults were reported, want %d", got, maxFaults)
 	}

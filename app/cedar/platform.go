@@ -6,6 +6,8 @@ import (
 
 	"github.com/cedar-policy/cedar-go/types"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
+
+	"github.com/doorward/doorward"
 )
 
 // Limits on the operator's own text; nesting is bounded as in Parse.
@@ -119,7 +121,7 @@ func (s *Set) principal(who Principal) types.Entity {
 
 // resource returns the resource of a request, with the attributes that the request states in
 // place of the known ones. For a tenant's policies it has only the declared ones in read.
-func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
+func (s *Set) resource(r *doorward.Resource, read []types.String) *types.Entity {
 	uid := entityName{r.Type, r.ID}.uid()
 	if s.platform {
 		e := s.schema.entity(uid, r.Attributes)
@@ -136,7 +138,7 @@ func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
 
 // attribute returns a declared attribute of a resource for a tenant's policies, nil where it
 // is absent.
-func (s *Set) attribute(r *Resource, name types.String) types.Value {
+func (s *Set) attribute(r *doorward.Resource, name types.String) types.Value {
 	declared := s.schema.resources[r.Type][string(name)]
 	switch v, isStated := r.Attributes[string(name)]; {
 	case declared == "":
@@ -156,33 +158,26 @@ func (s *Set) entities() types.EntityMap {
 	return s.schema.known
 }
 
-// Permit is a policy that permits.
-type Permit struct {
-	PolicyID string
-	Line     int // where it begins
-}
-
-// Permit returns a permit of ParsePlatform that holds for the request, and whether there is
-// one: the first that always holds, or else the first that depends on the request. It
+// Permit returns a permit of ParsePlatform that holds for the request, and whether there is one: the first that always holds, or else the first that depends on the request. It
 // ignores the policies that refuse; ask Verdict, too.
-func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
+func (p *Prepared) Permit(action string, request *Request) (doorward.PolicyPermit, bool) {
 	i, ok := p.set.schema.index[action]
 	if !ok {
-		return Permit{}, false
+		return doorward.PolicyPermit{}, false
 	}
 	for _, r := range p.alwaysPermit {
 		if r.applies(i) {
-			return Permit{r.id, r.line}, true
+			return doorward.PolicyPermit{PolicyID: r.id, Line: r.line}, true
 		}
 	}
 	if !hasBit(p.conditionalActions, i) {
-		return Permit{}, false
+		return doorward.PolicyPermit{}, false
 	}
 	e := p.newEvaluation(i, request)
 	for _, r := range p.conditional {
 		if r.applies(i) && !r.isForbid() && e.permits(r) {
-			return Permit{r.id, r.line}, true
+			return doorward.PolicyPermit{PolicyID: r.id, Line: r.line}, true
 		}
 	}
-	return Permit{}, false
+	return doorward.PolicyPermit{}, false
 }

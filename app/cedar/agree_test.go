@@ -12,6 +12,8 @@ import (
 
 	"github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/types"
+
+	"github.com/doorward/doorward"
 )
 
 // everyAttribute has the attributes of an invoice that policies of tests read.
@@ -158,7 +160,7 @@ func (g generator) request() *Request {
 	if g.IntN(4) == 0 { // what a policy reads may be absent
 		delete(attributes, g.pick("amount", "owner", "tags", "paid", "state", "due"))
 	}
-	r.Resource = &Resource{Type: "invoice", ID: g.pick("inv_1", "inv_2"), Attributes: attributes}
+	r.Resource = &doorward.Resource{Type: "invoice", ID: g.pick("inv_1", "inv_2"), Attributes: attributes}
 	return &r
 }
 

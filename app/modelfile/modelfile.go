@@ -29,21 +29,27 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/doorward/doorward"
 )
 
 // Limits of a model.
 const (
-	MaxSize    = 1 << 20 // bytes of the text
-	MaxActions = 500
-	MaxName    = 64  // characters of a name
-	MaxAbout   = 200 // characters of a description
-	maxDepth   = 32  // levels of mappings and lists
-	maxFaults  = 50  // reported at once
+	MaxSize   = 1 << 20 // bytes of the text
+	MaxName   = 64      // characters of a name
+	MaxAbout  = 200     // characters of a description
+	maxDepth  = 32      // levels of mappings and lists
+	maxFaults = 50      // reported at once
 )
 
-// Roles are the four roles, the highest first. A higher role has every action of a lower
-// one.
-var Roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
+// Roles are the names of the built-in roles, the highest first. A higher role has every action of a
+// lower one.
+var Roles = func() (names []string) {
+	for _, r := range slices.Backward(doorward.Roles) {
+		names = append(names, string(r))
+	}
+	return names
+}()
 
 // Reserved are the first words of Doorward's own actions, which a model can't use.
 var Reserved = []string{

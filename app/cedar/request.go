@@ -11,18 +11,22 @@ import (
 	"github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/types"
 	"github.com/cedar-policy/cedar-go/x/exp/eval"
+
+	"github.com/doorward/doorward"
 )
 
 // Request is what is known of one request. A field with its zero value is absent.
 type Request struct {
-	Now      time.Time
-	IP       netip.Addr
-	AuthAge  *time.Duration // since the person proved who they are; fractions of seconds are cut
-	AAL      int
-	Method   string
-	Host     string
-	Path     string
-	Resource *Resource // of an action that declares a type; others act on the tenant
+	Now     time.Time
+	IP      netip.Addr
+	AuthAge *time.Duration // since the person proved who they are; fractions of seconds are cut
+	AAL     int
+	Method  string
+	Host    string
+	Path    string
+	// Resource is of an action that declares a type; others act on the tenant. A policy errs if it reads
+	// an attribute that is absent, or whose value is not of its type.
+	Resource *doorward.Resource
 	// Deferred: the caller asks again, with the resource. Until then a forbid that depends on
 	// the resource doesn't refuse, and a permit that depends on it permits.
 	Deferred bool
@@ -30,13 +34,6 @@ type Request struct {
 	// What a caller says of the parties: context.subject, .action and .resource in
 	// policies of ParsePlatform, which are empty records if it says nothing.
 	SubjectSays, ActionSays, ResourceSays map[string]any
-}
-
-// Resource is what an action is done to. A policy errs if it reads an attribute that is
-// absent, or whose value is not of its type.
-type Resource struct {
-	Type, ID   string
-	Attributes map[string]any
 }
 
 // nameSet is a set of names of the context, with a bit for each of contextNames.

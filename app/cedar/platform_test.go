@@ -3,6 +3,8 @@ package cedar
 import (
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward"
 )
 
 const entitiesJSON = `[
@@ -52,7 +54,7 @@ func TestResourceInAParent(t *testing.T) {
 	} {
 		prepared := platformSet(t, text, entities).Prepare(admin)
 		for id, want := range map[string]bool{"inv_1": true, "inv_2": false} {
-			asked := Request{Resource: &Resource{Type: "invoice", ID: id}}
+			asked := Request{Resource: &doorward.Resource{Type: "invoice", ID: id}}
 			if v := prepared.Verdict("invoice.read", &asked); v.Refused != want {
 				t.Errorf("%s: %s is refused: %t, want %t: %+v", text, id, v.Refused, want, v)
 			}
@@ -135,7 +137,7 @@ func TestStatedReplacesStored(t *testing.T) {
 		"unknown":          {"other", map[string]any{"amount": 5, "owner": "morty", "labels": true}, "policy0", true, false},
 		"unknown, nothing": {"other", nil, "", true, false},
 	} {
-		r := &Request{Resource: &Resource{Type: "invoice", ID: c.id, Attributes: c.stated}}
+		r := &Request{Resource: &doorward.Resource{Type: "invoice", ID: c.id, Attributes: c.stated}}
 		if permit, _ := morty.Permit("invoice.read", r); permit.PolicyID != c.policy {
 			t.Errorf("%s: permitted by %+v, want by %q", name, permit, c.policy)
 		}
@@ -153,7 +155,7 @@ func TestPermitWithoutCondition(t *testing.T) {
 	set := platformSet(t, `@id("a") permit(principal is User, action, resource);
 		@id("b") forbid(principal, action == Action::"invoice.read", resource) when { context.now > datetime("2100-01-01") };`, entitiesJSON)
 	p := set.Prepare(admin)
-	if permit, ok := p.Permit("report.read", nil); !ok || permit != (Permit{"a", 1}) || p.Conditional("report.read") {
+	if permit, ok := p.Permit("report.read", nil); !ok || permit != (doorward.PolicyPermit{PolicyID: "a", Line: 1}) || p.Conditional("report.read") {
 		t.Errorf("permitted %v by %+v", ok, permit)
 	}
 	if _, ok := set.Prepare(key).Permit("report.read", nil); ok {

@@ -48,7 +48,7 @@ func (r Reader) EmailChanges(ctx context.Context, userID string) ([]EmailChange,
 	return list(ctx, r, emailChangeFields, sqlEmailChanges, userID)
 }
 
-const sqlChallengesOf = `SELECT purpose, user_id, tenant_id, session_id, generation, methods, state, ends_at FROM challenges
+const sqlChallengesOf = `SELECT purpose, user_id, tenant_id, session_id, generation, issuer, methods, state, ends_at FROM challenges
 WHERE user_id = $1 AND ends_at > $2 ORDER BY ends_at`
 
 // ChallengesOf returns the account's challenges that have not ended.

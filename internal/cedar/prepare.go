@@ -254,7 +254,9 @@ func (r *residual) noteRead(n ast.IsNode, name types.String) bool {
 		return true
 	case ok && v.Name == "resource":
 		r.readsResource = true
-		r.attributes = append(r.attributes, name)
+		if !slices.Contains(r.attributes, name) {
+			r.attributes = append(r.attributes, name)
+		}
 		return true
 	}
 	return false

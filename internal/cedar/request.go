@@ -3,6 +3,7 @@ package cedar
 import (
 	"encoding/json"
 	"iter"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -356,7 +357,7 @@ func (e *evaluation) refusalWithoutResource(r *residual) result {
 }
 
 // isUnreadable reports whether the policy reads something in which a caller states a text that is
-// longer than MaxText.
+// longer than MaxText, or a list or record that is larger than MaxMembers or maxListText allow.
 func (e *evaluation) isUnreadable(r *residual) bool {
 	if resource := e.request.Resource; resource != nil {
 		for _, name := range r.attributes {
@@ -373,14 +374,25 @@ func isTooLong(v any) bool {
 	case string:
 		return len(v) > MaxText
 	case []string:
-		return slices.ContainsFunc(v, func(s string) bool { return len(s) > MaxText })
+		return isTooLarge(len(v), slices.Values(v))
 	case []any:
-		return slices.ContainsFunc(v, isTooLong)
+		return isTooLarge(len(v), slices.Values(v))
 	case map[string]any:
-		for _, member := range v {
-			if isTooLong(member) {
-				return true
-			}
+		return isTooLarge(len(v), maps.Values(v))
+	}
+	return false
+}
+
+// isTooLarge is isTooLong for a list or record.
+func isTooLarge[T any](members int, all iter.Seq[T]) bool {
+	if members > MaxMembers {
+		return true
+	}
+	bytes := 0
+	for member := range all {
+		text, _ := any(member).(string)
+		if bytes += len(text); bytes > maxListText || isTooLong(member) {
+			return true
 		}
 	}
 	return false

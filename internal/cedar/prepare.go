@@ -315,26 +315,6 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 	return Verdict{}
 }
 
-// VerdictUnreadable returns the verdict for a request in which these names of the context
-// can't be read: for the first of the names that a policy reads, the first such policy
-// refuses. It leaves out the policies that refuse every request; ask Refused first.
-func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
-	i, ok := p.set.schema.index[action]
-	if !ok || !hasBit(p.conditionalActions, i) {
-		return Verdict{}
-	}
-	for _, name := range names {
-		var unreadable nameSet
-		unreadable.add(types.String(name))
-		for _, r := range p.conditional {
-			if r.applies(i) && r.reads&unreadable != 0 {
-				return r.verdict(true, name)
-			}
-		}
-	}
-	return Verdict{}
-}
-
 // Explain returns the verdict of every policy that refuses or errs, in the order of
 // the text.
 func (p *Prepared) Explain(action string, request *Request) []Verdict {

@@ -259,21 +259,31 @@ func (s *Site) Stated(r *http.Request) (stated doorward.StatedRequest) {
 		return stated
 	}
 	for _, part := range []struct {
-		name    string
-		to      *string
+		state   func(*doorward.StatedRequest, string)
 		headers []string
-		read    func(string) string // empty for what can't be read
 	}{
-		{"method", &stated.Method, []string{"X-Forwarded-Method", "X-Original-Method"}, strings.ToUpper},
-		{"host", &stated.Host, []string{"X-Forwarded-Host"}, statedHost},
-		{"path", &stated.Path, []string{"X-Forwarded-Uri", "X-Original-Uri"}, statedPath},
+		{stateMethod, []string{"X-Forwarded-Method", "X-Original-Method"}},
+		{stateHost, []string{"X-Forwarded-Host"}},
+		{statePath, []string{"X-Forwarded-Uri", "X-Original-Uri"}},
 	} {
-		value, found := statedIn(r.Header, part.headers)
-		if *part.to = part.read(value); found && *part.to == "" {
-			stated.Unreadable = append(stated.Unreadable, part.name)
+		if value, found := statedIn(r.Header, part.headers); found {
+			part.state(&stated, value)
 		}
 	}
 	return stated
+}
+
+// stateMethod, stateHost and statePath add a statement, which can be unreadable.
+func stateMethod(s *doorward.StatedRequest, v string) { state(s, &s.Method, "method", statedMethod(v)) }
+func stateHost(s *doorward.StatedRequest, v string)   { state(s, &s.Host, "host", statedHost(v)) }
+func statePath(s *doorward.StatedRequest, v string)   { state(s, &s.Path, "path", statedPath(v)) }
+
+// state sets a field, named as the context of policies names it, to what was read; empty for what
+// can't be read.
+func state(s *doorward.StatedRequest, field *string, name, read string) {
+	if *field = read; read == "" {
+		s.Unreadable = append(s.Unreadable, name)
+	}
 }
 
 // statedIn returns the value of the headers, and whether there is one. If they differ, it is
@@ -293,6 +303,14 @@ func statedIn(h http.Header, names []string) (value string, found bool) {
 // longestStated is the longest text, in bytes, that a policy reads: matching takes time in proportion
 // to it. A longer one can't be read, and a policy that reads it refuses.
 const longestStated = 4 << 10
+
+// statedMethod returns the method in upper case. It is empty for what is no method.
+func statedMethod(value string) string {
+	if len(value) > longestStated || strings.ContainsFunc(value, func(c rune) bool { return !isSafeChar(c) && !strings.ContainsRune("!#$%&'*+^`|~", c) }) {
+		return ""
+	}
+	return strings.ToUpper(value)
+}
 
 // statedHost returns the host in the form by which gateways choose a site: in lower case, without
 // the brackets of IPv6, and without the port and the final dot, which a client may add.

@@ -160,6 +160,22 @@ func TestAmbiguousPathsAreUnreadable(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
+// A last dot segment leaves the slash before it, as a server behind the gateway resolves it.
+func TestPathsKeepTheLastSlash(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		d.send(t, "PUT "+policyPath, m{"text": policyText("a", `context has path && context.path == "/admin/"`)}, owner, with("If-Match", "*")).ok(200)
+		for path, status := range map[string]int{
+			"/admin/": 403, "/admin/.": 403, "/admin/./": 403, "/admin/x/..": 403, "/admin/x/%2e%2e": 403, "/x/../admin/%2e": 403, "/admin/%2e?x": 403,
+			"/admin": 200, "/admin/...": 200, "/admin/x.": 200, "/admin/..": 200, "/..": 200, "/": 200,
+		} {
+			if a := d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner, with("X-Forwarded-Uri", path)); a.status != status {
+				t.Errorf("%s: %d", path, a.status)
+			}
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
 // What a gateway can't state is unreadable in a check, and as well where somebody asks why.
 func TestExplainReadsAsChecksDo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -333,7 +333,8 @@ func statedPath(uri string) string {
 		return ""
 	}
 	clean := pathpkg.Clean(u.Path)
-	if strings.HasSuffix(u.Path, "/") && clean != "/" {
+	// Of a last dot segment the slash before it stays (RFC 3986, section 5.2.4).
+	if last := u.Path[strings.LastIndexByte(u.Path, '/')+1:]; clean != "/" && (last == "" || last == "." || last == "..") {
 		clean += "/"
 	}
 	return clean

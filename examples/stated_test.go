@@ -54,6 +54,27 @@ func testStated(t *testing.T, s *site) {
 	}
 }
 
+// testStatedHosts: what Doorward takes for the host is all of what the service gets, or it can't be read.
+func testStatedHosts(t *testing.T, s *site) {
+	viewer := s.people["VIEWER"]
+	for host, read := range map[string]string{
+		"gateway.example": "gateway.example", "Gateway.Example.:80": "gateway.example", "evil.example": "evil.example",
+		"gateway.example,evil.example": "", "gateway.example, evil.example": "", "gateway.example..": "", "gateway..example": "",
+	} {
+		want := stated{"127.0.0.1", http.MethodPost, read, "/messages", ""}
+		if read == "" {
+			want.unreadable = "host"
+		}
+		before := len(s.recorded(t, viewer.User))
+		got := s.raw(t, rawRequest("POST /messages HTTP/1.1", "Host: "+host, "Cookie: JSESSIONID="+viewer.Token(), "Content-Length: 0"))
+		if read == "" && len(got) > 0 && got[0].status == http.StatusBadRequest { // refused before it is checked
+			continue
+		}
+		wantProblem(t, got[0], http.StatusForbidden, "forbidden")
+		s.wantRecorded(t, viewer.User, before, want, []string{"Host: " + host})
+	}
+}
+
 // recorded returns what Doorward took the user's requests for whose decisions it has kept, the
 // newest first.
 func (s *site) recorded(t *testing.T, userID string) (all []stated) {

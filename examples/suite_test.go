@@ -25,6 +25,7 @@ func testGateway(t *testing.T, s *site) {
 		{"roles", testRoles},
 		{"refusals", testRefusals},
 		{"claims of the client", testStated},
+		{"hosts of the client", testStatedHosts},
 		{"bodies", testBodies},
 		{"other origins", testOrigins},
 		{"WebSockets", testWebSockets},

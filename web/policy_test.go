@@ -176,6 +176,23 @@ func TestPathsKeepTheLastSlash(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
+// A host with an empty label is unreadable: which site a gateway chooses for it isn't known.
+func TestHostsWithEmptyLabelsAreUnreadable(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		d.send(t, "PUT "+policyPath, m{"text": policyText("a", `context has host && context.host == "shop.example"`)}, owner, with("If-Match", "*")).ok(200)
+		for host, status := range map[string]int{
+			"shop.example": 403, "SHOP.example.": 403, "shop.example.:80": 403, "shop.example..": 403, "shop.example..:80": 403, ".shop.example": 403,
+			"shop..example": 403, ".": 403, "..": 403, ":80": 403,
+			"x.example.": 200, "localhost": 200, "192.0.2.1:80": 200, "[2001:db8::1]:80": 200,
+		} {
+			if a := d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner, with("X-Forwarded-Host", host)); a.status != status {
+				t.Errorf("%s: %d", host, a.status)
+			}
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
 // What a gateway can't state is unreadable in a check, and as well where somebody asks why.
 func TestExplainReadsAsChecksDo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -319,7 +319,11 @@ func statedHost(value string) string {
 	if err != nil || u.Host != value || strings.Contains(value, ",") || len(value) > longestStated { // a comma separates the values of several proxies
 		return ""
 	}
-	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	if strings.Contains("."+host+".", "..") { // an empty label: gateways differ in which site that is
+		return ""
+	}
+	return strings.ToLower(host)
 }
 
 // statedPath returns the path of a URI as a server behind the gateway sees it: decoded, without

@@ -225,7 +225,7 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 		given = p.Rules.Grant(on.Granted)
 	}
 	if given != nil {
-		if d := canGive(p, given); !d.Allowed {
+		if d := canGive(p, verb, given); !d.Allowed {
 			return d
 		}
 	}
@@ -248,9 +248,10 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 
 // canGive decides whether the principal may give a role. The role's rank must not be higher than
 // the principal's, and the principal's own role must have all of its permissions. A key gives no role that
-// could do more than any key: with the new member's password it would be a person.
-func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
-	if p.Kind == doorward.ByKey && given.HasMoreThanKeys() {
+// could do more than any key: with the new member's password it would be a person. To revoke an
+// invitation gives nothing, so a key needs only the rank.
+func canGive(p *doorward.Principal, verb *doorward.Verb, given *doorward.Grant) Decision {
+	if p.Kind == doorward.ByKey && verb.Action != doorward.InvitationRevoke && given.HasMoreThanKeys() {
 		return Decision{Reason: ReasonKeyGives, detail: string(given.Role)}
 	}
 	if given.Rank.Outranks(p.ActsAs) {

@@ -84,6 +84,7 @@ var brokenNginx = []broken{
 	{"claims", "isn't told the request", []string{"proxy_set_header X-Forwarded-Host   $host;", ""}},
 	{"claims", "X-Original-URI", []string{"proxy_set_header X-Original-URI     \"\";", ""}},
 	{"claims", "X-Forwarded-Method", []string{"proxy_set_header X-Forwarded-Method \"\";\n        proxy_set_header X-Original-Method ", "proxy_set_header X-Original-Method "}},
+	{"claims", "asks Doorward's access check itself", []string{"proxy_set_header X-Original-Method \"\";\n        proxy_set_header X-Original-URI \"\";\n        proxy_set_header Traceparent", "proxy_set_header Traceparent"}},
 	{"cookies", "picks one", []string{checkProxyPass, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + checkProxyPass}},
 	{"paths", "reaches the service as", []string{"if ($request_uri ~* \"^[^?]*(", "if ($request_uri ~* \"^nothing("}},
 	{"Set-Cookie", "can set JSESSIONID", []string{"proxy_hide_header Set-Cookie;", ""}},

@@ -54,6 +54,44 @@ func testStated(t *testing.T, s *site) {
 	}
 }
 
+// testStatedHosts: what Doorward takes for the host is all of what the service gets, or it can't be read.
+func testStatedHosts(t *testing.T, s *site) {
+	viewer := s.people["VIEWER"]
+	for host, read := range map[string]string{
+		"gateway.example": "gateway.example", "Gateway.Example.:80": "gateway.example", "evil.example": "evil.example",
+		"gateway.example,evil.example": "", "gateway.example, evil.example": "", "gateway.example..": "", "gateway..example": "",
+	} {
+		want := stated{"127.0.0.1", http.MethodPost, read, "/messages", ""}
+		if read == "" {
+			want.unreadable = "host"
+		}
+		before := len(s.recorded(t, viewer.User))
+		got := s.raw(t, rawRequest("POST /messages HTTP/1.1", "Host: "+host, "Cookie: JSESSIONID="+viewer.Token(), "Content-Length: 0"))
+		if read == "" && len(got) > 0 && got[0].status == http.StatusBadRequest { // refused before it is checked
+			continue
+		}
+		wantProblem(t, got[0], http.StatusForbidden, "forbidden")
+		s.wantRecorded(t, viewer.User, before, want, []string{"Host: " + host})
+	}
+}
+
+// testStatedDirectly: a check that a client asks itself, past the table of routes, tells Doorward no more of
+// the request than the gateway knows.
+func testStatedDirectly(t *testing.T, s *site) {
+	viewer := s.people["VIEWER"]
+	want := stated{"127.0.0.1", "", "gateway.example", "", ""}
+	for _, headers := range claims {
+		before := len(s.recorded(t, viewer.User))
+		request := viewerRequest("GET /api/v2/access/check?action=message.send", headers...)
+		got := s.raw(t, strings.ReplaceAll(request, "{viewer}", viewer.Token()))
+		if len(got) > 0 && got[0].status == http.StatusBadRequest { // refused before it is passed on
+			continue
+		}
+		wantProblem(t, got[0], http.StatusForbidden, "forbidden")
+		s.wantRecorded(t, viewer.User, before, want, headers)
+	}
+}
+
 // recorded returns what Doorward took the user's requests for whose decisions it has kept, the
 // newest first.
 func (s *site) recorded(t *testing.T, userID string) (all []stated) {

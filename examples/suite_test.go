@@ -25,6 +25,8 @@ func testGateway(t *testing.T, s *site) {
 		{"roles", testRoles},
 		{"refusals", testRefusals},
 		{"claims of the client", testStated},
+		{"hosts of the client", testStatedHosts},
+		{"claims in a client's own check", testStatedDirectly},
 		{"bodies", testBodies},
 		{"other origins", testOrigins},
 		{"WebSockets", testWebSockets},

@@ -49,6 +49,34 @@ func TestKeysOnEndpoints(t *testing.T) {
 	})
 }
 
+// TestKeysRevokeWhatTheyCantGive: a key can't send or resend an invitation of a role that could do more
+// than a key, but it can revoke one, up to its rank.
+func TestKeysRevokeWhatTheyCantGive(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.invite"}})
+		_, low := d.newKey(t, acme.Owner, m{"role": "VIEWER", "permissions": []string{"user.read"}})
+		invite := func(email, role string) string {
+			return d.send(t, "POST /api/v2/auth/invite", m{"email": email, "role": role}, as(acme.Owner.Token())).ok(201).text("id")
+		}
+		one, two, top := invite("a@acme.example", "ADMIN"), invite("b@acme.example", "ADMIN"), invite("c@acme.example", "OWNER")
+		ask := func(route string, body any) answer { return d.send(t, route, body, bearer(key)) }
+		ask("POST /api/v2/auth/invite", m{"email": "d@acme.example", "role": "ADMIN"}).fails(403, "forbidden")
+		ask("POST /api/v2/invitations/"+one+"/resend", nil).fails(403, "forbidden")
+		ask("DELETE /api/v2/invitations/"+top, nil).fails(403, "forbidden")
+		d.send(t, "DELETE /api/v2/invitations/"+one, nil, bearer(low)).fails(403, "forbidden")
+		ask("DELETE /api/v2/invitations/"+one, nil).ok(204)
+		a := ask("POST /api/v2/invitations/revoke", m{"ids": []string{two, top}}).ok(200)
+		items := a.at("items").([]any)
+		if first, second := items[0].(m), items[1].(m); first["status"] != 204.0 && first["status"] != 200.0 || second["status"] != 403.0 {
+			t.Errorf("%s", a.body)
+		}
+		for id, status := range map[string]string{one: "REVOKED", two: "REVOKED", top: "PENDING"} {
+			d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(200).is("status", status)
+		}
+	})
+}
+
 // TestNotForKeys: every endpoint that is only for people refuses API keys and operator keys.
 func TestNotForKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -160,6 +160,80 @@ func TestAmbiguousPathsAreUnreadable(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
+// A last dot segment leaves the slash before it, as a server behind the gateway resolves it.
+func TestPathsKeepTheLastSlash(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		d.send(t, "PUT "+policyPath, m{"text": policyText("a", `context has path && context.path == "/admin/"`)}, owner, with("If-Match", "*")).ok(200)
+		for path, status := range map[string]int{
+			"/admin/": 403, "/admin/.": 403, "/admin/./": 403, "/admin/x/..": 403, "/admin/x/%2e%2e": 403, "/x/../admin/%2e": 403, "/admin/%2e?x": 403,
+			"/admin": 200, "/admin/...": 200, "/admin/x.": 200, "/admin/..": 200, "/..": 200, "/": 200,
+		} {
+			if a := d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner, with("X-Forwarded-Uri", path)); a.status != status {
+				t.Errorf("%s: %d", path, a.status)
+			}
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
+// A host with an empty label is unreadable: which site a gateway chooses for it isn't known.
+func TestHostsWithEmptyLabelsAreUnreadable(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		d.send(t, "PUT "+policyPath, m{"text": policyText("a", `context has host && context.host == "shop.example"`)}, owner, with("If-Match", "*")).ok(200)
+		for host, status := range map[string]int{
+			"shop.example": 403, "SHOP.example.": 403, "shop.example.:80": 403, "shop.example..": 403, "shop.example..:80": 403, ".shop.example": 403,
+			"shop..example": 403, ".": 403, "..": 403, ":80": 403,
+			"x.example.": 200, "localhost": 200, "192.0.2.1:80": 200, "[2001:db8::1]:80": 200,
+		} {
+			if a := d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner, with("X-Forwarded-Host", host)); a.status != status {
+				t.Errorf("%s: %d", host, a.status)
+			}
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
+// What a gateway can't state is unreadable in a check, and as well where somebody asks why.
+func TestExplainReadsAsChecksDo(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		person := d.Tenant("Acme").Owner
+		owner := as(person.Token())
+		names := map[string]string{"path": "X-Forwarded-Uri", "host": "X-Forwarded-Host", "method": "X-Forwarded-Method"}
+		d.send(t, "PUT "+policyPath, m{"text": `@id("path") forbid(principal, action == Action::"message.send", resource) when { context has path && context.path like "/admin*" };
+			@id("host") forbid(principal, action == Action::"message.send", resource) when { context has host && context.host == "shop.example" };
+			@id("method") forbid(principal, action == Action::"message.send", resource) when { context has method && context.method == "DELETE" };`}, owner, with("If-Match", "*")).ok(200)
+		for _, c := range []struct {
+			name, value string
+			allowed     bool
+		}{
+			{"path", "/" + strings.Repeat("a", 6000), false},
+			{"path", "/a/../admin;/x", false},
+			{"path", "/a%2fb", false},
+			{"path", "/x/../admin", false},
+			{"path", "/%61dmin", false},
+			{"path", "/orders/%31?x=/admin", true},
+			{"host", strings.Repeat("a", 5000), false},
+			{"host", "shop.example,x.example", false},
+			{"host", "Shop.Example.:443", false},
+			{"host", "x.example", true},
+			{"method", strings.Repeat("A", 5000), false},
+			{"method", "GET,DELETE", false},
+			{"method", "GET DELETE", false},
+			{"method", "delete", false},
+			{"method", "M-SEARCH", true},
+		} {
+			name := fmt.Sprintf("%s %.40s", c.name, c.value)
+			if a := d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner, with(names[c.name], c.value)); a.status == 200 != c.allowed {
+				t.Errorf("check of %s: %d", name, a.status)
+			}
+			a := d.send(t, "POST /api/v2/access/explain", m{"userId": person.ID, "action": "message.send", "context": m{c.name: c.value}}, owner).ok(200)
+			if a.at("allowed") != c.allowed || !c.allowed && !strings.Contains(string(a.body), `"id":"`+c.name+`"`) {
+				t.Errorf("explain %s: %s", name, a.body)
+			}
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
 // The headers of a client that is no trusted gateway are ignored.
 func TestPolicyDoesNotBelieveClients(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -109,3 +109,37 @@ func policiesOfOneAction(n int) string {
 	}
 	return b.String()
 }
+
+// The most that the sets of one request cost: as many conditions about them as a text of policies has room
+// for, none of which decides, and as large a set as a policy reads.
+func BenchmarkSets(b *testing.B) {
+	for _, condition := range []string{"resource.tags.containsAll(resource.tags)", "resource.tags == resource.tags", "[resource.tags].contains(resource.tags)"} {
+		p := parse(b, manyConditions(condition)).Prepare(admin)
+		for _, members := range []int{MaxMembers / 4, MaxMembers} {
+			r := requestWith(map[string]any{"amount": 4, "tags": differentTexts(members, maxListText/members)})
+			b.Run(fmt.Sprintf("%s/%d", condition, members), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if p.Verdict("invoice.approve", r).Refused {
+						b.Fatal("refused")
+					}
+				}
+			})
+		}
+	}
+}
+
+// manyConditions returns a text of policies that has the condition as often as there is room for it.
+func manyConditions(condition string) string {
+	condition += " && "
+	const policies = 24 // a policy may have 256 operators in a row
+	return nPolicies(policies, " when { "+strings.Repeat(condition, (MaxBytes/policies-130)/len(condition))+"resource.amount == 5 }")
+}
+
+// differentTexts returns n texts of a length.
+func differentTexts(n, length int) (all []any) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%0*d", length, i))
+	}
+	return all
+}

@@ -16,6 +16,11 @@ const (
 	// MaxText is the longest text, in bytes, that a policy reads; a longer one can't be read, and a
 	// policy that reads it refuses.
 	MaxText = 4 << 10
+	// MaxMembers is the most members of a list or record that a policy reads, and maxListText the most
+	// bytes of the texts in it. A condition such as containsAll looks up each member by a hash of its
+	// text, and a text of policies has room for more than a thousand of these.
+	MaxMembers  = 256
+	maxListText = 16 << 10
 	// maxLiteral is the longest text or pattern, in bytes, that a tenant's policy has.
 	maxLiteral = 512
 )

@@ -116,3 +116,54 @@ func TestLongTextsAreUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// So it does if it reads a list or a record with too many members, or with too many bytes of text.
+func TestLargeListsAreUnreadable(t *testing.T) {
+	text := func(when string) string {
+		return `@id("a") forbid(principal, action == Action::"invoice.approve", resource is invoice) when { ` + when + ` };`
+	}
+	for when, refuses := range map[string]bool{
+		`resource.tags.containsAll(resource.tags) && resource.amount == 5`:   true,
+		`resource has tags && resource.amount == 5`:                          true,
+		`[resource.tags].contains(resource.tags) && resource.amount + 1 > 9`: true,
+		`resource.amount > 9`: false,
+	} {
+		p := parse(t, text(when)).Prepare(admin)
+		for _, c := range []struct {
+			members, bytes int
+			unreadable     bool
+		}{{MaxMembers, 1, false}, {MaxMembers, maxListText, false}, {MaxMembers + 1, 1, true}, {5, maxListText, false}, {5, maxListText + 5, true}} {
+			list := differentTexts(c.members, c.bytes/c.members)
+			want := refuses && c.unreadable
+			if v := p.Verdict("invoice.approve", requestWith(map[string]any{"amount": 1, "tags": list})); v.Refused != want || v.Erred != want {
+				t.Errorf("%s with %d members in %d bytes: %+v", when, c.members, c.bytes, v)
+			}
+		}
+	}
+	set, faults := ParsePlatform(text(`context.subject has tags && resource.note has x`), platformSchema(t, entitiesJSON))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	record := func(n int) map[string]any {
+		m := map[string]any{}
+		for _, name := range differentTexts(n, 4) {
+			m[name.(string)] = true
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		subject, note map[string]any
+		want          bool
+	}{
+		"small":                {record(MaxMembers), record(MaxMembers), false},
+		"many of the subject":  {record(MaxMembers + 1), nil, true},
+		"many of the resource": {nil, record(MaxMembers + 1), true},
+		"many deep inside":     {map[string]any{"a": []any{record(MaxMembers + 1)}}, nil, true},
+	} {
+		r := requestWith(map[string]any{"note": c.note})
+		r.SubjectSays = c.subject
+		if v := set.Prepare(admin).Verdict("invoice.approve", r); v.Refused != c.want || v.Erred != c.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}

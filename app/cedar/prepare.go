@@ -254,7 +254,9 @@ func (r *residual) noteRead(n ast.IsNode, name types.String) bool {
 		return true
 	case ok && v.Name == "resource":
 		r.readsResource = true
-		r.attributes = append(r.attributes, name)
+		if !slices.Contains(r.attributes, name) {
+			r.attributes = append(r.attributes, name)
+		}
 		return true
 	}
 	return false
@@ -309,26 +311,6 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 	}
 	for _, v := range p.evaluate(i, request) {
 		return v
-	}
-	return Verdict{}
-}
-
-// VerdictUnreadable returns the verdict for a request in which these names of the context
-// can't be read: for the first of the names that a policy reads, the first such policy
-// refuses. It leaves out the policies that refuse every request; ask Refused first.
-func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
-	i, ok := p.set.schema.index[action]
-	if !ok || !hasBit(p.conditionalActions, i) {
-		return Verdict{}
-	}
-	for _, name := range names {
-		var unreadable nameSet
-		unreadable.add(types.String(name))
-		for _, r := range p.conditional {
-			if r.applies(i) && r.reads&unreadable != 0 {
-				return r.verdict(true, name)
-			}
-		}
 	}
 	return Verdict{}
 }

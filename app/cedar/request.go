@@ -3,6 +3,7 @@ package cedar
 import (
 	"encoding/json"
 	"iter"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -30,6 +31,9 @@ type Request struct {
 	// Deferred: the caller asks again, with the resource. Until then a forbid that depends on
 	// the resource doesn't refuse, and a permit that depends on it permits.
 	Deferred bool
+	// Unreadable are names of the context that can't be read. A policy that reads one errs, even if
+	// it only asks whether it is there.
+	Unreadable []string
 
 	// What a caller says of the parties: context.subject, .action and .resource in
 	// policies of ParsePlatform, which are empty records if it says nothing.
@@ -69,6 +73,7 @@ type evaluation struct {
 	request         *Request
 	resource        types.EntityUID // the tenant if the action declares no type, or if resourceMissing
 	resourceMissing bool            // the action declares a type, and the request has no resource of it
+	unreadable      nameSet
 	values          [slots]types.Value
 	made            uint           // a bit for each slot whose value was made, even if it is absent
 	attributes      []attribute    // those that were read
@@ -83,6 +88,9 @@ type attribute struct {
 
 func (p *Prepared) newEvaluation(action int, request *Request) *evaluation {
 	e := &evaluation{Prepared: p, action: action, request: request, resource: p.tenant}
+	for _, name := range request.Unreadable {
+		e.unreadable.add(types.String(name))
+	}
 	switch declared := p.set.schema.actions[action].Resource; {
 	case declared == "":
 	case request.Resource == nil || request.Resource.Type != declared:
@@ -352,9 +360,13 @@ func (e *evaluation) refusalWithoutResource(r *residual) result {
 	return needsResource
 }
 
-// isUnreadable reports whether the policy reads something in which a caller states a text that is
-// longer than MaxText.
+// isUnreadable reports whether the policy reads what can't be read: a name in Unreadable, or something
+// in which a caller states a text that is longer than MaxText, or a list or record that is larger
+// than MaxMembers or maxListText allow.
 func (e *evaluation) isUnreadable(r *residual) bool {
+	if r.reads&e.unreadable != 0 {
+		return true
+	}
 	if resource := e.request.Resource; resource != nil {
 		for _, name := range r.attributes {
 			if isTooLong(resource.Attributes[string(name)]) {
@@ -370,28 +382,43 @@ func isTooLong(v any) bool {
 	case string:
 		return len(v) > MaxText
 	case []string:
-		return slices.ContainsFunc(v, func(s string) bool { return len(s) > MaxText })
+		return isTooLarge(len(v), slices.Values(v))
 	case []any:
-		return slices.ContainsFunc(v, isTooLong)
+		return isTooLarge(len(v), slices.Values(v))
 	case map[string]any:
-		for _, member := range v {
-			if isTooLong(member) {
-				return true
-			}
+		return isTooLarge(len(v), maps.Values(v))
+	}
+	return false
+}
+
+// isTooLarge is isTooLong for a list or record.
+func isTooLarge[T any](members int, all iter.Seq[T]) bool {
+	if members > MaxMembers {
+		return true
+	}
+	bytes := 0
+	for member := range all {
+		text, _ := any(member).(string)
+		if bytes += len(text); bytes > maxListText || isTooLong(member) {
+			return true
 		}
 	}
 	return false
 }
 
-// firstAbsent returns the first name of the context that the policy reads and the request
-// lacks.
+// firstAbsent returns the first name of the context that the policy reads and that can't be read,
+// else the first that the request lacks.
 func (e *evaluation) firstAbsent(r *residual) string {
+	absent := ""
 	for i, name := range contextNames {
-		if r.reads&(1<<i) != 0 && e.value(i) == nil {
+		switch bit := nameSet(1) << i; {
+		case r.reads&e.unreadable&bit != 0:
 			return string(name)
+		case r.reads&bit != 0 && absent == "" && e.value(i) == nil:
+			absent = string(name)
 		}
 	}
-	return ""
+	return absent
 }
 
 // entities are the entities of one request.

@@ -174,7 +174,7 @@ func mayActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 		given = p.Rules.Grant(on.Granted)
 	}
 	if given != nil {
-		if d := mayGive(p, given); !d.Allowed {
+		if d := mayGive(p, verb, given); !d.Allowed {
 			return d
 		}
 	}
@@ -197,9 +197,10 @@ func mayActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 
 // mayGive decides whether the principal may give a role. The role's rank must not be higher than
 // the principal's, and the principal's own role must have all of its permissions. A key gives no role that
-// could do more than any key: with the new member's password it would be a person.
-func mayGive(p *doorward.Principal, given *doorward.Grant) Decision {
-	if p.Kind == doorward.ByKey && given.HasMoreThanKeys() {
+// could do more than any key: with the new member's password it would be a person. To revoke an
+// invitation gives nothing, so a key needs only the rank.
+func mayGive(p *doorward.Principal, verb *doorward.Verb, given *doorward.Grant) Decision {
+	if p.Kind == doorward.ByKey && verb.Action != doorward.InvitationRevoke && given.HasMoreThanKeys() {
 		return Decision{Reason: ReasonKeyGives, detail: string(given.Role)}
 	}
 	if given.Rank.Outranks(p.ActsAs) {

@@ -198,7 +198,7 @@ func TestRankOfKeys(t *testing.T) {
 		}
 		var gives []doorward.Role
 		for _, role := range []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin, doorward.RoleUser, doorward.RoleViewer, "HOST"} {
-			if mayGive(&p, r.Grant(role)).Allowed {
+			if mayGive(&p, &doorward.Verb{Action: doorward.UserInvite}, r.Grant(role)).Allowed {
 				gives = append(gives, role)
 			}
 		}

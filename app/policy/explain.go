@@ -40,11 +40,9 @@ type Question struct {
 type Context struct {
 	IP   string
 	Time string // RFC 3339
-	Stated
+	// Stated is what a gateway would state about the request.
+	Stated doorward.StatedRequest
 }
-
-// Stated is what a gateway would state about the request.
-type Stated struct{ Method, Host, Path string }
 
 // Kind is the kind of a cause.
 type Kind string
@@ -300,7 +298,7 @@ func (q Question) request(now time.Time) *doorward.Request {
 	if q.Context.Time != "" {
 		r.Now, _ = time.Parse(time.RFC3339, q.Context.Time)
 	}
-	r.Method, r.Host, r.Path = q.Context.Method, q.Context.Host, q.Context.Path
+	r.StatedRequest = q.Context.Stated
 	if q.Resource != nil && q.Resource.Type != tenantType {
 		r.Resource = q.Resource
 	}

@@ -134,6 +134,9 @@ func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield
 			return err
 		}
 		for i := range batch {
+			if err := ctx.Err(); err != nil {
+				return doorward.Unavailable(err)
+			}
 			yield(&batch[i])
 			before = doorward.Position{At: batch[i].At.UnixMicro(), ID: batch[i].ID}
 		}

@@ -260,9 +260,6 @@ func (p *principalPolicies) refusal(set *preparedText, action doorward.Action, r
 	if !set.Conditional(string(action)) {
 		return nil
 	}
-	if v := set.VerdictUnreadable(string(action), r.Unreadable); v.Refused {
-		return set.refusal(v)
-	}
 	return set.refusal(set.Verdict(string(action), p.request(r)))
 }
 
@@ -274,7 +271,7 @@ func (t *preparedText) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 }
 
 func (p *principalPolicies) request(r *doorward.Request) *cedar.Request {
-	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Resource: r.Resource, Deferred: r.Deferred}
+	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Unreadable: r.Unreadable, Resource: r.Resource, Deferred: r.Deferred}
 	if !p.authAt.IsZero() {
 		asked.AAL = p.aal
 	}

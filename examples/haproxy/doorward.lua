@@ -42,7 +42,7 @@ local function question(txn)
 	-- addresses of keys. By the method it also refuses a request from a page of another
 	-- origin when it would change something: the question itself is always GET.
 	headers["x-forwarded-for"] = { txn.f:src() } -- needs --trusted-proxies
-	headers["x-forwarded-host"] = { txn.f:req_hdr("host") }
+	headers["x-forwarded-host"] = { txn.f:req_fhdr("host") }
 	headers["x-forwarded-uri"] = { txn.f:pathq() }
 	headers["x-original-method"] = { txn.f:method() }
 	return headers

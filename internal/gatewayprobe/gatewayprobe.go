@@ -281,8 +281,26 @@ func (p Probe) claims(ctx context.Context) Finding {
 			return f
 		}
 	}
+	if p.believesInOwnCheck(ctx) {
+		f.Wrong = "a client that asks Doorward's access check itself, through the gateway, is believed what it claims in these headers"
+		f.Remedy = "Set X-Forwarded-For and -Host, and empty X-Forwarded-Uri, X-Forwarded-Method, X-Original-Method and X-Original-URI, on the way to Doorward's own API and pages, too."
+		return f
+	}
 	f.Remedy = ""
 	return f
+}
+
+// believesInOwnCheck asks the check as a page of another origin would, with a claim that its request is a
+// PUT. Doorward refuses a PUT, and says what it took the request for.
+func (p Probe) believesInOwnCheck(ctx context.Context) bool {
+	for _, name := range []string{"X-Forwarded-Method", "X-Original-Method"} {
+		var problem struct{ Request checkedRequest }
+		a, err := p.send(ctx, http.MethodGet, "/api/v2/access/check?action=tenant.read", p.cookie(), "Origin: https://"+forged+".invalid", name+": PUT")
+		if err == nil && json.Unmarshal([]byte(a.body), &problem) == nil && problem.Request.Method == http.MethodPut {
+			return true
+		}
+	}
+	return false
 }
 
 // checkedRequest is what Doorward takes a request for; empty fields: it can't tell.

@@ -271,7 +271,8 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	return all, nil
 }
 
-// nameRemoved adds the names of people who were removed from the tenant.
+// nameRemoved adds the names, as the trail has them, of people who were removed from the tenant, and of
+// all for a caller who may not read people.
 func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward.Event, names map[string]string) error {
 	isGone := func(e doorward.Event) bool { return e.Target.Type == "user" && names[e.Target.ID] == "" }
 	if !slices.ContainsFunc(events, isGone) {
@@ -304,8 +305,14 @@ func objectsOf(events []doorward.Event) (all []doorward.Object) {
 }
 
 // nameAndPage returns the name of an object and the path of the console's page about it; both
-// may be empty. Errors: not_found, unavailable.
+// are empty if the caller may not read such objects. Errors: not_found, unavailable.
 func (h *console) nameAndPage(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
+	needed, isNamed := map[string]doorward.Action{
+		"user": doorward.UserRead, "invitation": doorward.UserInvite, "key": doorward.APIKeyManage, "webhook": doorward.WebhookManage,
+	}[on.Type]
+	if !isNamed || !c.Can(needed) {
+		return "", "", nil
+	}
 	switch on.Type {
 	case "user":
 		u, err := h.app.Users.Get(ctx, c.Caller, on.ID)
@@ -327,7 +334,7 @@ func (h *console) nameAndPage(ctx context.Context, c *ui.Call, on doorward.Objec
 		return k.Name, "/console/keys/" + k.ID, nil
 	case "webhook":
 		w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
-		if err != nil || !c.Can(doorward.WebhookManage) {
+		if err != nil {
 			return "", "", err
 		}
 		return endpoint{w}.Host(), webhooksPath + "/" + w.ID, nil

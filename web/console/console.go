@@ -329,6 +329,16 @@ func noticeQuery(done string, counts *ended) url.Values {
 	return q
 }
 
+// memberName returns the displayName of a member, or the id if the caller may not read people.
+// Errors: not_found, unavailable.
+func (h *console) memberName(ctx context.Context, c *ui.Call, id string) (string, error) {
+	if !c.Can(doorward.UserRead) {
+		return id, nil
+	}
+	u, err := h.app.Users.Get(ctx, c.Caller, id)
+	return displayName(u), err
+}
+
 // displayName returns the name of a member, or else the address.
 func displayName(u doorward.User) string {
 	if u.Name != "" {

@@ -352,6 +352,41 @@ func TestFormsByRole(t *testing.T) {
 	}
 }
 
+// Pages name people by their ids for those who may not read people, and lead to no page about them.
+func TestNamesAreForThoseWhoReadPeople(t *testing.T) {
+	h := newFixture(t)
+	inv, owner := makeInvitation(t, h), h.people["OWNER"]
+	key := makeKey(t, h, nil)
+	putPolicy(t, h, "// none\n")
+	putPolicy(t, h, `@id("no-billing") forbid(principal, action == Action::"billing.manage", resource);`)
+	permissions := []string{"tenant.read", "policy.read", "apikey.manage", "user.invite", "audit.read", "settings.manage"}
+	makeRole(t, h, "CLERK", "", permissions...)
+	makeRole(t, h, "READER", "", append(permissions, "user.read")...)
+	setRole(t, h, "USER", "CLERK")
+	setRole(t, h, "VIEWER", "READER")
+	clerk, reader := h.browserOf(t, "USER"), h.browserOf(t, "VIEWER")
+	const address, link = "owner@acme.example", "/console/people/"
+	for _, path := range []string{
+		"/console/policy", "/console/policy/versions", "/console/policy/versions/1", "/console/keys", "/console/keys/" + key, "/console/invitations/" + inv,
+		explainPath + "action=billing.manage&who=" + owner.ID,
+	} {
+		reader.get(path, http.StatusOK, address)
+		lacks(t, clerk.get(path, http.StatusOK, owner.ID), address, link)
+	}
+	reader.get(explainPath+"action=billing.manage&who="+address, http.StatusOK, "Refused")
+	clerk.get(explainPath+"action=billing.manage&who="+address, http.StatusOK, "There is no such person")
+	clerk.get(explainPath+"action=message.send&who="+key, http.StatusOK, ">Shop</bdi>")
+	reader.get("/console/audit", http.StatusOK, address, link)
+	lacks(t, clerk.get("/console/audit", http.StatusOK, address), link) // as the API has the actors' addresses
+
+	form := url.Values{
+		"name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"7"},
+		"mfa": {"required"}, "mfaRoles": {"OWNER"}, "mfaGraceDays": {"7"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"},
+	}
+	reader.post("/console/settings", form, http.StatusOK, "1 member that this covers", address)
+	lacks(t, clerk.post("/console/settings", form, http.StatusOK, "1 member that this covers"), address)
+}
+
 // makeKey creates an API key with the values, and defaults for its name and permissions, and
 // returns its id.
 func makeKey(t *testing.T, h fixture, values map[string]any) string {

@@ -39,7 +39,9 @@ type explainPage struct {
 // explained is an explanation as the page shows it.
 type explained struct {
 	policy.Explanation
-	Name, Page string // of the person or key in the question; Page is a path
+	// Name is the name of the person or key in the question, or the id if the caller may not read
+	// it. Page is the path of its page, or empty.
+	Name, Page string
 	// TextPath is the path of the page with the text of the policies that decide.
 	TextPath string
 }
@@ -91,6 +93,7 @@ func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err e
 	if a.Name, a.Page, err = h.nameAndPage(ctx, c, on); err == nil {
 		a.Explanation, err = h.app.Policies.Explain(ctx, c.Caller, question)
 	}
+	a.Name = cmp.Or(a.Name, on.ID)
 	switch {
 	case doorward.HasCode(err, doorward.CodeNotFound) && question.Version == 0:
 		p.Wrong = "explain.wrong.who"
@@ -143,7 +146,7 @@ func isInstant(text string) bool {
 }
 
 // findSubject returns the member or key with an id, without looking it up, or the member with
-// an address. The object is empty if no member has the address.
+// an address. The object is empty if no member has the address, or the caller may not read people.
 func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
 	switch {
 	case !front.IsText(text):
@@ -152,6 +155,8 @@ func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doo
 		return doorward.Object{Type: "key", ID: text}, nil
 	case strings.HasPrefix(text, doorward.PrefixUser):
 		return doorward.Object{Type: "user", ID: text}, nil
+	case !c.Can(doorward.UserRead):
+		return doorward.Object{}, nil
 	}
 	u, err := h.app.Users.GetByEmail(ctx, c.Caller, text)
 	if doorward.HasCode(err, doorward.CodeNotFound) {

@@ -102,11 +102,11 @@ func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body := invitation{pageData: s, Invitation: h.listedInvitation(c, inv)}
 	if inv.InvitedBy != "" {
-		inviter, err := h.app.Users.Get(ctx, c.Caller, inv.InvitedBy)
+		inviter, err := h.memberName(ctx, c, inv.InvitedBy)
 		if body.InviterLeft = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.InviterLeft {
 			return ui.View{}, err
 		}
-		body.Inviter = displayName(inviter)
+		body.Inviter = inviter
 	}
 	return ui.View{Page: "invitation", Body: body}, nil
 }

@@ -22,8 +22,8 @@ var keyStatuses = []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKey
 type apiKey struct {
 	doorward.APIKey
 	State     doorward.APIKeyStatus    // now
-	Owner     string                   // name or address; empty for somebody who has left
-	Email     string                   // of the owner
+	Owner     string                   // as memberName; empty for somebody who has left
+	Email     string                   // of the owner; empty if the caller may not read people
 	CanManage bool                     // the caller may change it
 	Earlier   *doorward.PreviousSecret // nil unless one is valid beside the present secret
 	EndsSoon  bool                     // within a week
@@ -62,6 +62,10 @@ func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (ap
 		APIKey: k, State: k.StatusAt(now), Earlier: k.PreviousAt(now), now: now,
 		CanManage: c.CanOn(doorward.APIKeyUpdate, on),
 		EndsSoon:  k.EndsAt().Before(now.AddDate(0, 0, 7)),
+	}
+	if !c.Can(doorward.UserRead) {
+		one.Owner = k.OwnerID
+		return one, nil
 	}
 	owner, err := h.app.Users.Get(ctx, c.Caller, k.OwnerID)
 	if doorward.HasCode(err, doorward.CodeNotFound) {

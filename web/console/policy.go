@@ -26,7 +26,7 @@ var policyModes = []policy.Mode{policy.Enforces, policy.Observes}
 // policyVersion is a version of the policies as the pages show it.
 type policyVersion struct {
 	policy.Version
-	By      string // name or address of its author; empty for somebody who has left
+	By      string // memberName of its author; empty for somebody who has left
 	Current bool   // it is in force
 	now     time.Time
 }
@@ -52,11 +52,11 @@ func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current poli
 	if v.CreatedBy == "" {
 		return one, nil
 	}
-	author, err := h.app.Users.Get(ctx, c.Caller, v.CreatedBy)
+	author, err := h.memberName(ctx, c, v.CreatedBy)
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		return one, nil
 	}
-	one.By = displayName(author)
+	one.By = author
 	return one, err
 }
 

@@ -19,9 +19,9 @@ type ExplainContext struct {
 	IP     string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. Without it, a policy that reads it refuses"`
 	Time   string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When it is done; absent: now"`
 	Now    string `json:"now,omitempty" example:"2026-11-22T23:00:00Z" doc:"The same as time, by its name in policies; send one of them"`
-	Method string `json:"method,omitempty" example:"POST" doc:"What a gateway states of the request"`
+	Method string `json:"method,omitempty" example:"POST" doc:"method, host and path are read as those that a gateway states, so a policy that reads one that can't be read refuses"`
 	Host   string `json:"host,omitempty" example:"app.example.com"`
-	Path   string `json:"path,omitempty" example:"/invoices/17" doc:"Decoded, without the query"`
+	Path   string `json:"path,omitempty" example:"/invoices/17" doc:"As the client sends it; the query doesn't count"`
 }
 
 // Explanation is a decision and its causes.
@@ -49,7 +49,17 @@ func (r *ExplainResource) Object() *doorward.Resource {
 
 // Request returns the request as policies read it.
 func (c *ExplainContext) Request() policy.Context {
-	return policy.Context{IP: c.IP, Time: cmp.Or(c.Time, c.Now), Stated: policy.Stated{Method: c.Method, Host: c.Host, Path: c.Path}}
+	asked := policy.Context{IP: c.IP, Time: cmp.Or(c.Time, c.Now)}
+	if c.Method != "" {
+		stateMethod(&asked.Stated, c.Method)
+	}
+	if c.Host != "" {
+		stateHost(&asked.Stated, c.Host)
+	}
+	if c.Path != "" {
+		statePath(&asked.Stated, c.Path)
+	}
+	return asked
 }
 
 // ViewExplanation is the explanation as it is answered.

@@ -259,21 +259,31 @@ func (s *Site) Stated(r *http.Request) (stated doorward.StatedRequest) {
 		return stated
 	}
 	for _, part := range []struct {
-		name    string
-		to      *string
+		state   func(*doorward.StatedRequest, string)
 		headers []string
-		read    func(string) string // empty for what can't be read
 	}{
-		{"method", &stated.Method, []string{"X-Forwarded-Method", "X-Original-Method"}, strings.ToUpper},
-		{"host", &stated.Host, []string{"X-Forwarded-Host"}, statedHost},
-		{"path", &stated.Path, []string{"X-Forwarded-Uri", "X-Original-Uri"}, statedPath},
+		{stateMethod, []string{"X-Forwarded-Method", "X-Original-Method"}},
+		{stateHost, []string{"X-Forwarded-Host"}},
+		{statePath, []string{"X-Forwarded-Uri", "X-Original-Uri"}},
 	} {
-		value, found := statedIn(r.Header, part.headers)
-		if *part.to = part.read(value); found && *part.to == "" {
-			stated.Unreadable = append(stated.Unreadable, part.name)
+		if value, found := statedIn(r.Header, part.headers); found {
+			part.state(&stated, value)
 		}
 	}
 	return stated
+}
+
+// stateMethod, stateHost and statePath add a statement, which can be unreadable.
+func stateMethod(s *doorward.StatedRequest, v string) { state(s, &s.Method, "method", statedMethod(v)) }
+func stateHost(s *doorward.StatedRequest, v string)   { state(s, &s.Host, "host", statedHost(v)) }
+func statePath(s *doorward.StatedRequest, v string)   { state(s, &s.Path, "path", statedPath(v)) }
+
+// state sets a field, named as the context of policies names it, to what was read; empty for what
+// can't be read.
+func state(s *doorward.StatedRequest, field *string, name, read string) {
+	if *field = read; read == "" {
+		s.Unreadable = append(s.Unreadable, name)
+	}
 }
 
 // statedIn returns the value of the headers, and whether there is one. If they differ, it is
@@ -294,6 +304,14 @@ func statedIn(h http.Header, names []string) (value string, found bool) {
 // to it. A longer one can't be read, and a policy that reads it refuses.
 const longestStated = 4 << 10
 
+// statedMethod returns the method in upper case. It is empty for what is no method.
+func statedMethod(value string) string {
+	if len(value) > longestStated || strings.ContainsFunc(value, func(c rune) bool { return !isSafeChar(c) && !strings.ContainsRune("!#$%&'*+^`|~", c) }) {
+		return ""
+	}
+	return strings.ToUpper(value)
+}
+
 // statedHost returns the host in the form by which gateways choose a site: in lower case, without
 // the brackets of IPv6, and without the port and the final dot, which a client may add.
 func statedHost(value string) string {
@@ -301,7 +319,11 @@ func statedHost(value string) string {
 	if err != nil || u.Host != value || strings.Contains(value, ",") || len(value) > longestStated { // a comma separates the values of several proxies
 		return ""
 	}
-	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	if strings.Contains("."+host+".", "..") { // an empty label: gateways differ in which site that is
+		return ""
+	}
+	return strings.ToLower(host)
 }
 
 // statedPath returns the path of a URI as a server behind the gateway sees it: decoded, without
@@ -315,7 +337,8 @@ func statedPath(uri string) string {
 		return ""
 	}
 	clean := pathpkg.Clean(u.Path)
-	if strings.HasSuffix(u.Path, "/") && clean != "/" {
+	// Of a last dot segment the slash before it stays (RFC 3986, section 5.2.4).
+	if last := u.Path[strings.LastIndexByte(u.Path, '/')+1:]; clean != "/" && (last == "" || last == "." || last == "..") {
 		clean += "/"
 	}
 	return clean

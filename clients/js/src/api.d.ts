@@ -2588,7 +2588,7 @@ export interface components {
              */
             ip?: string;
             /**
-             * @description What a gateway states of the request
+             * @description method, host and path are read as those that a gateway states, so a policy that reads one that can't be read refuses
              * @example POST
              */
             method?: string;
@@ -2598,7 +2598,7 @@ export interface components {
              */
             now?: string;
             /**
-             * @description Decoded, without the query
+             * @description As the client sends it; the query doesn't count
              * @example /invoices/17
              */
             path?: string;

@@ -167,6 +167,35 @@ func TestUndoWhenTheOldAddressIsTaken(t *testing.T) {
 	})
 }
 
+// The export needs a proof of identity that is recent for the strictest of the person's tenants. The pages
+// lead to it and back.
+func TestExportAccountNeedsAProof(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.addMember(t, zeta, ann, "USER")
+		token := d.token(t, ann.Email)
+		const path, direct = "/api/v2/auth/account/export", `href="/api/v2/auth/account/export"`
+		shows := func(page, text string) {
+			t.Helper()
+			if a := d.send(t, "GET "+page, nil, as(token)); a.status != http.StatusOK || !strings.Contains(string(a.body), text) {
+				t.Errorf("%s: %d, without %s", page, a.status, text)
+			}
+		}
+		d.Advance(6 * time.Minute)
+		d.send(t, "GET "+path, nil, as(token)).ok(http.StatusOK)
+		shows("/account", direct)
+		shows("/account/erase", direct)
+		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"stepUpMinutes": 5}}, as(d.token(t, zeta.Owner.Email))).ok(http.StatusOK)
+		d.send(t, "GET "+path, nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("maxAge", 300.0)
+		shows("/account", `href="/step-up?return=/account%23data"`)
+		shows("/account/erase", `href="/step-up?return=/account/erase"`)
+		token = d.stepUp(t, token)
+		d.send(t, "GET "+path, nil, as(token)).ok(http.StatusOK)
+		shows("/account", direct)
+	})
+}
+
 // The export has what is held about the person and nothing of others, and no secrets.
 func TestExportAccount(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -448,6 +448,21 @@ func needProof(by *doorward.Caller, now time.Time) error {
 	return decide.Proved(&by.Principal, 1, by.MaxProofAge, now).Err()
 }
 
+// NeedOwnProof is Writer.NeedProof for sensitive reads of what belongs to the account: it takes a session that
+// Doorward vouches for, and goes by the strictest of the user's active tenants. Errors: sign_in_required,
+// step_up_required, unavailable.
+func NeedOwnProof(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) error {
+	if by.Issuer != doorward.OwnIssuer {
+		return decide.Decision{Reason: decide.ReasonIssuer}.Err()
+	}
+	strictest, err := read.StrictestProofAge(ctx, by.ID)
+	if err != nil {
+		return err
+	}
+	by.MaxProofAge = min(by.MaxProofAge, strictest)
+	return needProof(&by, now)
+}
+
 // Upkeep writes without a decision or a record. Don't use it for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	_, _, err := w.write(ctx, "upkeep", fn)

@@ -196,11 +196,14 @@ type HeldParty struct {
 const eventBatch = 500
 
 // Export calls begin and then writes the data about the caller to w, as a Held in JSON. It reads
-// audit events, of which there may be many, while it writes. Errors: unauthenticated if the
-// account has been erased since the request began; unavailable, also after begin, and then the
-// document is incomplete; the errors of w.
+// audit events, of which there may be many, while it writes. Errors: those of RequireExport; unauthenticated
+// if the account has been erased since the request began; unavailable, also after begin, and then
+// the document is incomplete; the errors of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	return a.db.Snapshot(ctx, func(read store.Reader) error {
+		if err := access.NeedOwnProof(ctx, read, by, a.db.Now()); err != nil {
+			return err
+		}
 		held, err := a.readAll(ctx, read, by)
 		if err != nil {
 			return err
@@ -223,6 +226,12 @@ func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(),
 		_, err = io.WriteString(w, tail)
 		return err
 	})
+}
+
+// RequireExport returns the refusal of an export. Errors: step_up_required without a recent proof of identity,
+// sign_in_required for a session that Doorward doesn't vouch for, unavailable.
+func (a *Accounts) RequireExport(ctx context.Context, by doorward.Caller) error {
+	return access.NeedOwnProof(ctx, a.db.Read(), by, a.db.Now())
 }
 
 // eventList writes the items of a list.

@@ -15,6 +15,7 @@ type account struct {
 	BannedWords string
 	Tenants     []tenantRow
 	Proved      bool // the second factor was proved recently, or there is none; else /step-up comes first
+	Exports     bool // what is held may be downloaded now; else /step-up comes first
 	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
 	// these memberships may be suspended.
 	Affected []doorward.TenantName
@@ -50,6 +51,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	a.Affected = c.AffectedTenants()
 	a.MinLength = h.app.PasswordRules.Load().MinLength
+	a.Exports = h.app.Accounts.RequireExport(ctx, c.Caller) == nil
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}

@@ -131,10 +131,10 @@ func samples() []uitest.Sample {
 		{Name: "leave", View: ui.View{Page: "leave", Body: leaving{acme, true}}},
 		{Name: "leave-prove", View: ui.View{Page: "leave", Body: leaving{acme, false}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "leave-refused", View: ui.View{Page: "leave", Body: leaving{acme, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The tenant needs an owner."}},
-		{Name: "erase", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, nil, true}}, Frame: ui.Frame{Caller: ann}},
-		{Name: "erase-refused", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, true}}, Frame: ui.Frame{Caller: ann, Alert: true, Faults: map[string]string{"confirm": "This is not the address of the account."}}},
-		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false}}, Frame: ui.Frame{Caller: ann}},
-		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "erase", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, nil, true, true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "erase-refused", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, true, true}}, Frame: ui.Frame{Caller: ann, Alert: true, Faults: map[string]string{"confirm": "This is not the address of the account."}}},
+		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false, false}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
 	}, endedSamples()...)
@@ -226,7 +226,7 @@ func sampleAccount() account {
 	memberships := []doorward.User{acme, globex, initech}
 	a := newAccount(ann, memberships)
 	a.ownSessions = sampleSessions(memberships, accountPage)
-	a.MinLength, a.Proved = 12, true
+	a.MinLength, a.Proved, a.Exports = 12, true, true
 	return a
 }
 
@@ -236,7 +236,7 @@ func affected(a account) account {
 }
 
 func unproved(a account) account {
-	a.Proved = false
+	a.Proved, a.Exports = false, false
 	return a
 }
 

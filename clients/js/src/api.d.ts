@@ -385,7 +385,7 @@ export interface paths {
         };
         /**
          * Export one's own data
-         * @description The account, memberships, sessions, known browsers, second factors, how many recovery codes are left, proofs and changes of the address that were begun, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. An answer that is cut off is no valid JSON: ask again.
+         * @description The account, memberships, sessions, known browsers, second factors, how many recovery codes are left, proofs and changes of the address that were begun, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. It needs a recent proof of identity. An answer that is cut off is no valid JSON: ask again.
          */
         get: operations["exportAccount"];
         put?: never;
@@ -6692,7 +6692,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
+            /** @description `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -55,6 +55,7 @@ const (
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
 	AccountEmail     Action = "account.email"   // a change of the address was asked for, confirmed or undone
+	AccountExport    Action = "account.export"  // somebody took what is held about them
 	AccountErase     Action = "account.erase"   // somebody left all tenants, and the account was deleted
 	SessionStepUp    Action = "session.step_up" // its user has proved again who they are
 	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
@@ -340,6 +341,7 @@ var proved = []Verb{
 	{Action: PasswordReset, Scope: OfAccount},
 	{Action: PasswordForgot, Scope: OfAccount},
 	{Action: AccountEmail, Scope: OfAccount, Proof: ProofAlways},
+	{Action: AccountExport, Scope: OfAccount, Proof: ProofAlways, AllowedWhilePaused: true},
 	{Action: AccountErase, Scope: OfAccount, Proof: ProofAlways},
 	{Action: SessionStepUp, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: MFAEnrol, Scope: OfAccount, Proof: ProofAlways},

@@ -141,6 +141,7 @@ var proofs = map[doorward.Action]string{
 	doorward.InvitationAccept: "the token of the invitation's mail; if the account exists, also its session or password",
 	doorward.UserLeave:        "a session of the person who leaves",
 	doorward.AccountEmail:     "to request it, a session of the person, proved recently; to confirm it, the code of the mail to the new address; to undo it, the code of the mail to the old address",
+	doorward.AccountExport:    "a session of the person, proved recently",
 	doorward.AccountErase:     "a session of the person, proved recently, and the address of the account; or the operator",
 	doorward.PasswordChange:   "a session, and the password that is replaced; if the person has a second factor, also a recent proof with it",
 	doorward.PasswordReset:    "the token of the reset's mail",

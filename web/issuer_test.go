@@ -31,7 +31,7 @@ func TestAnotherIssuer(t *testing.T) {
 		"POST /api/v2/auth/change-password": nil, "POST /api/v2/auth/change-email": nil,
 		"POST /api/v2/auth/factors/totp": m{}, "POST /api/v2/auth/factors/passkey/begin": m{}, "POST /api/v2/auth/factors/recovery": nil,
 		"PATCH /api/v2/auth/factors/{id}": nil, "DELETE /api/v2/auth/factors/{id}": nil, "DELETE /api/v2/auth/factors/reset": nil,
-		"DELETE /api/v2/auth/account":     nil,
+		"GET /api/v2/auth/account/export": nil, "DELETE /api/v2/auth/account": nil,
 		"POST /api/v2/auth/step-up/begin": nil, // what Doorward asks for doesn't speak for the sign-on
 		"POST /api/v2/auth/switch-tenant": nil, "DELETE /api/v2/auth/memberships/{tenantId}": nil,
 		"POST /api/v2/auth/accept-invitation": m{},

@@ -622,6 +622,12 @@ func (r *recorder) passwordSteps() []step {
 			`Acme: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 		}},
+		{"an account exported", func() {
+			r.ask("GET /api/v2/auth/account/export", nil, as(r.token)).ok(200)
+		}, []string{
+			`Acme: bob done account.export user bob, userAgent "" "Go-http-client/1.1"`,
+			`Zeta: bob done account.export user bob, userAgent "" "Go-http-client/1.1"`,
+		}},
 		{"a reset requested", func() { r.code = r.noteSecret(r.forgot(r.t, r.bob.Email)) }, []string{
 			"Acme: anonymous done password.forgot user bob",
 		}},

@@ -196,14 +196,19 @@ type HeldParty struct {
 const eventBatch = 500
 
 // Export calls begin and then writes the data about the caller to w, as a Held in JSON. It reads
-// audit events, of which there may be many, while it writes. Errors: those of RequireExport; unauthenticated
+// audit events, of which there may be many, while it writes. It first records that, in the trail of each
+// of the caller's active tenants. Errors: those of RequireExport; too_many_attempts; unauthenticated
 // if the account has been erased since the request began; unavailable, also after begin, and then
 // the document is incomplete; the errors of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
+	_, err := a.writer.Do(ctx, by, doorward.AccountExport, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+		tx.RecordUserAgent()
+		return tx.CountChange(ctx)
+	})
+	if err != nil {
+		return err
+	}
 	return a.db.Snapshot(ctx, func(read store.Reader) error {
-		if err := access.NeedOwnProof(ctx, read, by, a.db.Now()); err != nil {
-			return err
-		}
 		held, err := a.readAll(ctx, read, by)
 		if err != nil {
 			return err

@@ -76,7 +76,7 @@ func (a *api) eraseAccount(ctx context.Context, c *front.Call, in eraseInput) (f
 var docExportAccount = front.Doc{
 	ID: "exportAccount", Tag: "Account", Summary: "Export one's own data",
 	Description: "The account, memberships, sessions, known browsers, second factors, how many recovery codes are left, proofs and changes of the address that were begun, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. It needs a recent proof of identity. An answer that is cut off is no valid JSON: ask again.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeSignInRequired, doorward.CodeTooManyAttempts},
 }
 
 // exportAccount streams its answer; Out only documents it.

@@ -12,10 +12,10 @@ import (
 // Challenge is a pending proof of identity or setup of a factor, or a link or page of an operator.
 type Challenge struct {
 	Purpose    string
-	UserID     string // empty: the passkey will show whose it is, or an operator
-	TenantID   string // to sign in to; may be empty
-	SessionID  string // in which it began; empty without a session
-	Generation int64  // of the account's credentials
+	UserID     string          // empty: the passkey will show whose it is, or an operator
+	TenantID   string          // to sign in to; may be empty
+	SessionID  string          // in which it began; empty without a session
+	Generation int64           // of the account's credentials
 	Issuer     doorward.Issuer // who vouches for what was proved before
 	Methods    []string
 	State      []byte // what the purpose is about, such as the id of an invitation; may be nil

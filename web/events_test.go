@@ -34,6 +34,7 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.PasswordChange:          "somebody changes their own password",
 	doorward.PasswordForgot:          "a reset is requested; for an address without an account the event is in the trail of the installation, one for each client network and minute",
 	doorward.AccountEmail:            "somebody requests another address for their account, confirms it, or undoes the change; the last two in the trail of each of their tenants",
+	doorward.AccountExport:           "somebody exports what is held about them; in the trail of each of their tenants",
 	doorward.AccountErase:            "an account is erased, by the person or the operator; the event doesn't say by which. It is in every trail with events of the account, and its fields say which events may be blank",
 	doorward.PasswordReset:           "a password is set with the code of a reset",
 	doorward.SessionStepUp:           "somebody proves their identity again; the session gets a new token",

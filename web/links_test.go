@@ -688,7 +688,7 @@ const (
 	registered     = "events+1 invitations~1 memberships+1 users+1"
 	joined         = "events+1 invitations~1 memberships+1"
 	joinedByFactor = "challenges-1 events+1 factors~1 invitations~1 memberships+1"
-	addressChanged = "email_changes~1 events+2 link_tokens+1 mails+1 memberships~2 users~1"                          // in two tenants; and the old address can undo it
+	addressChanged = "email_changes~1 events+2 link_tokens+1 mails+1 memberships~2 users~1"                                    // in two tenants; and the old address can undo it
 	factorsRemoved = "devices-3 events+2 factor_codes~1 factor_words~2 factors-1 mails+1 recovery_codes-10 sessions-1 users~1" // by the words of two tenants, and with a session in Globex
 )
 

@@ -185,7 +185,8 @@ func TestReplayIsAuthorized(t *testing.T) {
 	})
 }
 
-// A replay of what needed a recent proof of identity needs one, too: the answer has a secret.
+// A replay of what needed a recent proof of identity needs one, too: the answer may have a secret. So does
+// a replay of what needed it by its effect.
 func TestReplayNeedsTheProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -194,8 +195,16 @@ func TestReplayNeedsTheProof(t *testing.T) {
 		first := d.send(t, "POST /api/v2/api-keys", key, as(owner.Token()), again).okFirst(http.StatusCreated)
 		invited := d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, as(owner.Token()), again).okFirst(http.StatusCreated)
 		d.send(t, "POST /api/v2/api-keys", key, as(owner.Token()), again).replays(first)
+		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"mfa": "required", "mfaGraceDays": 30}}, as(owner.Token()), with("If-Match", "*")).ok(http.StatusOK)
+		raising := m{"email": "carl@x.example", "role": "ADMIN"}
+		several := m{"invitations": []m{{"email": "dora@x.example", "role": "ADMIN"}}}
+		byEffect := idempotencyKey("by-effect")
+		d.send(t, invitePath, raising, as(owner.Token()), byEffect).okFirst(http.StatusCreated)
+		d.send(t, invitePath+"/bulk", several, as(owner.Token()), byEffect).okFirst(http.StatusOK)
 		d.Advance(11 * time.Minute)
 		d.send(t, "POST /api/v2/api-keys", key, as(owner.Token()), again).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, invitePath, raising, as(owner.Token()), byEffect).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, invitePath+"/bulk", several, as(owner.Token()), byEffect).fails(http.StatusForbidden, "step_up_required")
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, as(owner.Token()), again).replays(invited)
 	})
 }

@@ -74,9 +74,12 @@ func (w *Writer) AbandonCall(ctx context.Context, call *doorward.IdempotentCall)
 
 // KeepAnswer stores the answer in this transaction if the caller's request has an
 // Idempotency-Key. The feature calls it once, at the end, with the value that it will return.
-// Errors: idempotency_in_progress if the attempt has lost its mark; then the transaction must be
-// rolled back.
+// Errors: those of judge; idempotency_in_progress if the attempt has lost its mark; then the transaction
+// must be rolled back.
 func (tx *Tx) KeepAnswer(ctx context.Context, result any) error {
+	if err := judge(tx.Tx, tx.By); err != nil { // before the answer is sealed, which says whether a replay needs a proof
+		return err
+	}
 	return keepAnswer(ctx, tx.Tx, tx.By, result)
 }
 

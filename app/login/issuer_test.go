@@ -1,6 +1,7 @@
 package login_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -58,4 +59,42 @@ func TestAnotherIssuer(t *testing.T) {
 		}
 		requireIssuer(f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(0), asked.Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, false))
 	})
+}
+
+// TestRaceAnotherIssuer: on each of three nodes, from memory and read again after changes, such a session
+// is of its issuer and its tenant, and opens none in another tenant; it never becomes Doorward's own.
+func TestRaceAnotherIssuer(t *testing.T) {
+	t.Parallel()
+	e := apptest.SQLite
+	e.Nodes = 3
+	f := apptest.New(t, e, apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	_, other := f.Tenant()
+	ann := f.Join(owner, doorward.RoleUser)
+	_, code := f.Invite(other, ann.User.Email, doorward.RoleUser)
+	f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), ann.Caller, code, "")))
+	in, err := apptest.SignedIn(enterFrom(f, ann, ann.User.TenantID))
+	f.NoError(err)
+	var all sync.WaitGroup
+	for node := range f.Nodes {
+		all.Go(func() {
+			for range apptest.Rounds(20, 200) {
+				p, err := f.Node(node).Sessions.Check(f.Context(), in.Token)
+				if err != nil || p.Issuer != "con_own" || p.TenantID != ann.User.TenantID {
+					t.Errorf("node %d: %q in %s, %v", node, p.Issuer, p.TenantID, err)
+				}
+				by := apptest.Anonymous(node)
+				by.Principal = p
+				if got := apptest.Code(apptest.ErrorOf(f.Node(node).Login.Switch(f.Context(), by, other.User.TenantID))); got != doorward.CodeSignInRequired {
+					t.Errorf("node %d: a switch is answered %q", node, got)
+				}
+			}
+		})
+	}
+	for range apptest.Rounds(10, 100) { // each makes all nodes read the session again
+		for _, role := range []doorward.Role{doorward.RoleViewer, doorward.RoleUser} {
+			f.NoError(f.Node(1).Users.SetRole(f.Context(), owner.Caller, ann.User, role))
+		}
+	}
+	all.Wait()
 }

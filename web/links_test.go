@@ -989,7 +989,7 @@ var mailedLinks = []mailedLink{
 			{"word refused", "410 reset_expired", ""},
 			{"word lapsed there", "410 reset_expired", "factor_codes~1"},
 			{"joined meanwhile", "410 reset_expired", "factor_codes~1"},
-			{"new password", "204", factorsRemoved},
+			{"new password", "204", strings.TrimPrefix(factorsRemoved, "devices-3 ")},
 			{"new address", "410 reset_expired", ""},
 		},
 	},

@@ -109,7 +109,9 @@ type result struct {
 	failed          []string
 }
 
-func isNew(failed string) bool { return !slices.Contains(http2Faults, failed) && !slices.Contains(http2Races, failed) }
+func isNew(failed string) bool {
+	return !slices.Contains(http2Faults, failed) && !slices.Contains(http2Races, failed)
+}
 
 // flaws returns how the result of all parts differs from the known failures.
 func (r result) flaws() (flaws []string) {

@@ -102,6 +102,9 @@ func (u User) Permissions() []Action {
 	return nil
 }
 
+// IsActive reports whether it is an active membership of an active tenant.
+func (u User) IsActive() bool { return u.Status == UserActive && u.TenantStatus == TenantActive }
+
 // Version returns a hash of the fields of the membership that can be edited, for If-Match.
 func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
 

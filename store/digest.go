@@ -44,7 +44,7 @@ RETURNING id`
 	sqlInsertDigest = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share)
 VALUES ($1, 'digest', $2, '', 'queued', 0, $3, $4, '', '', $5)`
 
-	// The newest event is told; the notices of several need not come in their order.
+	// The digest shows the newest event. Concurrent deliveries hold notices back in any order.
 	sqlHoldNotice = `INSERT INTO held_notices (mail_id, kind, about, event_id, notices) VALUES ($1, $2, $3, $4, 1)
 ON CONFLICT (mail_id, kind, about) DO UPDATE SET
   event_id = CASE WHEN (SELECT at FROM events WHERE id = held_notices.event_id) > (SELECT at FROM events WHERE id = excluded.event_id)

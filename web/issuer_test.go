@@ -23,9 +23,8 @@ func (s *server) enterFrom(t *testing.T, who *doorwardtest.Person, tenantID stri
 	return outcome.(login.SignedIn).Token.Reveal()
 }
 
-// TestAnotherIssuer: what belongs to the account, or to it in other tenants, takes a session for which
-// Doorward vouches. One that a tenant's own sign-on vouches for is told so, and is as good as others in
-// that tenant.
+// TestAnotherIssuer: routes that act on the account, or on its other tenants, refuse a session that a
+// tenant's own sign-on has opened with sign_in_required. All other routes accept it.
 func TestAnotherIssuer(t *testing.T) {
 	ofAccount := map[string]any{ // with the body of a request that takes more than the sample's
 		"POST /api/v2/auth/change-password": nil, "POST /api/v2/auth/change-email": nil,

@@ -209,22 +209,27 @@ func (tx *Tx) alsoEvent(action doorward.Action, on doorward.Object, changes []do
 // which they are an active member, since all of them rely on the account. The events don't say what was
 // done in another tenant. Where the feature has recorded it itself, it adds nothing.
 func (tx *Tx) recordEverywhere(ctx context.Context) error {
-	verb, _ := doorward.Lookup(tx.event.Action)
-	if verb.By != doorward.ByProof || verb.Scope != doorward.OfAccount || tx.event.Target.Type != "user" {
+	if verb, _ := doorward.Lookup(tx.event.Action); !isOnAccount(verb) || tx.event.Target.Type != "user" {
 		return nil
 	}
-	memberships, err := tx.Memberships(ctx, tx.event.Target.ID)
+	changes := slices.DeleteFunc(slices.Clone(tx.event.Changes), func(c doorward.Change) bool { return c.Field == fieldSessionsEnded })
+	return tx.RecordElsewhere(ctx, tx.event.Action, tx.event.Target, changes...)
+}
+
+// RecordElsewhere is RecordAlso in the trail of each other tenant in which the user on is active. It
+// leaves out those in which the transaction has recorded its own action already.
+func (tx *Tx) RecordElsewhere(ctx context.Context, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	memberships, err := tx.Memberships(ctx, on.ID)
 	if err != nil {
 		return err
 	}
-	changes := slices.DeleteFunc(slices.Clone(tx.event.Changes), func(c doorward.Change) bool { return c.Field == fieldSessionsEnded })
 	for _, m := range memberships {
-		isOther := m.TenantID != tx.event.Target.TenantID && !tx.alsoIn[m.TenantID]
-		if isOther && m.Status == doorward.UserActive && m.TenantStatus == doorward.TenantActive {
-			on := doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID}
-			if err := tx.RecordAlso(ctx, tx.event.Action, on, changes...); err != nil {
-				return err
-			}
+		isRecorded := m.TenantID == on.TenantID || action == tx.event.Action && tx.alsoIn[m.TenantID]
+		if isRecorded || !m.IsActive() {
+			continue
+		}
+		if err := tx.RecordAlso(ctx, action, doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID}, changes...); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -387,8 +392,15 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 	return false, tx.InsertEvent(ctx, opTx.event)
 }
 
-// Require decides on a read, or for the guard of a route. It writes nothing but a refusal.
+// Require decides on a read, or for the guard of a route. It writes nothing but a refusal. Errors: those of
+// the decision, unavailable.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
+	if verb, _ := by.Rules.Model().Lookup(action); isOnAccount(verb) {
+		var err error
+		if by, err = asStrictest(ctx, w.db.Read(), by); err != nil {
+			return err
+		}
+	}
 	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now).Err())
 }
 
@@ -402,8 +414,9 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 	return d
 }
 
-// may is decide.May for a request of the caller at now; proofAt is Question.Proof. No proof is demanded of people without a session: what a mailed link does has its
-// proof in the link. It notes the demand for replays of the call.
+// may is decide.May for a request of the caller at now; proofAt is Question.Proof. No proof is demanded of
+// people without a session: what a mailed link does has its proof in the link. It notes the demand for
+// replays of the call.
 func may(by *doorward.Caller, now time.Time, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
 	q := decide.Question{Action: action, On: on}
 	if by.Policy != nil { // else there is none that could read the request
@@ -446,21 +459,6 @@ func needProof(by *doorward.Caller, now time.Time) error {
 		by.Idempotent.NeededProof = true
 	}
 	return decide.Proved(&by.Principal, 1, by.MaxProofAge, now).Err()
-}
-
-// NeedOwnProof is Writer.NeedProof for sensitive reads of what belongs to the account: it takes a session that
-// Doorward vouches for, and goes by the strictest of the user's active tenants. Errors: sign_in_required,
-// step_up_required, unavailable.
-func NeedOwnProof(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) error {
-	if by.Issuer != doorward.OwnIssuer {
-		return decide.Decision{Reason: decide.ReasonIssuer}.Err()
-	}
-	strictest, err := read.StrictestProofAge(ctx, by.ID)
-	if err != nil {
-		return err
-	}
-	by.MaxProofAge = min(by.MaxProofAge, strictest)
-	return needProof(&by, now)
 }
 
 // Upkeep writes without a decision or a record. Don't use it for an action of a caller.

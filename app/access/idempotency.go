@@ -77,6 +77,9 @@ func (w *Writer) AbandonCall(ctx context.Context, call *doorward.IdempotentCall)
 // Errors: those of judge; idempotency_in_progress if the attempt has lost its mark; then the transaction
 // must be rolled back.
 func (tx *Tx) KeepAnswer(ctx context.Context, result any) error {
+	if tx.By.Idempotent == nil {
+		return nil
+	}
 	if err := judge(tx.Tx, tx.By); err != nil { // before the answer is sealed, which says whether a replay needs a proof
 		return err
 	}
@@ -93,9 +96,6 @@ func (w *Writer) KeepAnswerAlone(ctx context.Context, by doorward.Caller, result
 }
 
 func keepAnswer(ctx context.Context, tx *store.Tx, by doorward.Caller, result any) error {
-	if by.Idempotent == nil {
-		return nil
-	}
 	answer, err := by.Idempotent.Answer(result)
 	if err != nil {
 		return err

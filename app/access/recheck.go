@@ -37,8 +37,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	if err != nil {
 		return by, err
 	}
-	if verb.By == doorward.ByProof && verb.Scope == doorward.OfAccount {
-		if by, err = asStrictest(ctx, tx, by); err != nil {
+	if isOnAccount(verb) {
+		if by, err = lockedStrictest(ctx, tx, by); err != nil {
 			return by, err
 		}
 	}
@@ -52,19 +52,30 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	return by, may(&by, tx.Now, op.Action, on, op.judgedAt(now)).Err()
 }
 
+// isOnAccount reports whether the owner of an account does the action to it.
+func isOnAccount(verb *doorward.Verb) bool {
+	return verb.By == doorward.ByProof && verb.Scope == doorward.OfAccount
+}
+
 // asStrictest returns the caller with the demand of the strictest of their active tenants: what belongs
-// to the account must not depend on the tenant in which its session happens to be. It locks the account,
-// as joining a tenant does.
-func asStrictest(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+// to the account must not depend on the tenant in which its session happens to be.
+func asStrictest(ctx context.Context, read store.Reader, by doorward.Caller) (doorward.Caller, error) {
 	if by.Kind != doorward.ByUser || by.SessionID == "" {
 		return by, nil
 	}
-	if _, err := tx.LockAccount(ctx, by.ID); err != nil {
-		return by, err
-	}
-	strictest, err := tx.StrictestProofAge(ctx, by.ID)
+	strictest, err := read.StrictestProofAge(ctx, by.ID)
 	by.MaxProofAge = min(by.MaxProofAge, strictest)
 	return by, err
+}
+
+// lockedStrictest is asStrictest after locking the account, as joining a tenant does.
+func lockedStrictest(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	if by.Kind == doorward.ByUser && by.SessionID != "" {
+		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+			return by, err
+		}
+	}
+	return asStrictest(ctx, tx.Reader, by)
 }
 
 // rereadCaller reads the caller's session or key, and its membership, again. Errors:
@@ -109,7 +120,7 @@ func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doo
 func (tx *Tx) NeedProofNow(ctx context.Context) error {
 	by, err := rereadCaller(ctx, tx.Tx, tx.By)
 	if err == nil {
-		by, err = asStrictest(ctx, tx.Tx, by)
+		by, err = lockedStrictest(ctx, tx.Tx, by)
 	}
 	if err != nil {
 		return err

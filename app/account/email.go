@@ -327,7 +327,7 @@ func recordChange(ctx context.Context, tx *access.Tx, from, to string, more ...d
 		return err
 	}
 	tx.SetTenant(home)
-	return proof.RecordElsewhere(ctx, tx, doorward.AccountEmail, userID, home, changes...)
+	return tx.RecordElsewhere(ctx, doorward.AccountEmail, userObject(userID, home), changes...)
 }
 
 // asAccountExists replaces store.ErrTaken by account_exists with the detail.

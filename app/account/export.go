@@ -197,8 +197,8 @@ const eventBatch = 500
 
 // Export calls begin and then writes the data about the caller to w, as a Held in JSON. It reads
 // audit events, of which there may be many, while it writes. It first records that, in the trail of each
-// of the caller's active tenants. Errors: those of RequireExport; too_many_attempts; unauthenticated
-// if the account has been erased since the request began; unavailable, also after begin, and then
+// of the caller's active tenants. Errors: step_up_required, sign_in_required,
+// too_many_attempts; unauthenticated if the account has been erased since the request began; unavailable, also after begin, and then
 // the document is incomplete; the errors of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	_, err := a.writer.Do(ctx, by, doorward.AccountExport, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
@@ -231,12 +231,6 @@ func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(),
 		_, err = io.WriteString(w, tail)
 		return err
 	})
-}
-
-// RequireExport returns the refusal of an export. Errors: step_up_required without a recent proof of identity,
-// sign_in_required for a session that Doorward doesn't vouch for, unavailable.
-func (a *Accounts) RequireExport(ctx context.Context, by doorward.Caller) error {
-	return access.NeedOwnProof(ctx, a.db.Read(), by, a.db.Now())
 }
 
 // eventList writes the items of a list.

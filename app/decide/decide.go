@@ -18,7 +18,7 @@ import (
 type Question struct {
 	Action doorward.Action
 	// On is the object. For none in particular it is the principal's own tenant (Principal.Tenant);
-	// the zero Object is in no tenant, and so foreign to whoever is in one.
+	// the zero Object is in no tenant, so members are refused it with ReasonForeign.
 	On doorward.Object
 	// Request is what policies read. Nil: unknown, and a policy that reads a part of it refuses.
 	Request *doorward.Request

@@ -108,9 +108,9 @@ func TestReasons(t *testing.T) {
 		{"a tenant that is closing", May(&owner, &Question{Action: doorward.UserInvite, On: own}), ReasonTenant, doorward.CodeTenantClosing},
 		{"anonymous", May(&doorward.Principal{Kind: doorward.Anonymous}, &Question{Action: doorward.TenantFreeze, On: own}), ReasonCredential, doorward.CodeUnauthenticated},
 		{"a user for an operator's action", May(&owner, &Question{Action: doorward.TenantFreeze, On: own}), ReasonOperator, doorward.CodeForbidden},
-		{"an operator inside a tenant", Enter(&doorward.Principal{Kind: doorward.Operator}, Door{}), ReasonKind, doorward.CodeForbidden},
-		{"a tenant's route while closing", Enter(&owner, Door{}), ReasonTenant, doorward.CodeTenantClosing},
-		{"a route of the operator for a user", Enter(&admin, Door{Credential: OfOperator}), ReasonOperator, doorward.CodeForbidden},
+		{"an operator inside a tenant", Enter(&doorward.Principal{Kind: doorward.Operator}, Route{}), ReasonKind, doorward.CodeForbidden},
+		{"a tenant's route while closing", Enter(&owner, Route{}), ReasonTenant, doorward.CodeTenantClosing},
+		{"a route of the operator for a user", Enter(&admin, Route{Credential: OfOperator}), ReasonOperator, doorward.CodeForbidden},
 		{"frozen", SignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleOwner, TenantStatus: doorward.TenantFrozen}), ReasonTenant, doorward.CodeTenantFrozen},
 		{"closing, not for an ADMIN", SignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleAdmin, TenantStatus: doorward.TenantClosing}), ReasonTenant, doorward.CodeTenantClosing},
 		{"a suspended membership", SignIn(doorward.User{Status: doorward.UserSuspended, TenantStatus: doorward.TenantActive}), ReasonMembership, doorward.CodeMembershipSuspended},
@@ -132,7 +132,7 @@ func TestClosingTenant(t *testing.T) {
 			t.Errorf("%s in a closing tenant: %v", verb.Action, got)
 		}
 	}
-	if d := Enter(&owner, Door{WhileClosing: true}); !d.Allowed {
+	if d := Enter(&owner, Route{WhileClosing: true}); !d.Allowed {
 		t.Errorf("the OWNER is refused an action that is allowed while closing: %+v", d)
 	}
 }

@@ -19,9 +19,9 @@ const (
 	OfService
 )
 
-// Door is what Enter decides: whether a route accepts the credential of a principal, before May decides
-// on its action and object.
-type Door struct {
+// Route is what Enter has to know of a route, to decide whether it accepts the credential of a principal
+// at all. On the action and its object, May decides.
+type Route struct {
 	Credential Credential
 	// Actions are those of the route, for OfOperator and OfService.
 	Actions []doorward.Action
@@ -29,18 +29,18 @@ type Door struct {
 	WhileClosing bool
 }
 
-// Enter decides whether the principal may use a route with the door.
-func Enter(p *doorward.Principal, door Door) Decision {
+// Enter decides whether the route accepts the principal's credential.
+func Enter(p *doorward.Principal, route Route) Decision {
 	switch {
-	case door.Credential == OfOperator:
-		return enterAsOperator(p, door.Actions)
-	case door.Credential == OfService:
-		return enterAsService(p, door.Actions)
-	case door.Credential == OfPerson && (p.Kind == doorward.ByKey || p.Kind == doorward.ByService):
+	case route.Credential == OfOperator:
+		return enterAsOperator(p, route.Actions)
+	case route.Credential == OfService:
+		return enterAsService(p, route.Actions)
+	case route.Credential == OfPerson && (p.Kind == doorward.ByKey || p.Kind == doorward.ByService):
 		return no(ReasonPerson)
 	}
-	d := enterTenant(p, door.WhileClosing)
-	if d.Allowed && door.Credential == OfKey && p.Kind != doorward.ByKey {
+	d := enterTenant(p, route.WhileClosing)
+	if d.Allowed && route.Credential == OfKey && p.Kind != doorward.ByKey {
 		return no(ReasonKind)
 	}
 	return d

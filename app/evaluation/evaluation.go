@@ -254,7 +254,7 @@ func candidateOfMember(u doorward.User) candidate {
 // candidateOf returns the candidate of a principal, with a refusal if it may not use its tenant.
 func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
-	if d := decide.Enter(&p, decide.Door{Credential: decide.OfMember}); !d.Allowed {
+	if d := decide.Enter(&p, decide.Route{Credential: decide.OfMember}); !d.Allowed {
 		c.refusal = d.Why()
 	}
 	return c

@@ -216,7 +216,7 @@ func notifyAlso(ctx context.Context, tx *access.Tx, kind store.MailKind, account
 	if err := tx.NotifyAlso(ctx, kind, []string{account.Email}, action, userObject(account.ID, tenantID), changes...); err != nil {
 		return err
 	}
-	return proof.RecordElsewhere(ctx, tx, action, account.ID, tenantID, changes...)
+	return tx.RecordElsewhere(ctx, action, userObject(account.ID, tenantID), changes...)
 }
 
 // notify queues a mail to the person about the change, and records the browser that was used.

@@ -258,7 +258,7 @@ Passwort oder einem Code fragen.
 				r := newRecipient(f)
 				f.Exec(`UPDATE users SET locale = $1 WHERE id = $2`, locale, r.User.ID)
 				f.Exec(`UPDATE tenants SET name = 'TENANT'`)
-				for range 5 { // one after the other, since workers keep no order: the newest is told
+				for range 5 { // sent one after the other, since concurrent deliveries are in no order
 					r.changeRole(f, 0, 1)
 					f.Mails(0, r.User.Email)
 					clock.Move(time.Second)

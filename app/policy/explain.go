@@ -143,7 +143,7 @@ func (p *Policies) findSubject(ctx context.Context, by doorward.Caller, q Questi
 	if errors.Is(err, store.ErrNone) || doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && s.p.TenantID != by.TenantID && by.Kind != doorward.Operator {
 		return subject{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	if d := decide.Enter(&s.p, decide.Door{Credential: decide.OfMember}); err == nil && !d.Allowed && len(s.refused) == 0 {
+	if d := decide.Enter(&s.p, decide.Route{Credential: decide.OfMember}); err == nil && !d.Allowed && len(s.refused) == 0 {
 		s.refused = append(s.refused, s.refusalCause(d))
 	}
 	return s, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/refusal"
+	"github.com/doorward/doorward/store"
 )
 
 // refuse counts the attempt as a failure and records the refusal, in one transaction. The worker
@@ -49,4 +50,22 @@ func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, e
 		return err
 	}
 	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.ownBucket, a.widerBucket()), reason)
+}
+
+// HomeTenant returns the tenant whose trail records the user's own actions and failures: the preferred
+// tenant if the user is in it; else the one with the latest login, or the oldest, of those in which the
+// user is active, if there are any. It is empty for a user in no tenant.
+func HomeTenant(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
+	memberships, err := read.Memberships(ctx, userID)
+	var home doorward.User
+	for _, m := range memberships {
+		if m.TenantID == preferred {
+			return preferred, err
+		}
+		later := m.LastLoginAt != nil && (home.LastLoginAt == nil || m.LastLoginAt.After(*home.LastLoginAt))
+		if home.TenantID == "" || m.IsActive() && !home.IsActive() || later && m.IsActive() == home.IsActive() {
+			home = m
+		}
+	}
+	return home.TenantID, err
 }

@@ -215,7 +215,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 
 // requireOperator refuses services, whatever their keys allow inside a tenant.
 func (t *Tenants) requireOperator(ctx context.Context, by doorward.Caller, action doorward.Action, id string) error {
-	return t.writer.RecordIfRefusal(ctx, by, action, object(id), decide.Enter(&by.Principal, decide.Door{Credential: decide.OfOperator, Actions: []doorward.Action{action}}).Err())
+	return t.writer.RecordIfRefusal(ctx, by, action, object(id), decide.Enter(&by.Principal, decide.Route{Credential: decide.OfOperator, Actions: []doorward.Action{action}}).Err())
 }
 
 // Restore undoes the closing of the caller's tenant, but not a freeze. It ends all

@@ -26,7 +26,7 @@ const Path = "/api/v2/access/check"
 
 // members admits to checks and introspection, but not the sessions and keys of a tenant that is being
 // closed.
-var members = decide.Door{Credential: decide.OfMember}
+var members = decide.Route{Credential: decide.OfMember}
 
 // answerWithin is the timeout of a check that has to ask the database.
 const answerWithin = 1800 * time.Millisecond

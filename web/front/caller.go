@@ -201,18 +201,18 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 // decideEntry decides by the kind of the credential and the status of the tenant whether the
 // caller may use the route. The action isn't decided yet.
 func (g Guard) decideEntry(p *doorward.Principal) decide.Decision {
-	door := decide.Door{WhileClosing: g.isOpenWhileClosing()}
+	route := decide.Route{WhileClosing: g.isOpenWhileClosing()}
 	switch {
 	case g.name == operator, g.openToInstallation && p.Kind == doorward.Operator:
-		door.Credential, door.Actions = decide.OfOperator, append(slices.Clone(g.operated), g.verb().Permission)
+		route.Credential, route.Actions = decide.OfOperator, append(slices.Clone(g.operated), g.verb().Permission)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return decide.Decision{Allowed: true} // the route needs no credential
 	case g.name == keyOnly:
-		door = decide.Door{Credential: decide.OfKey} // not in a closing tenant
+		route = decide.Route{Credential: decide.OfKey} // not in a closing tenant
 	case !g.TakesKeys():
-		door.Credential = decide.OfPerson
+		route.Credential = decide.OfPerson
 	}
-	return decide.Enter(p, door)
+	return decide.Enter(p, route)
 }
 
 // refusal is the error for a caller whom the guard doesn't let in.

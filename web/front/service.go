@@ -45,7 +45,7 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 // decideService is decideEntry for a service key, before the tenant is read in which it acts.
 func (g Guard) decideService(p *doorward.Principal) decide.Decision {
 	if need := g.Service(); g.name != operator && need != "" {
-		return decide.Enter(p, decide.Door{Credential: decide.OfService, Actions: []doorward.Action{need}})
+		return decide.Enter(p, decide.Route{Credential: decide.OfService, Actions: []doorward.Action{need}})
 	}
 	return g.decideEntry(p)
 }

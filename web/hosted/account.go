@@ -51,7 +51,9 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	a.Affected = c.AffectedTenants()
 	a.MinLength = h.app.PasswordRules.Load().MinLength
-	a.Exports = h.app.Accounts.RequireExport(ctx, c.Caller) == nil
+	if a.Exports, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountExport, doorward.Object{Type: "user", ID: c.Caller.ID})); err != nil {
+		return ui.View{}, err
+	}
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}

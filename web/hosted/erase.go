@@ -18,7 +18,6 @@ type erasing struct {
 	// the erasure.
 	LastOwnerOf []doorward.User
 	Proved      bool // recently; else /step-up comes first
-	Exports     bool // see account
 }
 
 // showErase says what an erasure ends before anybody can ask for it.
@@ -32,8 +31,7 @@ func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	proved, err := isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountErase, doorward.Object{Type: "user", ID: c.Caller.ID}))
-	exports := h.app.Accounts.RequireExport(ctx, c.Caller) == nil
-	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, lastOwnerOf, proved, exports}}, err
+	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, lastOwnerOf, proved}}, err
 }
 
 // isProved reports whether the caller's proof of identity is recent enough, by the refusal of

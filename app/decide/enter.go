@@ -35,7 +35,7 @@ func Enter(p *doorward.Principal, route Route) Decision {
 	case route.Credential == OfOperator:
 		return enterAsOperator(p, route.Actions)
 	case route.Credential == OfService:
-		return enterAsService(p, route.Actions)
+		return firstAllowed(p, OfService, route.Actions)
 	case route.Credential == OfPerson && (p.Kind == doorward.ByKey || p.Kind == doorward.ByService):
 		return no(ReasonPerson)
 	}
@@ -60,40 +60,41 @@ func enterTenant(p *doorward.Principal, whileClosing bool) Decision {
 }
 
 func enterAsOperator(p *doorward.Principal, actions []doorward.Action) Decision {
-	decide := mayOperator
 	switch {
 	case p.Kind == doorward.Operator && !p.IsLimited():
 		return yes(ReasonOperator)
-	case p.Kind == doorward.Operator:
-	case p.Kind == doorward.ByService:
-		decide = mayServe
+	case p.Kind == doorward.Operator, p.Kind == doorward.ByService:
+		return firstAllowed(p, OfOperator, actions)
 	case p.Kind == doorward.Anonymous:
 		return no(ReasonCredential)
-	default:
-		return no(ReasonOperator)
 	}
-	return firstAllowed(p, actions, decide)
-}
-
-func enterAsService(p *doorward.Principal, actions []doorward.Action) Decision {
-	return firstAllowed(p, actions, func(p *doorward.Principal, verb *doorward.Verb) Decision {
-		if !p.Service.Has(verb.Service) {
-			return Decision{Reason: ReasonService, detail: string(verb.Service)}
-		}
-		return yes(ReasonService)
-	})
+	return no(ReasonOperator)
 }
 
 // firstAllowed returns the first decision on one of the actions that is yes, else the last.
-func firstAllowed(p *doorward.Principal, actions []doorward.Action, decide func(*doorward.Principal, *doorward.Verb) Decision) Decision {
-	d := decide(p, &doorward.Verb{})
+func firstAllowed(p *doorward.Principal, credential Credential, actions []doorward.Action) Decision {
+	d := mayEnterFor(p, credential, &doorward.Verb{})
 	for _, action := range actions {
 		verb, _ := doorward.Lookup(action)
-		if d = decide(p, verb); d.Allowed {
+		if d = mayEnterFor(p, credential, verb); d.Allowed {
 			break
 		}
 	}
 	return d
+}
+
+// mayEnterFor decides for one of the route's actions. It is no function value, which would move the
+// principal of each check to the heap.
+func mayEnterFor(p *doorward.Principal, credential Credential, verb *doorward.Verb) Decision {
+	switch {
+	case credential == OfService && p.Service.Has(verb.Service):
+		return yes(ReasonService)
+	case credential == OfService:
+		return Decision{Reason: ReasonService, detail: string(verb.Service)}
+	case p.Kind == doorward.Operator:
+		return mayOperator(p, verb)
+	}
+	return mayServe(p, verb)
 }
 
 // SignIn decides whether the membership allows a session to be opened or to continue. In a closing

@@ -18,6 +18,7 @@ import (
 // faults returns the violations of the rules that hold for every answer.
 func (s *server) faults(req *http.Request, a answer) (all []string) {
 	all = append(all, s.headerFaults(a)...)
+	all = append(all, s.sharingFaults(req, a)...)
 	if a.status >= 400 && req.Method != http.MethodHead {
 		all = append(all, s.problemFaults(req, a)...)
 	}
@@ -48,6 +49,9 @@ func (s *server) headerFaults(a answer) (all []string) {
 	if isDocument(a.route) && a.status == http.StatusOK {
 		want["Cache-Control"] = "no-cache"
 	}
+	if strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+		want["Referrer-Policy"] = "same-origin" // so that forms have an Origin
+	}
 	for name, value := range want {
 		if got := a.header.Values(name); len(got) != 1 || got[0] != value {
 			all = append(all, fmt.Sprintf("%s is %q, want %q", name, got, value))
@@ -62,10 +66,26 @@ func (s *server) headerFaults(a answer) (all []string) {
 	if has := a.header.Get("Strict-Transport-Security") != ""; has != strings.HasPrefix(s.base, "https:") {
 		all = append(all, fmt.Sprintf("Strict-Transport-Security is sent: %v, with base URL %s", has, s.base))
 	}
-	if cors := a.header.Get("Access-Control-Allow-Origin"); cors != "" {
-		all = append(all, "CORS is allowed to "+cors)
-	}
 	return append(all, statusFaults(a)...)
+}
+
+// sharingFaults checks that answers of the API, and no others, are shared with pages of the allowed origin.
+func (s *server) sharingFaults(req *http.Request, a answer) (all []string) {
+	path := strings.TrimPrefix(req.URL.Path, s.path)
+	isAPI := s.sharedWith != "" && strings.HasPrefix(path, "/api/")
+	if varies := strings.Contains(strings.Join(a.header.Values("Vary"), ","), "Origin"); varies != isAPI {
+		all = append(all, fmt.Sprintf("Vary is %q", a.header.Values("Vary")))
+	}
+	origin, credentials := "", ""
+	if isAPI && slices.Equal(req.Header.Values("Origin"), []string{s.sharedWith}) {
+		origin, credentials = s.sharedWith, "true"
+	}
+	for name, want := range map[string]string{"Access-Control-Allow-Origin": origin, "Access-Control-Allow-Credentials": credentials} {
+		if got := a.header.Get(name); got != want {
+			all = append(all, fmt.Sprintf("%s is %q, want %q", name, got, want))
+		}
+	}
+	return all
 }
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)

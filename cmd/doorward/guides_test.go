@@ -17,6 +17,8 @@ func TestAPIKeysPage(t *testing.T) { follow(t, "../../docs/api-keys.md") }
 
 func TestModelPage(t *testing.T) { follow(t, "../../docs/model.md") }
 
+func TestOtherOriginsPage(t *testing.T) { follow(t, "../../docs/other-origins.md") }
+
 func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }
 
 // TestAuditPage follows docs/audit.md, on an installation with a tenant.

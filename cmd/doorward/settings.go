@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/returnto"
+	"github.com/doorward/doorward/internal/siteurl"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
@@ -180,7 +181,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	}
 	type checks = []func(*node.Config) error
 	return cfg, runChecks(&cfg, slices.Concat(
-		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readDestinations, s.checkCookie, s.checkSessions},
+		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readDestinations, s.readOrigins, s.checkCookie, s.checkSessions},
 		s.boundChecks(),
 		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...)
@@ -284,14 +285,37 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	if s.raw.BaseURL == "" {
 		return nil
 	}
-	u, err := url.Parse(s.raw.BaseURL)
+	u, err := siteurl.Parse(s.raw.BaseURL)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return s.refuseValue("base-url", s.raw.BaseURL, "write the address that people open, for example https://auth.example.com.")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return s.refuse("base-url", "it may have a host and a path, nothing else.")
+	case err != nil && strings.ContainsAny(s.raw.BaseURL, "@?#"): // a password, perhaps
+		return s.refuse("base-url", "%s.", err)
+	case err != nil:
+		return s.refuseValue("base-url", s.raw.BaseURL, "%s.", err)
 	}
 	cfg.BaseURL = u
+	return nil
+}
+
+// readOrigins refuses plain http for other machines, unless Doorward has plain http as well: anybody
+// on the network path could impersonate the site whose pages may use the API.
+func (s *settings) readOrigins(cfg *node.Config) error {
+	secure := cfg.PublicURL().Scheme == "https"
+	for _, text := range s.raw.Origins {
+		u, err := siteurl.Parse(strings.TrimSpace(text))
+		switch {
+		case strings.Contains(text, "*"):
+			return s.refuseValue("allowed-origins", text, "* is not a wildcard here: write out each origin.")
+		case err != nil && strings.ContainsAny(text, "@?#"): // a password, perhaps
+			return s.refuse("allowed-origins", "%s.", err)
+		case err != nil:
+			return s.refuseValue("allowed-origins", text, "%s.", err)
+		case u.Path != "":
+			return s.refuseValue("allowed-origins", text, "an origin has no path: write %s.", siteurl.Origin(u))
+		case secure && insecurePublicURL(u):
+			return s.refuseValue("allowed-origins", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
+		}
+		cfg.AllowedOrigins = append(cfg.AllowedOrigins, siteurl.Origin(u))
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,13 @@ type Site struct {
 	// Home is where people land after signing in without a return address, as
 	// ui.ParseHome returns it; empty: their account.
 	Home string
+	// AllowedOrigins are the other origins whose pages may use the API, with cookies, as browsers
+	// send them in the header Origin.
+	AllowedOrigins []string
 	// Cookie is the name of the session cookie.
 	Cookie string
+	// PersistentCookie: browsers keep the session cookie when they are closed.
+	PersistentCookie bool
 	// ErrorPage answers a browser with a page instead of a problem, and reports
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool
@@ -55,6 +61,7 @@ type Site struct {
 	files    map[string]*Content // by name, without a hash
 	timedOut atomic.Int64
 	outage   lograte.Limiter // for log lines about checks that can't be answered
+	returns  lograte.Limiter // for log lines about return addresses that aren't allowed
 }
 
 // New returns a site whose public address is base. Only the proxies' X-Forwarded-For
@@ -110,6 +117,9 @@ func (s *Site) OnOwnHosts(next http.Handler) http.Handler {
 
 // BaseURL is the address from outside, without a slash at the end.
 func (s *Site) BaseURL() string { return strings.TrimSuffix(s.base.String(), "/") }
+
+// Origin is BaseURL without its path.
+func (s *Site) Origin() string { return strings.TrimSuffix(s.BaseURL(), s.BasePath()) }
 
 // BasePath is the path of BaseURL: empty, or like "/platform".
 func (s *Site) BasePath() string { return strings.TrimSuffix(s.base.Path, "/") }
@@ -200,12 +210,15 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 		if get, has := byMethod[http.MethodGet]; !ok && r.Method == http.MethodHead && has {
 			route, ok = get, true
 		}
-		if !ok {
+		switch {
+		case ok:
+			s.serve(w, r, route)
+		case r.Method == http.MethodOptions && isAPI(r) && s.isAllowed(r.Header):
+			preflight(w, r, allowed(byMethod))
+		default:
 			w.Header().Set("Allow", allowed(byMethod))
-			s.Fail(w, r, doorward.Fail(doorward.CodeMethodNotAllowed, ""))
-			return
+			s.Fail(w, r, s.refuseMethod(r))
 		}
-		s.serve(w, r, route)
 	})
 }
 
@@ -261,11 +274,16 @@ func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 // below a base such as "/api" both occur.
 func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, candidate := range []*http.Request{s.withoutBase(r), r} {
-			if hasRoute(mux, candidate) {
-				mux.ServeHTTP(w, candidate)
-				return
+		candidates := []*http.Request{s.withoutBase(r), r}
+		if i := slices.IndexFunc(candidates, func(c *http.Request) bool { return hasRoute(mux, c) }); i >= 0 {
+			if isAPI(candidates[i]) {
+				s.Share(w.Header(), r)
 			}
+			mux.ServeHTTP(w, candidates[i])
+			return
+		}
+		if slices.ContainsFunc(candidates, isAPI) {
+			s.Share(w.Header(), r)
 		}
 		s.Fail(w, r, doorward.Fail(doorward.CodeNotFound, ""))
 	})
@@ -377,6 +395,9 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", loggable(info.path)), slog.Int("status", w.status),
 		slog.Duration("took", took), slog.String("requestId", info.id), slog.String("client", proof.Network(s.clientIP(r))),
+	}
+	if info.refusedOrigin != "" {
+		attrs = append(attrs, slog.String("origin", info.refusedOrigin), slog.String("expectedOrigin", s.Origin()))
 	}
 	if info.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))

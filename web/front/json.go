@@ -70,7 +70,7 @@ type Endpoint struct {
 	// constant MaxBody.
 	MaxBody int
 	Out     reflect.Type // of the answer's body; nil: none
-	Cookie  string       // how a success changes the session cookie, from the = on, for the reference; may be empty
+	Cookie  string       // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
 	Return  bool         // whether a success may be 303, see Returns
 	CSV     bool         // the answer is also available as CSV
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
@@ -166,13 +166,13 @@ func (e Endpoint) Returns() Endpoint {
 
 // OpensSession documents that a success sets a session cookie.
 func (e Endpoint) OpensSession() Endpoint {
-	e.Cookie = "=<token>" + cookieAttributes + "; Secure"
+	e.Cookie = "=<token>" + cookieAttributes + "; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>`"
 	return e
 }
 
 // EndsSession documents that a success clears the session cookie.
 func (e Endpoint) EndsSession() Endpoint {
-	e.Cookie = "=" + cookieAttributes + "; Max-Age=0"
+	e.Cookie = "=" + cookieAttributes + "; Max-Age=0`"
 	return e
 }
 

@@ -7505,7 +7505,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -8075,7 +8075,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -8912,7 +8912,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -9032,7 +9032,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -9500,7 +9500,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -9997,7 +9997,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -10127,7 +10127,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -115,7 +115,7 @@ func TrustLoopback() Option {
 // Mail sends real mail, to a destination as in --smtp.
 func Mail(destination string) Option {
 	return func(c *node.Config) {
-		t, err := smtp.Open(destination, "Doorward <no-reply@localhost>", c.Log)
+		t, err := smtp.Open(destination, "Doorward <no-reply@localhost>", "", c.Log)
 		if err != nil {
 			panic("doorwardtest: " + err.Error())
 		}

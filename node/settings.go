@@ -57,7 +57,7 @@ type RawConfig struct {
 	LogFormat, LogLevel         string
 	BaseURL, TLSCert, TLSKey    string
 	ACMEDir, ACMEURL, ACMEEmail string
-	SMTP, MailFrom              string
+	SMTP, MailFrom, SMTPHello   string
 	Proxies, ReturnTo           []string
 	Audiences                   []string
 	Origins                     []string
@@ -142,6 +142,10 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
+		{
+			Name: "smtp-hello", Value: newField(&r.SMTPHello, ""),
+			Help: "`name` or address of this machine for mail servers (EHLO) (default the host of --base-url, or this machine's own name if that is a loopback name)",
+		},
 	}
 }
 

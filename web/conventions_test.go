@@ -428,13 +428,13 @@ func TestOrigins(t *testing.T) {
 		const absent = "(absent)"
 		sites := []string{absent, "same-origin", "none", "same-site", "cross-site", "other"}
 		origins := []string{
-			absent, d.base, "https://" + own.Host, "http://localhost:1", "http://localhost",
+			absent, d.base, "http://" + own.Hostname() + ".:" + own.Port(), "https://" + own.Host, "http://localhost:1", "http://localhost",
 			"http://evil.example", "http://" + own.Host + ".evil.example", d.base + "/", "null", "", "http://evil.example@" + own.Host,
 		}
 		for _, site := range sites {
 			for i, origin := range origins {
-				// Without Sec-Fetch-Site the first two pass: no origin, and the server's own.
-				allowed := site == "same-origin" || site == "none" || site == absent && i <= 1
+				// Without Sec-Fetch-Site the first three pass: no origin, and the server's own.
+				allowed := site == "same-origin" || site == "none" || site == absent && i <= 2
 				var opts []opt
 				if site != absent {
 					opts = append(opts, with("Sec-Fetch-Site", site))

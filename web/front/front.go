@@ -97,6 +97,7 @@ type Brand struct {
 
 // IsLoopback reports whether a host name or address can only be this machine.
 func IsLoopback(host string) bool {
+	host = strings.TrimSuffix(host, ".")
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
 }
@@ -106,7 +107,7 @@ func IsLoopback(host string) bool {
 // loopback on its second look-up (DNS rebinding), is of the same origin for the browser.
 func (s *Site) OnOwnHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := strings.ToLower((&url.URL{Host: r.Host}).Hostname())
+		host := strings.TrimSuffix(strings.ToLower((&url.URL{Host: r.Host}).Hostname()), ".")
 		if IsLoopback(host) || strings.EqualFold(host, s.base.Hostname()) {
 			next.ServeHTTP(w, r)
 			return

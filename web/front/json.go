@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -305,15 +306,29 @@ func checkMediaType(h http.Header, size int) error {
 	if size == 0 && len(types) == 0 && !encoded {
 		return nil
 	}
-	if len(types) != 1 || encoded {
-		return doorward.Fail(doorward.CodeUnsupportedMediaType, sendJSON)
+	if fault := mediaFault(types, encoded); fault != "" {
+		return doorward.Fail(doorward.CodeUnsupportedMediaType, "%s %s", fault, sendJSON)
+	}
+	return nil
+}
+
+// mediaFault says what is wrong with the media type and the encoding of a body; empty: nothing.
+func mediaFault(types []string, encoded bool) string {
+	if encoded {
+		return "The body has a Content-Encoding: leave the header out, identity too."
+	}
+	if len(types) != 1 {
+		return fmt.Sprintf("The request has %d headers Content-Type.", len(types))
 	}
 	media, params, err := mime.ParseMediaType(types[0])
 	charset, has := params["charset"]
-	if err != nil || media != "application/json" || has && !strings.EqualFold(charset, "utf-8") {
-		return doorward.Fail(doorward.CodeUnsupportedMediaType, sendJSON)
+	switch {
+	case err != nil || media != "application/json":
+		return "The body isn't declared as JSON."
+	case has && !strings.EqualFold(charset, "utf-8"):
+		return "The only charset is utf-8, written like that; it may be left out."
 	}
-	return nil
+	return ""
 }
 
 // Malformed is the error for a body that package strictjson refuses; nil stays nil. It

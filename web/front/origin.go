@@ -85,11 +85,14 @@ func SentOrigin(h http.Header) string {
 	return origin
 }
 
-// sameHost compares an Origin header with scheme and host, ignoring letter case and
-// the scheme's default port.
+// sameHost compares an Origin header with scheme and host, ignoring letter case, the scheme's
+// default port, and a dot at the end of the name, which people can write.
 func sameHost(origin, scheme, host string) bool {
 	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
-	norm := func(h string) string { return strings.TrimSuffix(strings.ToLower(h), port) }
+	norm := func(h string) string {
+		h = strings.TrimSuffix(strings.ToLower(h), port)
+		return strings.TrimSuffix(strings.Replace(h, ".:", ":", 1), ".")
+	}
 	rest, ok := strings.CutPrefix(strings.ToLower(origin), scheme+"://")
 	return ok && norm(rest) == norm(host)
 }

@@ -166,6 +166,26 @@ func describeUnreadable(path string, err error) string {
 	return fmt.Sprintf("the file %s can't be read: %v.", path, err)
 }
 
+// checkEnvironment refuses variables beginning with DOORWARD_ that are not settings.
+func checkEnvironment(environ []string) error {
+	var known []string
+	for _, name := range settingNames() {
+		known = append(known, variable(name))
+		if slices.Contains(secrets, name) {
+			known = append(known, variable(name)+"_FILE")
+		}
+	}
+	var faults []error
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		isOurs := strings.HasPrefix(name, "DOORWARD_") && !strings.HasPrefix(name, "DOORWARD_TEST_")
+		if isOurs && !slices.Contains(known, name) && !serviceLink.MatchString(pair) {
+			faults = append(faults, badConfig("the environment sets %s, which is not a setting.%s", name, suggestSetting(name, known)))
+		}
+	}
+	return joinFaults(faults...)
+}
+
 // serviceLink matches what Kubernetes sets in every pod about a service that is called doorward, or
 // doorward-…, with or without a port: for compatibility with Docker's links.
 var serviceLink = regexp.MustCompile(`^DOORWARD(_[A-Z0-9_]+)?_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*)$`)
@@ -179,27 +199,6 @@ func findServiceLink(environ []string) string {
 		}
 	}
 	return ""
-}
-
-// checkEnvironment refuses variables beginning with DOORWARD_ that are not settings, except those of
-// Kubernetes.
-func checkEnvironment(environ []string) error {
-	var known []string
-	var faults []error
-	for _, name := range settingNames() {
-		known = append(known, variable(name))
-		if slices.Contains(secrets, name) {
-			known = append(known, variable(name)+"_FILE")
-		}
-	}
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		isOurs := strings.HasPrefix(name, "DOORWARD_") && !strings.HasPrefix(name, "DOORWARD_TEST_")
-		if isOurs && !slices.Contains(known, name) && !serviceLink.MatchString(pair) {
-			faults = append(faults, badConfig("the environment sets %s, which is not a setting.%s", name, suggestSetting(name, known)))
-		}
-	}
-	return joinFaults(faults...)
 }
 
 func suggestSetting(name string, known []string) string {

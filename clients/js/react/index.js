@@ -1,6 +1,6 @@
-// Who is signed in, for React. The page is on Doorward's origin, or on one of the same site that
-// --allowed-origins lists, so the browser sends the session cookie, which is HttpOnly: no script
-// sees a token.
+// Who is signed in, for React. The page is served from Doorward's origin, so the browser
+// sends the session cookie, which is HttpOnly: no script sees a token. It may also be on another
+// origin of the same site, which --allowed-origins lists.
 
 import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
 

@@ -69,22 +69,6 @@ test("a fault leaves the state as it was", async () => {
 	assert.equal(store.getState().status, "signed-in");
 });
 
-test("an answer that asks for a step-up leads to its page and back", async () => {
-	let opened;
-	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { opened = to; } };
-	const store = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
-	assert.equal((await store.request("/api/v2/api-keys", { method: "POST" })).status, 403);
-	assert.equal(opened, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
-	store.signIn({ type: "click" });
-	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
-	store.signIn("/keys");
-	assert.equal(opened, "/platform/login?return=%2Fkeys");
-	opened = undefined;
-	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");
-	assert.equal(opened, undefined);
-	delete globalThis.location;
-});
-
 // The browser's fetch rejects in the same way when nothing answers: then the store asks again.
 test("an origin that isn't allowed is said, and not asked for ever", async () => {
 	globalThis.location = { origin: "https://app.example.com" };
@@ -107,6 +91,22 @@ test("an origin that isn't allowed is said, and not asked for ever", async () =>
 		assert.deepEqual(await createStore({ baseUrl, fetch: down }).refresh(), { status: "unavailable" });
 	}
 	console.error = error;
+	delete globalThis.location;
+});
+
+test("an answer that asks for a step-up leads to its page and back", async () => {
+	let opened;
+	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { opened = to; } };
+	const store = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
+	assert.equal((await store.request("/api/v2/api-keys", { method: "POST" })).status, 403);
+	assert.equal(opened, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	store.signIn({ type: "click" });
+	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	store.signIn("/keys");
+	assert.equal(opened, "/platform/login?return=%2Fkeys");
+	opened = undefined;
+	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");
+	assert.equal(opened, undefined);
 	delete globalThis.location;
 });
 

@@ -156,9 +156,9 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 
 // record records a new factor of the caller, sends a notice, and raises the session.
 func (done *Confirmed) record(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) (err error) {
-	tx.Changed("factor", "", string(done.Factor.Kind))
+	tx.Changed(doorward.FieldFactor, "", string(done.Factor.Kind))
 	if len(done.RecoveryCodes) > 0 {
-		tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
+		tx.Changed(doorward.FieldRecoveryCodes, "", strconv.Itoa(len(done.RecoveryCodes)))
 	}
 	if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
 		return err
@@ -258,8 +258,8 @@ func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed,
 		return done, err
 	}
 	return done, notifyAlso(ctx, tx, store.MailFactorAdded, account, doorward.MFAEnrol, first.challenge.TenantID,
-		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
-		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))})
+		doorward.Change{Field: doorward.FieldFactor, To: string(done.Factor.Kind)},
+		doorward.Change{Field: doorward.FieldRecoveryCodes, To: strconv.Itoa(len(done.RecoveryCodes))})
 }
 
 // Sweep deletes expired challenges and enrolments, and counts the factors for Totals.

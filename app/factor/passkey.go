@@ -160,7 +160,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
 			return err
 		}
-		tx.Changed("factor", string(stored.Kind), "")
+		tx.Changed(doorward.FieldFactor, string(stored.Kind), "")
 		return notify(ctx, tx, store.MailPasskeyCopied, account.Email)
 	})
 	if err == nil {

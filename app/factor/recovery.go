@@ -79,7 +79,7 @@ func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]s
 		if codes, err = replaceCodes(ctx, tx, by.ID); err != nil {
 			return err
 		}
-		tx.Changed("recoveryCodes", "", strconv.Itoa(len(codes)))
+		tx.Changed(doorward.FieldRecoveryCodes, "", strconv.Itoa(len(codes)))
 		return notify(ctx, tx, store.MailRecoveryCodes, by.Email)
 	})
 	return codes, err
@@ -101,5 +101,5 @@ func recordRecovery(ctx context.Context, tx *access.Tx, userID, tenantID string)
 		return err
 	}
 	return notifyAlso(ctx, tx, store.MailRecoveryUsed, account, doorward.MFARecover, tenantID,
-		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)})
+		doorward.Change{Field: doorward.FieldRecoveryCodes, From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)})
 }

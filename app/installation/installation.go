@@ -110,7 +110,7 @@ func disableWebhooks(ctx context.Context, tx *access.Tx) ([]store.WebhookName, e
 	hooks, err := tx.DisableAllWebhooks(ctx)
 	for _, h := range hooks {
 		on := doorward.Object{Type: "webhook", ID: h.ID, TenantID: h.TenantID}
-		change := doorward.Change{Field: "reason", To: string(doorward.DisabledRestored)}
+		change := doorward.Change{Field: doorward.FieldReason, To: string(doorward.DisabledRestored)}
 		err = errors.Join(err, tx.RecordAlso(ctx, doorward.WebhookDisable, on, change))
 	}
 	if len(hooks) > 0 {

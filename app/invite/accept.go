@@ -406,7 +406,7 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 			return err
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
-		tx.Changed("role", "", string(user.Role))
+		tx.Changed(doorward.FieldRole, "", string(user.Role))
 		err = member.Add(ctx, tx, user)
 		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)

@@ -70,7 +70,7 @@ func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d 
 	id := doorward.NewID(doorward.PrefixKey)
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
 		row := store.OperatorKey{ID: id, Name: d.Name, CreatedAt: tx.Now}
-		tx.Changed("name", "", d.Name)
+		tx.Changed(doorward.FieldName, "", d.Name)
 		for _, permission := range sorted(d.May) {
 			row.May = append(row.May, doorward.Action(permission))
 		}
@@ -136,7 +136,7 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 		if err == nil && !deleted {
 			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has already been revoked.", o.Name)
 		}
-		tx.Changed("name", o.Name, "")
+		tx.Changed(doorward.FieldName, o.Name, "")
 		return err
 	})
 	return err
@@ -160,7 +160,7 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 			tx.SkipEvent()
 			return nil
 		}
-		tx.Changed("name", leaked.Name, "")
+		tx.Changed(doorward.FieldName, leaked.Name, "")
 		if mailTo == "" {
 			return nil
 		}

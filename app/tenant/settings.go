@@ -210,7 +210,7 @@ func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bo
 			changed = true
 		}
 	}
-	record("name", before.Name, after.Name)
+	record(doorward.FieldName, before.Name, after.Name)
 	for _, s := range t.Settings() {
 		record(s.Event, s.Text(before), s.Text(after))
 	}

@@ -97,7 +97,7 @@ func insert(ctx context.Context, tx *access.Tx, c *Created) error {
 	if err := tx.InsertLinkToken(ctx, hash[:], c.Invitation.ID); err != nil {
 		return err
 	}
-	tx.Changed("name", "", c.Tenant.Name)
+	tx.Changed(doorward.FieldName, "", c.Tenant.Name)
 	tx.Changed("ownerEmail", "", c.Invitation.Email)
 	if err := tx.QueueMail(ctx, store.MailInvitation, c.Invitation.Email, c.Invitation.ID); err != nil {
 		return err

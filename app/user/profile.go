@@ -29,7 +29,7 @@ func (u *Users) SetOwnName(ctx context.Context, by doorward.Caller, name string)
 		if err := tx.CountChange(ctx); err != nil {
 			return err
 		}
-		tx.Changed("name", member.Name, name)
+		tx.Changed(doorward.FieldName, member.Name, name)
 		return tx.RenameUser(ctx, member, name)
 	})
 	return err

@@ -128,9 +128,13 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 }
 
 // Confirm completes the enrolment of the caller's TOTP with its first code, and raises the session
-// to assurance level 2, under a new token. Errors: not_found, validation_failed with /code wrong,
+// to assurance level 2, under a new token. Errors: not_found, validation_failed with /code wrong or invalid,
 // step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
+	code, err := typedCode(code)
+	if err != nil {
+		return Confirmed{}, err
+	}
 	pending, step, err := f.checkFirstCode(ctx, by.ID, id, code)
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
 		err = doorward.Invalid("/code", "wrong", "This is not the code that the app shows now.")
@@ -231,7 +235,7 @@ type FirstFactor struct {
 }
 
 // TryFirst counts a try of the challenge, and checks the first code of the TOTP. Errors:
-// challenge_over, not_found, invalid_code, unavailable.
+// challenge_over, not_found, invalid_code, unavailable. The code must have the form of Answer.Typed.
 func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (FirstFactor, error) {
 	if err := f.CountTry(ctx, c); err != nil {
 		return FirstFactor{}, err

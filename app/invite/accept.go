@@ -170,6 +170,10 @@ func (i *Invitations) AcceptSecond(ctx context.Context, by doorward.Caller, toke
 	if err != nil {
 		return Joined{}, err
 	}
+	answer, err = answer.Typed()
+	if err != nil {
+		return Joined{}, err
+	}
 	proved, err := i.verifier.Begin(ctx, by, account)
 	if err != nil {
 		return Joined{}, err

@@ -55,10 +55,9 @@ func Code(seed []byte, step int64) string {
 }
 
 // Match returns the step that the code belongs to: the current one, the one before it or
-// the next one, if it is greater than after. Spaces in the code don't count; anything
-// other than six digits never matches. It takes the same time for each wrong code.
+// the next one, if it is greater than after. Anything other than six digits never matches. It takes the same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {
-	typed := []byte(strings.ReplaceAll(code, " ", ""))
+	typed := []byte(code)
 	for candidate := Step(now) - skew; candidate <= Step(now)+skew; candidate++ {
 		isSame := subtle.ConstantTimeCompare([]byte(Code(seed, candidate)), typed) == 1
 		// The last of two steps with the same code wins, so that the code isn't valid twice.

@@ -115,7 +115,6 @@ func TestEditTenantIfMatch(t *testing.T) {
 		first := d.send(t, "GET /api/v2/tenant", nil, as(owner)).header.Get("ETag")
 		second := d.patchTenant(t, owner, settings("invitationDays", 3), with("If-Match", first)).ok(http.StatusOK).header.Get("ETag")
 		d.patchTenant(t, owner, settings("invitationDays", 4), with("If-Match", first)).fails(http.StatusPreconditionFailed, "precondition_failed")
-		d.patchTenant(t, owner, settings("invitationDays", 4), with("If-Match", "W/"+second)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.patchTenant(t, owner, settings("allowedEmailDomains", []string{"x.example"}), with("If-Match", first+", "+second)).ok(http.StatusOK)
 		d.patchTenant(t, owner, settings("allowedEmailDomains", []string{}), with("If-Match", "*")).ok(http.StatusOK)
 		if got := d.send(t, "GET /api/v2/tenant", nil, as(owner)).header.Get("ETag"); got != second {

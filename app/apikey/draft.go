@@ -93,7 +93,7 @@ func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.F
 	if d.OwnerID == "" && by.Kind == doorward.ByUser {
 		key.OwnerID = by.ID
 	}
-	faults := doorward.RequireName("/name", d.Name, nameMissing)
+	faults := doorward.RequireName("/name", &key.Name, nameMissing)
 	if role := doorward.Role(d.Role); d.Role != "" {
 		if key.Role = role; !by.Rules.Has(role) {
 			key.Role = ""

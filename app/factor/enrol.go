@@ -53,7 +53,7 @@ func (f *Factors) EnrolWithChallenge(ctx context.Context, by doorward.Caller, to
 
 // enrol begins an enrolment, which replaces an unfinished one.
 func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
-	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+	if faults := doorward.CheckName("/name", &name); len(faults) > 0 {
 		return Enrolment{}, f.invalid(ctx, by, action, userObject(account.ID, tenantID), faults)
 	}
 	seed := totp.NewSeed()

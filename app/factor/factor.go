@@ -105,7 +105,7 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors,
 // could exchange names, so that the owner removes the wrong factor. Errors: step_up_required,
 // validation_failed, not_found, too_many_attempts.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
-	faults := doorward.CheckName("/name", name)
+	faults := doorward.CheckName("/name", &name)
 	if name == "" {
 		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give it a name."})
 	}

@@ -49,7 +49,7 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	default:
 		inv.Role = role
 	}
-	faults = append(faults, doorward.CheckName("/name", o.Name)...)
+	faults = append(faults, doorward.CheckName("/name", &inv.Name)...)
 	if o.Days != nil && (*o.Days < 1 || *o.Days > doorward.InvitationDaysMax) {
 		fault("/expiresInDays", "out_of_range", "An invitation is valid for 1 to 30 days.")
 	}

@@ -37,9 +37,9 @@ type OperatorDraft struct {
 	May     []string      // permissions of doorward.OperatorPermissions; none: it may do everything
 }
 
-// CheckOperator returns validation_failed unless the draft is valid.
-func CheckOperator(d OperatorDraft) error {
-	if err := CheckName(d.Name); err != nil {
+// CheckOperator cleans the name of the draft, and returns validation_failed unless the draft is valid.
+func CheckOperator(d *OperatorDraft) error {
+	if err := CheckName(&d.Name); err != nil {
 		return err
 	}
 	if d.Expires < 0 {
@@ -62,7 +62,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 // CreateLimitedOperator creates an operator key and returns it. Only its hash is stored,
 // so it can't be shown again. Errors: validation_failed.
 func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d OperatorDraft) (string, error) {
-	if err := CheckOperator(d); err != nil {
+	if err := CheckOperator(&d); err != nil {
 		return "", err
 	}
 	key := secret.NewKey(OperatorPrefix)
@@ -90,8 +90,9 @@ func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d 
 	return key.Reveal(), nil
 }
 
-// CheckName returns validation_failed unless name is valid for a key.
-func CheckName(name string) error {
+// CheckName cleans the name, see doorward.CleanName, and returns validation_failed unless it is valid for a
+// key.
+func CheckName(name *string) error {
 	faults := doorward.RequireName("/name", name, "Name the key after what will use it.")
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)

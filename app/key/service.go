@@ -24,10 +24,10 @@ type ServiceDraft struct {
 	Tenants []string // ids; none: all tenants
 }
 
-// CheckService returns validation_failed unless the draft is valid. It doesn't check
+// CheckService cleans the name of the draft, and returns validation_failed unless the draft is valid. It doesn't check
 // whether the tenants exist.
-func CheckService(d ServiceDraft) error {
-	if err := CheckName(d.Name); err != nil {
+func CheckService(d *ServiceDraft) error {
+	if err := CheckName(&d.Name); err != nil {
 		return err
 	}
 	all := actionNames(doorward.ServicePermissions())
@@ -52,7 +52,7 @@ func actionNames(all []doorward.Action) (names []string) {
 // CreateService creates a service key and returns its secret. Only the hash is stored,
 // so it can't be shown again. Errors: validation_failed, not_found for a tenant.
 func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceDraft) (secret.Key, error) {
-	if err := CheckService(d); err != nil {
+	if err := CheckService(&d); err != nil {
 		return secret.Key{}, err
 	}
 	key := secret.NewKey(ServicePrefix)

@@ -45,7 +45,7 @@ type Created struct {
 // Create makes a tenant and invites its first OWNER. Errors:
 // validation_failed, forbidden.
 func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEmail string) (Created, error) {
-	email, faults := check(name, ownerEmail)
+	email, faults := check(&name, ownerEmail)
 	if len(faults) > 0 {
 		return Created{}, doorward.InvalidFields(faults...)
 	}
@@ -66,13 +66,13 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 // Check returns validation_failed unless the name and the address of the first
 // OWNER are valid.
 func Check(name, ownerEmail string) error {
-	if _, faults := check(name, ownerEmail); len(faults) > 0 {
+	if _, faults := check(&name, ownerEmail); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}
 	return nil
 }
 
-func check(name, ownerEmail string) (string, []doorward.FieldError) {
+func check(name *string, ownerEmail string) (string, []doorward.FieldError) {
 	faults := doorward.RequireName("/name", name, "Give the tenant a name.")
 	email, err := mailaddr.Parse(ownerEmail)
 	switch {

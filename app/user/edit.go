@@ -70,7 +70,7 @@ func (e Edit) faults(rules *doorward.Rules) []doorward.FieldError {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
 	}
 	if e.Name != nil {
-		all = append(all, doorward.CheckName("/name", *e.Name)...)
+		all = append(all, doorward.CheckName("/name", e.Name)...)
 	}
 	return all
 }

@@ -175,7 +175,7 @@ func checkDrafts(all []draft, allowed []doorward.Role) {
 			d.FaultKey = "left.twice"
 		case !slices.Contains(allowed, doorward.Role(d.Role)):
 			d.FaultKey = "left.role"
-		case len(doorward.CheckName("/name", d.Name)) > 0:
+		case len(doorward.CheckName("/name", &d.Name)) > 0:
 			d.FaultKey = "left.name"
 		}
 		seen[email] = err == nil

@@ -31,6 +31,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/waittest"
@@ -308,7 +309,7 @@ type Tenant struct {
 func (s *Server) Tenant(name string) *Tenant {
 	s.tb.Helper()
 	host := nonHost.ReplaceAllString(name, "-")
-	created, err := s.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), name, "owner@"+host+".example")
+	created, err := s.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), tenant.Draft{Name: name, OwnerEmail: "owner@" + host + ".example"})
 	if err != nil {
 		s.tb.Fatalf("doorwardtest: tenant: %v", err)
 	}

@@ -2281,6 +2281,11 @@ export interface components {
         };
         CreateTenantInput: {
             /**
+             * @description Language of the mails to this person (BCP 47): English or German; English for any other
+             * @example de
+             */
+            locale?: string;
+            /**
              * @description At most 100 characters
              * @example Acme
              */
@@ -2655,9 +2660,10 @@ export interface components {
             /** @description All that refuses; or else all that allows */
             because: components["schemas"]["Because"][];
             /**
-             * @description The role, if it grants the action; else empty
+             * @description All roles that grant the action, the lowest first
              * @example [
-             *       "ADMIN"
+             *       "ADMIN",
+             *       "OWNER"
              *     ]
              */
             grantedBy: string[];

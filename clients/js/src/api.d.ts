@@ -4884,6 +4884,8 @@ export interface operations {
                 maxAge?: string;
                 /** @description The least assurance level of the proof: 2 is a second factor or a passkey */
                 aal?: "1" | "2";
+                /** @description Only `false`: the check is no use of the session, which goes on idling. For a service that asks by itself, such as about an open WebSocket */
+                touch?: "false";
                 /** @description The audience of the assertion, one of `--assertion-audience`; without it the first */
                 aud?: string;
             };

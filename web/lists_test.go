@@ -171,6 +171,10 @@ func TestListsAsCSV(t *testing.T) {
 			}
 			return rows
 		}
+		marked := d.send(t, "GET /api/v2/users?format=spreadsheet&role=USER", nil, owner).ok(http.StatusOK)
+		if plain := d.send(t, "GET /api/v2/users?format=csv&role=USER", nil, owner).ok(http.StatusOK); string(marked.body) != "\ufeff"+string(plain.body) {
+			t.Errorf("a spreadsheet gets %.20q", marked.body)
+		}
 		people := read("/api/v2/users?format=csv&role=USER")
 		if len(people) != 2 || people[1][0] != bob.ID || people[1][2] != "'=HYPERLINK(\"x\")" {
 			t.Errorf("the people are %q", people)

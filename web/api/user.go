@@ -29,7 +29,7 @@ type userList struct {
 }
 
 // csvFormat chooses a file in place of JSON.
-var csvFormat = front.Parameter{Name: "format", Description: "Format of the answer; json if absent", Enum: []string{"json", "csv"}}
+var csvFormat = front.Parameter{Name: "format", Description: "Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8", Enum: []string{"json", "csv", front.Spreadsheet}}
 
 var docUsers = front.Doc{
 	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",

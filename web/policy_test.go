@@ -27,7 +27,7 @@ func TestPolicyDecides(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
-		initial := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode")
+		initial := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode", "timeZone").is("timeZone", "UTC")
 		tag := initial.header.Get("ETag")
 		put := func(text string) answer {
 			return d.send(t, "PUT "+policyPath, m{"text": text, "mode": "enforce"}, owner, with("If-Match", "*")).ok(200).is("text", text)
@@ -46,6 +46,7 @@ func TestPolicyDecides(t *testing.T) {
 		check(as(user.Token())).fails(403, "denied_by_policy").is("policyId", "closed").is("reason", "Closed for the audit.").is("detail", "Closed for the audit.")
 		check(bearer(key)).fails(403, "denied_by_policy")
 		d.send(t, "PUT "+policyPath, m{"text": ""}, owner, with("If-Match", tag)).fails(412, "precondition_failed")
+		d.send(t, "PUT "+policyPath, m{"text": "", "timeZone": "Berlin"}, owner, with("If-Match", "*")).invalid("/timeZone", "invalid")
 		for _, c := range []struct {
 			when    string
 			context m
@@ -58,6 +59,9 @@ func TestPolicyDecides(t *testing.T) {
 			{`context.now > datetime("2030-01-01")`, m{"time": "2029-12-31T23:00:00Z"}, true},
 			{`context.now > datetime("2030-01-01")`, m{"time": "2030-01-01T01:00:00Z"}, false},
 			{`context.now > datetime("2030-01-01")`, m{"time": "tomorrow"}, false},
+			{`context.weekday == 7 && context.hour == 23`, m{"time": "2030-01-06T23:59:00Z"}, false},
+			{`context.weekday == 7 && context.hour == 23`, m{"time": "2030-01-07T00:00:00Z"}, true},
+			{`context.hour == 23`, m{"time": "tomorrow"}, false},
 			{`context.now > datetime("2030-01-01")`, m{}, true},
 			{`context has path && context.path like "/admin*"`, m{}, true},
 		} {
@@ -278,7 +282,7 @@ func TestPolicyObserves(t *testing.T) {
 		if diff := cmp.Diff(want, d.send(t, "GET "+policyPath, nil, owner).ok(200).is("enforcedVersion", 1.0).at("observed")); diff != "" {
 			t.Errorf("observed (-want +got):\n%s", diff)
 		}
-		put(inside, "enforce").members("", "version", "text", "mode", "updatedAt", "updatedBy")
+		put(inside, "enforce").members("", "version", "text", "mode", "timeZone", "updatedAt", "updatedBy")
 		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("198.51.100.7")).fails(403, "denied_by_policy")
 		d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(user.Token())).ok(200)
 		d.send(t, "PUT "+policyPath, m{"text": "", "mode": "watch"}, owner, with("If-Match", "*")).fails(422, "validation_failed")

@@ -123,7 +123,7 @@ func samples() []uitest.Sample {
 		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
-		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
+		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
 		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
 		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
@@ -315,7 +315,7 @@ func sampledPolicyVersions() (all []policyVersion) {
 func sampledPolicy() ui.View {
 	current := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 

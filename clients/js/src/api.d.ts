@@ -3371,6 +3371,11 @@ export interface components {
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string | null;
+            /**
+             * @description As in PUT policy
+             * @example Europe/Berlin
+             */
+            timeZone?: string;
         };
         Policy: {
             /**
@@ -3393,6 +3398,11 @@ export interface components {
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string;
+            /**
+             * @description IANA name of the time zone in which the text reads context.hour and context.weekday
+             * @example Europe/Berlin
+             */
+            timeZone: string;
             /**
              * Format: date-time
              * @description Absent for version 0
@@ -3439,6 +3449,11 @@ export interface components {
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string | null;
+            /**
+             * @description IANA name of the time zone in which the text reads context.hour and context.weekday; absent: UTC
+             * @example Europe/Berlin
+             */
+            timeZone?: string;
         };
         PolicyList: {
             items: components["schemas"]["Policy"][];
@@ -6130,8 +6145,8 @@ export interface operations {
                 outcome?: "done" | "refused";
                 /** @description Only events of the request with this id, as in X-Request-Id */
                 request?: string;
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "at" | "-at";
                 /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
@@ -10642,8 +10657,8 @@ export interface operations {
                 outcome?: "done" | "refused";
                 /** @description Only events of the request with this id, as in X-Request-Id */
                 request?: string;
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "at" | "-at";
                 /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
@@ -10748,8 +10763,8 @@ export interface operations {
     listInvitations: {
         parameters: {
             query?: {
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description Only invitations whose address or name contains these words, in any order, without regard to case and accents */
                 q?: string;
                 /** @description Only invitations to this role, built in or made by the tenant */
@@ -14448,8 +14463,8 @@ export interface operations {
                 status?: "active" | "suspended";
                 /** @description Only people who have any second factor that can be used, or none; for those who manage people */
                 factor?: "any" | "none";
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description Only people whose address or name contains these words, in any order, without regard to case and accents */
                 q?: string;
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */

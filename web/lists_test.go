@@ -156,6 +156,27 @@ func TestListsKeepTheOrderOfABulkRequest(t *testing.T) {
 	})
 }
 
+// TestFaultsOfFilters: all faults are answered, in one order, however often it is asked.
+func TestFaultsOfFilters(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		for range 20 {
+			a := d.send(t, "GET /api/v2/users?q=%00&factor=x&factor=y&status=%FF&role=%00", nil, owner).ok(http.StatusUnprocessableEntity)
+			if got := fmt.Sprint(parametersOf(a)); got != "[role status factor q]" {
+				t.Fatalf("the faults are at %s", got)
+			}
+		}
+	})
+}
+
+// parametersOf returns the parameters with a fault.
+func parametersOf(a answer) (all []any) {
+	for _, fault := range a.at("errors").([]any) {
+		all = append(all, fault.(m)["parameter"])
+	}
+	return all
+}
+
 func TestListsAsCSV(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

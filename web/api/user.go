@@ -71,12 +71,8 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList,
 }
 
 func userFilter(c *front.Call) (f user.Filter, err error) {
-	for name, value := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
-		if *value, err = c.Filter(name); err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	err = c.Filters(front.To("role", &f.Role), front.To("status", &f.Status), front.To("factor", &f.Factor), front.To("q", &f.Text))
+	return f, err
 }
 
 func (a *api) userRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {

@@ -96,7 +96,7 @@ javascript() {
 		cd clients/js
 		node_modules/.bin/tsc
 		# By default Node resolves packages from the real folder of a link, which lacks them.
-		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=300000 test/*.test.mjs
+		DOORWARD_BIN=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=300000 test/*.test.mjs
 	)
 }
 
@@ -130,7 +130,7 @@ fresh() {
 
 # -B: no compiled files in the checkout.
 python() {
-	env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet
+	env -C clients/python DOORWARD_BIN="$root/artifacts/doorward" python3 -B -m unittest --quiet
 }
 
 go_clients() {

@@ -5,7 +5,8 @@
 #                           make clients. Each must compile, and then sign in with a wrong and
 #                           with the right password, invite somebody, list the invitations and
 #                           more, on a real server. A proxy adds unknown members to the
-#                           answers, as a later version may.
+#                           answers, as a later version may. And pages that Vite and Next.js
+#                           build with the packages.
 #
 # Installed packages stay in the user's cache folder, and generated files in
 # artifacts/clients, so that only the first run takes minutes.
@@ -128,6 +129,37 @@ fresh() {
 	echo "packages: installed into an empty folder, they work"
 }
 
+# The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an
+# application of Next.js, packed as "npm install FILE" unpacks them. The folder of the client's
+# tests has a React of its own, which must not be bundled beside that of the page.
+frameworks() {
+	local modules
+	modules=$(packages tools/frameworks)
+	rm -rf "$out/vite" "$out/next"
+	cp -r tools/frameworks/vite tools/frameworks/next "$out"
+	mkdir -p "$out/vite/node_modules/@doorward"
+	ln -s "$modules"/* "$out/vite/node_modules"
+	ln -s "$root/clients/js/react" "$out/vite/node_modules/@doorward/react"
+	(
+		cd "$out/vite"
+		node node_modules/vite/bin/vite.js build --logLevel error
+		node node_modules/vite/bin/vite.js build --logLevel error --ssr server.jsx --outDir server
+		node server/server.mjs
+	)
+	echo "Vite: a page with a linked @doorward/react works"
+	cp -al "$modules" "$out/next/node_modules" 2>/dev/null || cp -a "$modules" "$out/next/node_modules" # Next.js follows no link out of its folder
+	mkdir -p "$out/next/node_modules/@doorward/client" "$out/next/node_modules/@doorward/react"
+	tar -xzf "$out"/fresh/doorward-client-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/client"
+	tar -xzf "$out"/fresh/doorward-react-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/react"
+	(
+		cd "$out/next"
+		export NEXT_TELEMETRY_DISABLED=1
+		DOORWARD=$address node node_modules/next/dist/bin/next build >build.log 2>&1 || { cat build.log >&2 && exit 1; }
+		node test.mjs "$address" "$password"
+	)
+	echo "Next.js: it renders who is signed in, and checks requests"
+}
+
 # -B: no compiled files in the checkout.
 python() {
 	env -C clients/python DOORWARD_BIN="$root/artifacts/doorward" python3 -B -m unittest --quiet
@@ -154,3 +186,4 @@ types
 javascript
 python
 fresh
+[ -z "${DOORWARD_TEST_FULL:-}" ] || frameworks

@@ -1,4 +1,4 @@
-import type { Client, Resource } from "./index.js";
+import type { Client, Resource, Schemas } from "./index.js";
 
 /** Identity is who is calling. For a server with an API key only tenantId, role and keyId
  * are set, for a person all but keyId; the others are empty. */
@@ -40,3 +40,7 @@ export declare function check(client: Client, request: {
 	method?: string | undefined;
 	headers: Headers | Record<string, string | string[] | undefined>;
 }, action?: string, options?: CheckOptions): Promise<Identity>;
+
+/** Resolves to the session of a request for a page, for initialSession of @doorward/react: null if
+ * nobody is signed in, undefined if that is unknown now, which is logged. */
+export declare function currentSession(client: Client, request: { headers: Headers | Record<string, string | string[] | undefined> }): Promise<Schemas["Current"] | null | undefined>;

@@ -50,6 +50,21 @@ function logged(client, action, error) {
 	return error;
 }
 
+/** currentSession resolves to the session of a request for a page, {user, session}; to null if nobody
+ * is signed in, and to undefined if that is unknown now. */
+export async function currentSession(client, { headers }) {
+	const cookie = typeof headers.get === "function" ? headers.get("cookie") ?? undefined : headers.cookie;
+	const [token, ...more] = sessionsOf({ cookie }, client.cookieName);
+	if (!token || more.length) return null;
+	try {
+		return await client.as(token).session();
+	} catch (error) {
+		if (error instanceof Unauthenticated) return null;
+		if (!(error instanceof DoorwardError)) throw error;
+		return void logged(client, undefined, toDecision(error));
+	}
+}
+
 /** decide asks with the resource, for the session or the key of the request. */
 async function decide(client, request, identity, action, { resource, ip }) {
 	const subject = identity.keyId ? identity : credentialOf(client, request);

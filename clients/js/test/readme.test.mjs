@@ -102,10 +102,11 @@ const jsx = (text) => ts.transpileModule(text, { compilerOptions: { jsx: ts.JsxE
 
 test("React", async (t) => {
 	const page = (await block("../README.md", "DoorwardProvider")).replace("<DoorwardProvider>", "export const App = () => <DoorwardProvider>");
-	const { App } = await run(t, jsx(`const SignInButton = () => "sign in";\nconst InviteForm = () => "invite";\n${page}`));
-	assert.equal(renderToString(createElement(App)), "sign in");
-	const kit = await run(t, jsx(await block("../react/README.md", "DoorwardProvider")));
-	assert.equal(renderToString(createElement(kit.App)), "Please sign in.");
+	const { App } = await run(t, jsx(`const InviteForm = () => "invite";\n${page}`));
+	const link = '<a href="/login" class="doorward-sign-in">Sign in</a>';
+	assert.equal(renderToString(createElement(App)), link);
+	const kit = await run(t, jsx((await block("../react/README.md", "DoorwardProvider")).replace('import "@doorward/react/style.css";', "").replace('import "../react/index.js/style.css";', "")));
+	assert.equal(renderToString(createElement(kit.App)), link);
 });
 
 test("a session on the server's side", async (t) => {

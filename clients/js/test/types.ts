@@ -1,11 +1,12 @@
 // Compiled, not run: shows what the types allow and refuse.
 import { Client, Invalid, type User } from "@doorward/client";
 import { Verifier, type Assertion } from "@doorward/client/assertion";
-import { check, type Identity } from "@doorward/client/check";
+import { check, currentSession, type Identity } from "@doorward/client/check";
 import { protect } from "@doorward/client/express";
 import { protect as hook } from "@doorward/client/fastify";
 import { startDoorward } from "@doorward/client/test";
 import { receive, verifyWebhook } from "@doorward/client/webhook";
+import { DoorwardProvider } from "../react/index.js";
 import { createServer } from "node:http";
 import fastify from "fastify";
 
@@ -35,6 +36,7 @@ createServer(receive("whsec_AAAA", ({ type, data }) => console.log(type, data.ac
 const server = await startDoorward({ model: "actions: {}", flags: ["--log-level", "info"] });
 await (await server.signIn("owner")).session();
 new Client({ baseUrl: server.url, logger: (message, { address, cause }) => console.error(message, address, cause) });
+DoorwardProvider({ initialSession: await currentSession(doorward, new Request("https://shop.example")), baseUrl: "/platform" });
 export const seen = [loggedOut, Invalid, allowed, stepUp?.acr, verifyWebhook(["whsec_AAAA"], new Headers(), "").type];
 
 // @ts-expect-error the path has no such parameter

@@ -7,6 +7,8 @@
 //
 // It throws KeysUnavailable when Doorward's keys can't be read, which says nothing about the
 // assertion: answer 503. Any other error says that it isn't valid: answer 401.
+//
+// With a JWT library instead, set no clock tolerance: iat and nbf lie 5 s back already.
 import { createPublicKey, verify as verifySignature } from "node:crypto";
 
 export class KeysUnavailable extends Error {}

@@ -101,32 +101,73 @@ javascript() {
 	)
 }
 
-# The packages as they would be published, installed into an empty folder without a network.
+# commands prints each block of a page that is run here, followed by a zero byte.
+commands() { # PAGE
+	awk '/^```console run by scripts\/clients\.sh/ { inside = 1; next } /^```/ && inside { inside = 0; printf "%c", 0 } inside' "$1"
+}
+
+# pip_without_pip makes a pip for machines without one, at the front of PATH: it installs a folder or
+# a wheel of ours.
+pip_without_pip() {
+	mkdir -p "$out/bin"
+	cat >"$out/bin/pip" <<-'END'
+		#!/usr/bin/env python3
+		import os, sys, zipfile
+		source = sys.argv[2]
+		if os.path.isdir(source):
+		    sys.path.insert(0, source)
+		    import backend
+		    source = backend.build_wheel(".")
+		zipfile.ZipFile(source).extractall(os.environ["PIP_TARGET"])
+	END
+	chmod +x "$out/bin/pip"
+	PATH=$out/bin:$PATH
+}
+
+# works uses what a block has installed into the folder.
+works() {
+	[ ! -d node_modules/@doorward ] || {
+		ln -s "$(packages "$root/clients/js")/react" node_modules/react
+		node fresh.mjs "$address" "$password"
+	}
+	[ ! -d python ] || PYTHONPATH=python python3 -B fresh.py "$address" "$password"
+	! grep -q replace go.mod || go run . "$address" "$password"
+}
+
+# The packages of a release and those of a checkout, installed as the pages say, each time into a
+# folder that has nothing else, without a network.
 fresh() {
-	local modules package
-	modules=$(packages clients/js)
-	for package in clients/js clients/js/react clients/python; do
+	local package page block
+	local -A tried=()
+	for package in client clients/js clients/js/react clients/python; do
 		cmp LICENSE "$package/LICENSE"
 	done
-	rm -rf "$out/fresh"
-	mkdir -p "$out/fresh/python"
-	cp tools/clients/testdata/fresh.* "$out/fresh"
-	cp -r clients/python "$out/fresh/source" # pip leaves files beside the source
-	(
-		cd "$out/fresh"
-		npm pack --silent "$root/clients/js" "$root/clients/js/react" >/dev/null
-		echo '{"private": true, "type": "module"}' >package.json
-		npm install --offline --legacy-peer-deps --ignore-scripts --no-audit --no-fund --loglevel=error ./*.tgz >/dev/null
-		ln -s "$modules/react" node_modules/react
-		node fresh.mjs "$address" "$password"
-		if python3 -c 'import pip' 2>/dev/null; then
-			python3 -m pip install --quiet --no-index --disable-pip-version-check --root-user-action=ignore --target python ./source
-		else
-			python3 -c 'import sys, zipfile; sys.path.insert(0, "source"); import backend; zipfile.ZipFile(backend.build_wheel(".")).extractall("python")'
-		fi
-		PYTHONPATH=python python3 -B fresh.py "$address" "$password"
-	)
-	echo "packages: installed into an empty folder, they work"
+	scripts/release.sh "" "$out/release" packages
+	export npm_config_offline=true npm_config_legacy_peer_deps=true npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false npm_config_loglevel=error
+	export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1 PIP_TARGET=python
+	export PYTHONDONTWRITEBYTECODE=1 # in the checkout
+	command -v pip >/dev/null || pip_without_pip
+	rm -rf "$out/fresh" "$out/doorward"
+	ln -s "$root" "$out/doorward"
+	for page in docs/install.md clients/js/README.md clients/python/README.md client/README.md; do
+		while IFS= read -r -d '' block; do
+			[ -z "${tried[$block]:-}" ] || continue
+			tried[$block]=1
+			rm -rf "$out/fresh"
+			mkdir "$out/fresh"
+			cp tools/clients/testdata/fresh* "$out"/release/doorward* "$out/fresh"
+			(
+				cd "$out/fresh"
+				echo '{"private": true, "type": "module"}' >package.json
+				printf 'module shop.example\n\ngo 1.26.0\n' >go.mod
+				if [[ $block == *"npm pack"* ]]; then rm doorward-*.tgz; fi
+				export GOWORK=off GOFLAGS="${GOFLAGS:-} -mod=mod" GOPROXY=off
+				bash -euo pipefail -c "$block" >install.log 2>&1 || { echo "$page: $block" >&2 && cat install.log >&2 && exit 1; }
+				works
+			)
+		done < <(commands "$page")
+	done
+	echo "packages: installed as the pages say, they work in another folder (${#tried[@]} ways)"
 }
 
 # The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an
@@ -149,8 +190,8 @@ frameworks() {
 	echo "Vite: a page with a linked @doorward/react works"
 	cp -al "$modules" "$out/next/node_modules" 2>/dev/null || cp -a "$modules" "$out/next/node_modules" # Next.js follows no link out of its folder
 	mkdir -p "$out/next/node_modules/@doorward/client" "$out/next/node_modules/@doorward/react"
-	tar -xzf "$out"/fresh/doorward-client-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/client"
-	tar -xzf "$out"/fresh/doorward-react-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/react"
+	tar -xzf "$out"/release/doorward-client-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/client"
+	tar -xzf "$out"/release/doorward-react-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/react"
 	(
 		cd "$out/next"
 		export NEXT_TELEMETRY_DISABLED=1

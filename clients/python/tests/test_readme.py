@@ -90,7 +90,7 @@ class ReadmeTest(WithServer):
 class WheelTest(unittest.TestCase):
     def test_its_files(self):
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(pathlib.Path(folder) / backend.build_wheel(folder)) as wheel:
-            names, record = wheel.namelist(), wheel.read("doorward-0.0.0.dist-info/RECORD").decode()
+            names, record = wheel.namelist(), wheel.read(f"{backend.release()}.dist-info/RECORD").decode()
         self.assertEqual([line.split(",")[0] for line in record.splitlines()], names)
-        for name in ("doorward/__init__.py", "doorward/py.typed", "doorward-0.0.0.dist-info/LICENSE", "doorward-0.0.0.dist-info/METADATA"):
+        for name in ("doorward/__init__.py", "doorward/py.typed", f"{backend.release()}.dist-info/LICENSE", f"{backend.release()}.dist-info/METADATA"):
             self.assertIn(name, names)

@@ -19,7 +19,7 @@ export function verifier(issuer, audience) {
 
 	async function read() {
 		triedAt = performance.now();
-		const response = await fetch(issuer + "/.well-known/jwks.json", { signal: AbortSignal.timeout(3_000) });
+		const response = await fetch(issuer + "/.well-known/jwks.json", { cache: "no-store", signal: AbortSignal.timeout(3_000) });
 		const found = (await response.json()).keys;
 		keys = new Map(found.map((key) => [key.kid, createPublicKey({ key, format: "jwk" })]));
 		readAt = triedAt;

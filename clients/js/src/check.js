@@ -7,26 +7,33 @@ import { addressOf, bearerOf, forwarded, isCrossOrigin, sessionsOf } from "./inc
 const checkTimeout = 3_000; // Doorward answers a check within 2 s
 const maxAttempts = 3;
 
-/** optionsOf returns the options of check for a middleware of the client. It throws TypeError for an
- * unknown via, for introspection without a key, for a proof with introspection, which can't demand
- * one, and for a resource: the middleware doesn't know it. */
-export function optionsOf(client, { via = "check", ...options }) {
+/** optionsOf returns the options of check for a middleware of the client. It throws TypeError as
+ * check does, for introspection without a key, and for a resource: the middleware doesn't know it. */
+export function optionsOf(client, options) {
+	validate(options);
+	if (options.via === "introspection") client.asService();
+	if (isResource(options.resource)) throw new TypeError('the resource can only be "deferred" here: call check with it in the handler');
+	return options;
+}
+
+/** validate throws TypeError for an unknown via or resource, which would leave something unchecked,
+ * and for a proof with introspection, which can't demand one. */
+function validate({ via = "check", maxAge, aal, resource }) {
 	if (via !== "check" && via !== "introspection") throw new TypeError('via must be "check" or "introspection"');
-	if (via === "introspection") client.asService();
-	if (via === "introspection" && (options.maxAge !== undefined || options.aal !== undefined)) {
+	if (via === "introspection" && (maxAge !== undefined || aal !== undefined)) {
 		throw new TypeError('maxAge and aal need via "check": introspection demands no proof');
 	}
-	if (![undefined, "deferred"].includes(options.resource)) throw new TypeError('the resource can only be "deferred" here: call check with it in the handler');
-	return { via, ...options };
+	if (resource !== undefined && resource !== "deferred" && !isResource(resource)) throw new TypeError('resource must be "deferred", or have a type and an id');
 }
 
 /** check resolves to the identity of the request's caller, or rejects with Unauthenticated,
- * Forbidden, RateLimited or Unavailable. request is one of Node or of fetch: it has method and
- * headers, with names in lower case. It isn't changed. options.via is "check", the default, or "introspection", which needs a client
- * with a service key; options.ip is the address of the peer, or for an introspection the
- * caller's. options.resource is what the action acts on, which needs a service key, too, or
- * "deferred" where the handler asks again with it. */
+ * Forbidden, RateLimited or Unavailable. request is one of Node or of fetch, with the names of its
+ * headers in lower case. It isn't changed. options.via is "check", the default, or "introspection",
+ * which needs a client with a service key. options.ip is the address of the peer, or for an
+ * introspection or with a resource the caller's. options.resource is what the action acts on, which
+ * needs a service key, too, or "deferred" where the handler asks again with it. */
 export async function check(client, { method, headers }, action, options = {}) {
+	validate(options);
 	if (isResource(options.resource) && !action) throw new TypeError("a resource needs an action");
 	// Those of a Request of fetch are a Headers.
 	const request = { method, headers: typeof headers.get === "function" ? Object.fromEntries(headers) : headers };
@@ -39,7 +46,7 @@ export async function check(client, { method, headers }, action, options = {}) {
 	}
 }
 
-const isResource = (resource) => typeof resource === "object" && resource !== null;
+const isResource = (resource) => typeof resource?.type === "string" && typeof resource.id === "string";
 
 /** logged logs a fault, which says nothing about the caller, or an unknown action, and returns it. */
 function logged(client, action, error) {

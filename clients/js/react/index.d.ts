@@ -45,7 +45,6 @@ interface Place {
 }
 export declare function createStore(options?: Place & { fetch?: typeof globalThis.fetch }): Store;
 export declare function DoorwardProvider(props: Place & { store?: Store; children?: ReactNode }): ReactNode;
-export declare function useStore(): Store;
 export declare function useSession(): State & Actions & { can(action: string): boolean };
 export declare function SignedIn(props: { children?: ReactNode; fallback?: ReactNode }): ReactNode;
 export declare function SignedOut(props: { children?: ReactNode }): ReactNode;

@@ -107,7 +107,7 @@ export function DoorwardProvider({ baseUrl, initialSession, store, children }) {
 	return createElement(Context.Provider, { value: current }, children);
 }
 
-/** useStore returns the store of the provider. */
+/** useStore returns the store of the provider: for components.js. */
 export function useStore() {
 	const store = useContext(Context);
 	if (!store) throw new Error("useSession needs a DoorwardProvider above it");

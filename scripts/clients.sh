@@ -161,7 +161,7 @@ fresh() {
 				echo '{"private": true, "type": "module"}' >package.json
 				printf 'module shop.example\n\ngo 1.26.0\n' >go.mod
 				if [[ $block == *"npm pack"* ]]; then rm doorward-*.tgz; fi
-				export GOWORK=off GOFLAGS="${GOFLAGS:-} -mod=mod" GOPROXY=off
+				export GOWORK=off GOPROXY=off
 				bash -euo pipefail -c "$block" >install.log 2>&1 || { echo "$page: $block" >&2 && cat install.log >&2 && exit 1; }
 				works
 			)

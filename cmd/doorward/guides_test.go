@@ -63,6 +63,6 @@ func TestServicePage(t *testing.T) {
 		}
 	}
 	runner := newRunner(t, "=../doorward/client", "='"+root+"/client'", "localhost:8092", freeport.AddressOn("localhost"))
-	runner.Env = append(runner.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
+	runner.Env = append(runner.Env, "GOPROXY=off", "GOWORK=off")
 	runner.RunPage(t, "../../docs/protect-a-service.md")
 }

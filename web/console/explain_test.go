@@ -17,7 +17,7 @@ const explainPath = "/console/explain?"
 
 func TestExplaining(t *testing.T) {
 	h := newFixture(t)
-	h.ApplyModel(`actions:
+	applyModel(t, h, `actions:
   invoice.read: {roles: [OWNER, ADMIN, USER]}
   invoice.pay: {roles: [OWNER, ADMIN], resource: invoice, about: "Pay <all> invoices"}
 resources:

@@ -5,7 +5,18 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward"
 )
+
+// applyModel replaces the platform's model.
+func applyModel(t *testing.T, h fixture, text string) {
+	t.Helper()
+	const force = false
+	if _, err := h.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, force); err != nil {
+		t.Fatal(err)
+	}
+}
 
 const invoiceModel = `actions:
   invoice.read: {roles: [OWNER, ADMIN, USER], about: "See <all> invoices"}
@@ -18,7 +29,7 @@ const invoiceModel = `actions:
 func TestActionsOfModel(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
-	h.ApplyModel(invoiceModel)
+	applyModel(t, h, invoiceModel)
 	page := b.get("/console/keys/new?role=ADMIN", http.StatusOK, "See &lt;all&gt; invoices", `value="invoice.read"`, `value="invoice.pay"`)
 	lacks(t, page, "message.send", "invoice.sign")
 	lacks(t, b.get("/console/keys/new?role=USER", http.StatusOK, `value="invoice.read"`), "invoice.pay")
@@ -32,13 +43,13 @@ func TestActionsOfModel(t *testing.T) {
 func TestKeyKeepsPermissionsThatTheModelLacks(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
-	h.ApplyModel(invoiceModel)
+	applyModel(t, h, invoiceModel)
 	path := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read", "user.read"}})
-	h.ApplyModel("actions: {}")
+	applyModel(t, h, "actions: {}")
 	page := b.get(path, http.StatusOK, "invoice.read", `value="user.read" checked`)
 	lacks(t, page, `value="invoice.read"`)
 	b.submit(path+"/edit", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
-	h.ApplyModel(invoiceModel)
+	applyModel(t, h, invoiceModel)
 	page = b.get(path, http.StatusOK, `value="invoice.read" checked`)
 	if !strings.Contains(page, "Shop 2") {
 		t.Error("the name isn't saved")

@@ -214,7 +214,7 @@ func TestManyVersions(t *testing.T) {
 // Every example can be saved as it is, whatever the model.
 func TestExamplesOfPolicies(t *testing.T) {
 	h := newFixture(t)
-	h.ApplyModel("actions: {}")
+	applyModel(t, h, "actions: {}")
 	b := h.browserOf(t, "OWNER")
 	links := exampleLink.FindAllStringSubmatch(b.get(policyPath, http.StatusOK), -1)
 	if len(links) < 3 {

@@ -20,7 +20,7 @@ export function createStore({ baseUrl = "", initialSession, fetch: send = (...ar
 		state = next;
 		listeners.forEach((listener) => listener());
 	};
-	const call = (path, options) => send(path.startsWith("/api/v2/") ? baseUrl + path : path, { credentials: "same-origin", cache: "no-store", ...options });
+	const call = (path, options) => send(baseUrl + path, { credentials: "same-origin", cache: "no-store", ...options });
 
 	async function refresh() {
 		const number = ++questions;
@@ -54,7 +54,7 @@ export function createStore({ baseUrl = "", initialSession, fetch: send = (...ar
 	/** request is fetch that leads to the page of a step-up when the answer asks for one. Paths of
 	 * Doorward's API are below baseUrl; others are those of the application, and stay as they are. */
 	async function request(path, options) {
-		const response = await call(path, options);
+		const response = await (path.startsWith("/api/v2/") ? call(path, options) : send(path, { cache: "no-store", ...options }));
 		if (response.status === 403 && (await response.clone().json().catch(() => ({}))).code === "step_up_required") stepUp();
 		if (response.status === 401) void refresh();
 		return response;

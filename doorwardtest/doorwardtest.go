@@ -246,6 +246,16 @@ func (s *Server) Advance(d time.Duration) {
 	s.clock.offset += d
 }
 
+// ApplyModel replaces the platform's model by the text of another one, as "doorward model apply" does:
+// its actions and resource types, the roles that grant them, policies and entities.
+func (s *Server) ApplyModel(text string) {
+	s.tb.Helper()
+	const force = false
+	if _, err := s.Node.App.Models.Apply(context.Background(), doorward.OperatorAtTerminal(), text, nil, force); err != nil {
+		s.tb.Fatalf("doorwardtest: the model: %v", err)
+	}
+}
+
 // Client returns an HTTP client with its own cookies, like a browser, that follows
 // no redirects.
 func (s *Server) Client() *http.Client {

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -289,8 +290,8 @@ func TestPolicyObserves(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// A check has no resource, so a policy that needs one refuses it, unless the gateway says that
-// the service asks again.
+// A check or an introspection has no resource, so a policy that needs one refuses it, unless the
+// gateway or the service says that the service asks again.
 func TestPolicyNeedsTheResource(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -302,7 +303,15 @@ func TestPolicyNeedsTheResource(t *testing.T) {
 		check := func(query string) answer {
 			return d.send(t, "GET /api/v2/access/check?action=invoice.pay"+query, nil, as(acme.Owner.Token()))
 		}
+		introspect := func(more m) answer {
+			body := m{"credential": acme.Owner.Token(), "action": "invoice.pay"}
+			maps.Copy(body, more)
+			return d.send(t, "POST /api/v2/access/introspect", body, bearer(d.operatorKey(t)))
+		}
 		put(text)
+		introspect(nil).ok(200).is("allowed", false)
+		introspect(m{"resource": "deferred"}).ok(200).is("allowed", true)
+		introspect(m{"resource": "none"}).invalid("/resource", "invalid")
 		check("").fails(403, "denied_by_policy").is("policyId", "large")
 		check("&resource=deferred").ok(200)
 		check("&original=/x&resource=deferred").fails(403, "denied_by_policy")
@@ -310,6 +319,7 @@ func TestPolicyNeedsTheResource(t *testing.T) {
 		check("&resource=deferred&resource=deferred").fails(400, "invalid_query")
 		put(text + `@id("never") forbid(principal, action == Action::"invoice.pay", resource) when { context has aal && context.aal < 2 };`)
 		check("&resource=deferred").fails(403, "denied_by_policy").is("policyId", "never")
+		introspect(m{"resource": "deferred"}).ok(200).is("allowed", false)
 	})
 }
 

@@ -3035,6 +3035,11 @@ export interface components {
             ip?: string;
             /** @description Several at once, instead of credential and action */
             items?: components["schemas"]["Question"][];
+            /**
+             * @description Only "deferred": the service asks again, with the resource, so that a policy that needs it doesn't refuse here
+             * @enum {string}
+             */
+            resource?: "deferred";
         };
         Invitation: {
             /** Format: date-time */
@@ -3586,6 +3591,11 @@ export interface components {
              * @example 192.0.2.7
              */
             ip?: string;
+            /**
+             * @description Only "deferred": the service asks again, with the resource, so that a policy that needs it doesn't refuse here
+             * @enum {string}
+             */
+            resource?: "deferred";
         };
         Quotas: {
             /**

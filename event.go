@@ -86,6 +86,33 @@ func (e Event) View() EventView {
 	}
 }
 
+// Change returns the change of the field; the zero Change if the event has none.
+func (e Event) Change(field string) Change {
+	for _, c := range e.Changes {
+		if c.Field == field {
+			return c
+		}
+	}
+	return Change{}
+}
+
+// Fields of events that notices say, or that are read in the trail. A notice has no text of its own: it
+// says what its event says, and is erased with it.
+const (
+	FieldName               = "name"
+	FieldEmail              = "email"
+	FieldRole               = "role"
+	FieldFactor             = "factor"        // its kind: added or removed
+	FieldFactorRenamed      = "factorRenamed" // the kind of the one renamed
+	FieldRecoveryCodes      = "recoveryCodes" // how many are left
+	FieldURL                = "url"           // of a webhook, without its query
+	FieldReason             = "reason"        // why a webhook is disabled, or something was refused
+	FieldFailingSince       = "failingSince"  // RFC 3339
+	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
+	FieldAPIKeysRevoked     = "apiKeysRevoked"
+	FieldInvitationsRevoked = "invitationsRevoked"
+)
+
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 

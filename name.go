@@ -2,32 +2,71 @@ package doorward
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaxNameLength is the longest name of a tenant or person, in code points.
 const MaxNameLength = 100
 
+// CleanName returns the one form of a name: composed (Unicode NFC), with single spaces between words and
+// none around them, whatever kinds of space were typed or pasted, and without characters that can't be
+// seen, such as zero-width spaces and direction marks. Joiners and variation selectors within the name
+// stay: Persian, the scripts of India and emoji are written with them. Control characters and those that
+// switch the direction of text stay too, for CheckName to refuse.
+func CleanName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Zs, r):
+			return ' '
+		case isInvisible(r) && !joins(r):
+			return -1
+		}
+		return r
+	}, norm.NFC.String(name))
+	name = strings.Trim(name, " \u200c\u200d")
+	for strings.Contains(name, "  ") {
+		name = strings.ReplaceAll(name, "  ", " ")
+	}
+	return norm.NFC.String(name) // what stood between a letter and its accent may be gone
+}
+
+// isInvisible reports whether a character is a format character (Cf) or one that renderers ignore, but
+// neither one of the visible ones of Cf, as Arabic has them, nor one that switches the direction of text.
+func isInvisible(r rune) bool {
+	return (unicode.Is(unicode.Cf, r) || IsBlank(r)) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && !isControl(r)
+}
+
+// joins reports whether an invisible character changes how its neighbours are written: the joiners, the
+// variation selectors, and the tags that flags of regions are made of.
+func joins(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r) || r >= 0xe0020 && r <= 0xe007f
+}
+
 // RequireName is like CheckName, but the name must have a visible character; missing is the
 // message if it has none.
-func RequireName(pointer, name, missing string) []FieldError {
-	if !isVisible(name) {
+func RequireName(pointer string, name *string, missing string) []FieldError {
+	if *name = CleanName(*name); !isVisible(*name) {
 		return []FieldError{{Pointer: pointer, Code: "required", Message: missing}}
 	}
 	return CheckName(pointer, name)
 }
 
-// CheckName returns the faults of the name of a tenant or person, with the pointer. The empty
-// name is valid, since lists then show the address; a name of invisible characters isn't.
-func CheckName(pointer, name string) []FieldError {
-	switch {
+// CheckName cleans the name of a tenant, person or thing, see CleanName, and returns its faults, with the
+// pointer. The empty name is valid, since lists then show the address; a name of invisible characters isn't.
+func CheckName(pointer string, text *string) []FieldError {
+	was := *text
+	*text = CleanName(was)
+	switch name := *text; {
 	case utf8.RuneCountInString(name) > MaxNameLength:
 		return []FieldError{{Pointer: pointer, Code: "out_of_range", Message: "A name may have 100 characters at most."}}
 	case hasControl(name):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name may not contain control characters or change the direction of text."}}
-	case name != "" && !isVisible(name):
+	case was != "" && !isVisible(name):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name needs a character that can be seen."}}
 	}
 	return nil
@@ -60,14 +99,22 @@ func IsBlank(r rune) bool { return r == '\u2800' || unicode.In(r, ignorable...) 
 
 var ignorable = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
-// hasControl reports whether the name has a control character, a line or paragraph
-// separator, or a character that changes the direction of text (Unicode UAX #9) and so can
-// make one name look like another.
-func hasControl(name string) bool {
-	for _, r := range name {
-		if unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {
-			return true
-		}
+// hasControl reports whether the text has a character that isControl names.
+func hasControl(text string) bool { return strings.ContainsFunc(text, isControl) }
+
+// isControl reports whether it is a control character, a line or paragraph separator, or a character that
+// changes the direction of text (Unicode UAX #9) and so can make one name look like another.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029
+}
+
+// localeForm is the form of a language tag of BCP 47: a language of two or three letters, and subtags.
+var localeForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
+
+// CheckLocale returns the faults of a language tag, with the pointer. The empty one is valid.
+func CheckLocale(pointer, tag string) []FieldError {
+	if tag == "" || localeForm.MatchString(tag) {
+		return nil
 	}
-	return false
+	return []FieldError{{Pointer: pointer, Code: "invalid", Message: "Write the language as in \"en\" or \"de-CH\" (BCP 47)."}}
 }

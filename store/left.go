@@ -41,7 +41,7 @@ func (r Reader) RolesGivenBy(ctx context.Context, tenantID, userID string) (give
 	all, err := list(ctx, r, fields, sqlRolesGivenBy, tenantID, userID)
 	for _, g := range all {
 		for _, c := range g.changes {
-			if c.Field == "role" && c.To == string(g.To) {
+			if c.Field == doorward.FieldRole && c.To == string(g.To) {
 				given = append(given, GivenRole{g.UserID, doorward.Role(c.From), g.To})
 			}
 		}

@@ -109,7 +109,7 @@ func TestAcceptInvitationWithSecondFactor(t *testing.T) {
 		second(code, m{}).invalid("/code", "required")
 		second("", m{"code": "000000"}).invalid("/token", "required")
 		second(forged, m{"code": "000000"}).fails(http.StatusNotFound, "invitation_not_found")
-		second(code, m{"recoveryCode": "x"}).fails(http.StatusUnauthorized, "invalid_code")
+		second(code, m{"recoveryCode": wrongRecovery}).fails(http.StatusUnauthorized, "invalid_code")
 		done := second(code, m{"credential": getCredential(t, key, asked)}).ok(http.StatusOK).members("", "user")
 		done.is("user.id", ann.ID).is("user.role", "ADMIN").is("user.tenantId", globex.ID)
 		if len(done.cookies()) > 0 {
@@ -132,8 +132,8 @@ func TestAcceptInvitationWithSecondFactor(t *testing.T) {
 		second(offered, m{"credential": getCredential(t, key, asked)}).fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
 		ask()
 		for range 3 {
-			second(offered, m{"recoveryCode": "x"})
+			second(offered, m{"recoveryCode": wrongRecovery})
 		}
-		second(offered, m{"recoveryCode": "x"}).fails(http.StatusTooManyRequests, "too_many_attempts")
+		second(offered, m{"recoveryCode": wrongRecovery}).fails(http.StatusTooManyRequests, "too_many_attempts")
 	}, withPasskeys(), doorwardtest.LoginLimits(3, 1000))
 }

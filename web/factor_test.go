@@ -55,6 +55,9 @@ func (a *authenticator) code(t *testing.T) string {
 	return totp.Code(seed, a.last)
 }
 
+// wrongRecovery has the form of a recovery code.
+const wrongRecovery = "AAAA-BBBB-CCCC-DDDD-EEEE-FFFF"
+
 // enrolTOTP sets up an authenticator app for the person of a session.
 func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
 	t.Helper()

@@ -92,7 +92,7 @@ func EndedChanges(e doorward.Ended) (changes []doorward.Change) {
 	for _, n := range []struct {
 		field string
 		count int64
-	}{{fieldSessionsEnded, e.Sessions}, {"apiKeysRevoked", e.APIKeys}, {"apiKeysTransferred", e.APIKeysTransferred}, {"invitationsRevoked", e.Invitations}} {
+	}{{fieldSessionsEnded, e.Sessions}, {doorward.FieldAPIKeysRevoked, e.APIKeys}, {"apiKeysTransferred", e.APIKeysTransferred}, {doorward.FieldInvitationsRevoked, e.Invitations}} {
 		if n.count > 0 {
 			changes = append(changes, doorward.Change{Field: n.field, To: strconv.FormatInt(n.count, 10)})
 		}

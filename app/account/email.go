@@ -316,7 +316,7 @@ func (a *Accounts) suspend(ctx context.Context, tx *access.Tx, m doorward.User, 
 // recordChange records the change of the address in the trail of each tenant in which the account is
 // active. It comes before the suspensions by the change.
 func recordChange(ctx context.Context, tx *access.Tx, from, to string, more ...doorward.Change) error {
-	changes := append([]doorward.Change{{Field: "email", From: from, To: to}}, more...)
+	changes := append([]doorward.Change{{Field: doorward.FieldEmail, From: from, To: to}}, more...)
 	for _, c := range changes {
 		tx.Changed(c.Field, c.From, c.To)
 	}

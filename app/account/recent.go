@@ -57,19 +57,19 @@ func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, er
 func recent(e doorward.Event, userID string) Recent {
 	r := Recent{At: e.At, Action: e.Action, Times: e.RefusalCount(), Variant: variant(e)}
 	if r.ByOthers = e.ActorID != userID && e.ActorType != doorward.Anonymous; !r.ByOthers {
-		r.IP, r.UserAgent = e.IP, changeOfField(e, doorward.FieldUserAgent).To
+		r.IP, r.UserAgent = e.IP, e.Change(doorward.FieldUserAgent).To
 	}
 	return r
 }
 
 func variant(e doorward.Event) string {
-	factor, email := changeOfField(e, "factor"), changeOfField(e, "email")
+	factor, email := e.Change(doorward.FieldFactor), e.Change(doorward.FieldEmail)
 	switch {
 	case factor.To+factor.From != "": // added or removed: one of the two is empty
 		return factor.To + factor.From
-	case changeOfField(e, "factorRenamed").To != "":
+	case e.Change(doorward.FieldFactorRenamed).To != "":
 		return Renamed
-	case changeOfField(e, "recoveryCodes").To != "":
+	case e.Change(doorward.FieldRecoveryCodes).To != "":
 		return Codes
 	case email.To != "" && email.To == email.From: // undone before it was confirmed
 		return Undone
@@ -77,13 +77,4 @@ func variant(e doorward.Event) string {
 		return Confirmed
 	}
 	return ""
-}
-
-func changeOfField(e doorward.Event, field string) doorward.Change {
-	for _, c := range e.Changes {
-		if c.Field == field {
-			return c
-		}
-	}
-	return doorward.Change{}
 }

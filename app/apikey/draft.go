@@ -80,7 +80,7 @@ func recordNew(tx *access.Tx, key doorward.APIKey) {
 			tx.Changed(f.name, "", f.value)
 		}
 	}
-	tx.Changed("role", "", string(key.Role))
+	tx.Changed(doorward.FieldRole, "", string(key.Role))
 }
 
 // parse returns the key that the draft describes, and the faults of the draft. The role of the key
@@ -93,7 +93,7 @@ func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.F
 	if d.OwnerID == "" && by.Kind == doorward.ByUser {
 		key.OwnerID = by.ID
 	}
-	faults := doorward.RequireName("/name", d.Name, nameMissing)
+	faults := doorward.RequireName("/name", &key.Name, nameMissing)
 	if role := doorward.Role(d.Role); d.Role != "" {
 		if key.Role = role; !by.Rules.Has(role) {
 			key.Role = ""
@@ -255,7 +255,7 @@ func fields(k doorward.APIKey) []field {
 		limit = fmt.Sprint(k.PerSecond)
 	}
 	return []field{
-		{"name", k.Name},
+		{doorward.FieldName, k.Name},
 		{"permissions", strings.Join(permissions, " ")},
 		{"expiresAt", k.ExpiresAt.Format(time.RFC3339)},
 		{"allowedIps", strings.Join(addresses, " ")},

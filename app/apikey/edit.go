@@ -69,7 +69,7 @@ func (k *Keys) applyEdit(ctx context.Context, tx *access.Tx, key doorward.APIKey
 	var faults, wrong []doorward.FieldError
 	if e.Name != nil {
 		key.Name = *e.Name
-		faults = append(faults, doorward.RequireName("/name", key.Name, nameMissing)...)
+		faults = append(faults, doorward.RequireName("/name", &key.Name, nameMissing)...)
 	}
 	if e.Permissions != nil {
 		key.Permissions, wrong = parsePermissions(*e.Permissions, key.Rules, key.Role)

@@ -79,7 +79,7 @@ func (k *Keys) notifyBefore(ctx context.Context, key doorward.APIKey, within tim
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed("endsAt", "", key.EndsAt().Format(time.RFC3339))
+		tx.Changed(doorward.FieldEndsAt, "", key.EndsAt().Format(time.RFC3339))
 		owner, err := tx.User(ctx, key.TenantID, key.OwnerID)
 		if errors.Is(err, store.ErrNone) {
 			return nil

@@ -39,9 +39,9 @@ func (t *Trail) Names(ctx context.Context, by doorward.Caller, events []doorward
 func nameAtRemoval(removal doorward.Event) (n Name) {
 	for _, c := range removal.Changes {
 		switch c.Field {
-		case "email":
+		case doorward.FieldEmail:
 			n.Email = c.From
-		case "name":
+		case doorward.FieldName:
 			n.Name = c.From
 		}
 	}

@@ -2,6 +2,7 @@ package factor
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 
 	"github.com/doorward/doorward"
@@ -13,8 +14,8 @@ import (
 
 // Answer is the answer to a challenge. Exactly one field is set.
 type Answer struct {
-	Code         string // of an authenticator app
-	RecoveryCode string
+	Code         string // of an authenticator app; as typed, or as Typed returns it
+	RecoveryCode string // likewise
 	Passkey      []byte // WebAuthn's AuthenticationResponseJSON
 }
 
@@ -37,7 +38,7 @@ func (a Answer) Passed() Metric {
 	return Passed
 }
 
-// Match is an answer that was right when it was checked; of a recovery code only the form was checked.
+// Match is an answer that was right when it was checked; a recovery code is checked by Use.
 // Call Use in the transaction of the permitted action.
 type Match struct {
 	Methods []string // for Assurance.AMR
@@ -60,7 +61,7 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 // wrongAnswer returns the error invalid_code.
 func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
-// Try counts a try of the challenge and checks the answer. It disables a passkey that turns out to be
+// Try counts a try of the challenge and checks the answer, which Typed has returned. It disables a passkey that turns out to be
 // copied. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
 func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
 	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
@@ -75,7 +76,7 @@ func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a An
 	}
 	switch a.Method() {
 	case doorward.ByRecovery:
-		return checkRecovery(c.UserID, a.RecoveryCode)
+		return recovery(c.UserID, a.RecoveryCode), nil
 	case doorward.ByPasskey:
 		return f.checkPasskey(ctx, by, c, a.Passkey)
 	}
@@ -125,18 +126,15 @@ func useCode(stored store.Factor, step int64) useFunc {
 	}
 }
 
-// checkRecovery checks only the form of the code. Match.Use checks whether the account has it.
-func checkRecovery(userID, code string) (Match, error) {
-	hash, ok := hashOfRecovery(code)
-	if !ok {
-		return Match{}, wrongAnswer()
-	}
+// recovery returns the match of a recovery code. Match.Use checks whether the account has it.
+func recovery(userID, code string) Match {
+	hash := sha256.Sum256([]byte(code))
 	return Match{[]string{doorward.MethodCode}, userID, func(ctx context.Context, tx *access.Tx, tenantID string) error {
-		if err := wrongAnswerUnless(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
+		if err := wrongAnswerUnless(tx.UseRecoveryCode(ctx, userID, hash[:])); err != nil {
 			return err
 		}
 		return recordRecovery(ctx, tx, userID, tenantID)
-	}}, nil
+	}}
 }
 
 // wrongAnswerUnless returns err, or invalid_code if right is false.

@@ -53,7 +53,7 @@ func (f *Factors) EnrolWithChallenge(ctx context.Context, by doorward.Caller, to
 
 // enrol begins an enrolment, which replaces an unfinished one.
 func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
-	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+	if faults := doorward.CheckName("/name", &name); len(faults) > 0 {
 		return Enrolment{}, f.invalid(ctx, by, action, userObject(account.ID, tenantID), faults)
 	}
 	seed := totp.NewSeed()
@@ -128,9 +128,13 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 }
 
 // Confirm completes the enrolment of the caller's TOTP with its first code, and raises the session
-// to assurance level 2, under a new token. Errors: not_found, validation_failed with /code wrong,
+// to assurance level 2, under a new token. Errors: not_found, validation_failed with /code wrong or invalid,
 // step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
+	code, err := typedCode(code)
+	if err != nil {
+		return Confirmed{}, err
+	}
 	pending, step, err := f.checkFirstCode(ctx, by.ID, id, code)
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
 		err = doorward.Invalid("/code", "wrong", "This is not the code that the app shows now.")
@@ -156,9 +160,9 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 
 // record records a new factor of the caller, sends a notice, and raises the session.
 func (done *Confirmed) record(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) (err error) {
-	tx.Changed("factor", "", string(done.Factor.Kind))
+	tx.Changed(doorward.FieldFactor, "", string(done.Factor.Kind))
 	if len(done.RecoveryCodes) > 0 {
-		tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
+		tx.Changed(doorward.FieldRecoveryCodes, "", strconv.Itoa(len(done.RecoveryCodes)))
 	}
 	if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
 		return err
@@ -231,7 +235,7 @@ type FirstFactor struct {
 }
 
 // TryFirst counts a try of the challenge, and checks the first code of the TOTP. Errors:
-// challenge_over, not_found, invalid_code, unavailable.
+// challenge_over, not_found, invalid_code, unavailable. The code must have the form of Answer.Typed.
 func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (FirstFactor, error) {
 	if err := f.CountTry(ctx, c); err != nil {
 		return FirstFactor{}, err
@@ -258,8 +262,8 @@ func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed,
 		return done, err
 	}
 	return done, notifyAlso(ctx, tx, store.MailFactorAdded, account, doorward.MFAEnrol, first.challenge.TenantID,
-		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
-		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))})
+		doorward.Change{Field: doorward.FieldFactor, To: string(done.Factor.Kind)},
+		doorward.Change{Field: doorward.FieldRecoveryCodes, To: strconv.Itoa(len(done.RecoveryCodes))})
 }
 
 // Sweep deletes expired challenges and enrolments, and counts the factors for Totals.

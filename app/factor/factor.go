@@ -105,7 +105,7 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors,
 // could exchange names, so that the owner removes the wrong factor. Errors: step_up_required,
 // validation_failed, not_found, too_many_attempts.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
-	faults := doorward.CheckName("/name", name)
+	faults := doorward.CheckName("/name", &name)
 	if name == "" {
 		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give it a name."})
 	}
@@ -125,7 +125,7 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		if err := tx.CountChange(ctx); err != nil {
 			return err
 		}
-		tx.Changed("factorRenamed", "", string(renamed.Kind)) // the trail doesn't have the names, which are private
+		tx.Changed(doorward.FieldFactorRenamed, "", string(renamed.Kind)) // the trail doesn't have the names, which are private
 		renamed.Name = name
 		if err := notFoundUnless(tx.RenameFactor(ctx, by.ID, id, name)); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 				return err
 			}
 		}
-		tx.Changed("factor", string(old.Kind), "")
+		tx.Changed(doorward.FieldFactor, string(old.Kind), "")
 		return notify(ctx, tx, store.MailFactorRemoved, by.Email)
 	})
 }

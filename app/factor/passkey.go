@@ -160,7 +160,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
 			return err
 		}
-		tx.Changed("factor", string(stored.Kind), "")
+		tx.Changed(doorward.FieldFactor, string(stored.Kind), "")
 		return notify(ctx, tx, store.MailPasskeyCopied, account.Email)
 	})
 	if err == nil {
@@ -301,7 +301,7 @@ type newPasskey struct {
 // register counts a try of the challenge, and checks the answer. Errors: validation_failed,
 // passkeys_unavailable, challenge_over, invalid_code.
 func (f *Factors) register(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (newPasskey, error) {
-	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+	if faults := doorward.CheckName("/name", &name); len(faults) > 0 {
 		return newPasskey{}, doorward.InvalidFields(faults...)
 	}
 	if err := f.requirePasskeys(); err != nil {

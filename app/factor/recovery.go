@@ -42,22 +42,6 @@ func grouped(text string) string {
 	return strings.Join(groups, "-")
 }
 
-// separators removes what people type between the characters of a code.
-var separators = strings.NewReplacer(" ", "", "-", "", "\t", "")
-
-// hashOfRecovery returns the hash of a typed code, and false if it doesn't have the form of a code.
-func hashOfRecovery(code string) ([]byte, bool) {
-	if len(code) > 4*recoveryChars { // longer than anybody types it, with all separators
-		return nil, false
-	}
-	text := strings.ToUpper(separators.Replace(code))
-	if len(text) != recoveryChars {
-		return nil, false
-	}
-	hash := sha256.Sum256([]byte(text))
-	return hash[:], true
-}
-
 // NewRecoveryCodes replaces the caller's recovery codes and returns the new ones, which are
 // not shown again. Errors: step_up_required, too_many_attempts, not_found without a factor.
 func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]string, error) {
@@ -79,7 +63,7 @@ func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]s
 		if codes, err = replaceCodes(ctx, tx, by.ID); err != nil {
 			return err
 		}
-		tx.Changed("recoveryCodes", "", strconv.Itoa(len(codes)))
+		tx.Changed(doorward.FieldRecoveryCodes, "", strconv.Itoa(len(codes)))
 		return notify(ctx, tx, store.MailRecoveryCodes, by.Email)
 	})
 	return codes, err
@@ -101,5 +85,5 @@ func recordRecovery(ctx context.Context, tx *access.Tx, userID, tenantID string)
 		return err
 	}
 	return notifyAlso(ctx, tx, store.MailRecoveryUsed, account, doorward.MFARecover, tenantID,
-		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)})
+		doorward.Change{Field: doorward.FieldRecoveryCodes, From: strconv.Itoa(remaining + 1), To: strconv.Itoa(remaining)})
 }

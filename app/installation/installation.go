@@ -110,7 +110,7 @@ func disableWebhooks(ctx context.Context, tx *access.Tx) ([]store.WebhookName, e
 	hooks, err := tx.DisableAllWebhooks(ctx)
 	for _, h := range hooks {
 		on := doorward.Object{Type: "webhook", ID: h.ID, TenantID: h.TenantID}
-		change := doorward.Change{Field: "reason", To: string(doorward.DisabledRestored)}
+		change := doorward.Change{Field: doorward.FieldReason, To: string(doorward.DisabledRestored)}
 		err = errors.Join(err, tx.RecordAlso(ctx, doorward.WebhookDisable, on, change))
 	}
 	if len(hooks) > 0 {
@@ -147,7 +147,7 @@ func (i *Installation) Maintenance(ctx context.Context) (store.Maintenance, erro
 // callers; it may be empty, and replaces that of an earlier pause. Signing in, checks, and
 // actions that end access still work. Errors: validation_failed.
 func (i *Installation) PauseChanges(ctx context.Context, by doorward.Caller, reason string) error {
-	if err := access.CheckReason(reason); err != nil {
+	if err := access.CheckReason(&reason); err != nil {
 		return err
 	}
 	_, err := i.writer.Do(ctx, by, doorward.InstallationMaintenance, object, func(tx *access.Tx) error {

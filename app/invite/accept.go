@@ -170,6 +170,10 @@ func (i *Invitations) AcceptSecond(ctx context.Context, by doorward.Caller, toke
 	if err != nil {
 		return Joined{}, err
 	}
+	answer, err = answer.Typed()
+	if err != nil {
+		return Joined{}, err
+	}
 	proved, err := i.verifier.Begin(ctx, by, account)
 	if err != nil {
 		return Joined{}, err
@@ -406,7 +410,7 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 			return err
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
-		tx.Changed("role", "", string(user.Role))
+		tx.Changed(doorward.FieldRole, "", string(user.Role))
 		err = member.Add(ctx, tx, user)
 		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)

@@ -87,8 +87,8 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	}
 	inv.Days = o.days(tenant.Settings)
 	setInviter(inv, tx.By) // the caller's API key may have got another owner since
-	tx.Changed("email", "", inv.Email)
-	tx.Changed("role", "", string(inv.Role))
+	tx.Changed(doorward.FieldEmail, "", inv.Email)
+	tx.Changed(doorward.FieldRole, "", string(inv.Role))
 	inv.CreatedAt, inv.ExpiresAt = tx.Now.Add(-o.backdatedBy), expiry(tx, *inv).Add(-o.backdatedBy)
 	return insert(ctx, tx, *inv)
 }

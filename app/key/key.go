@@ -37,9 +37,9 @@ type OperatorDraft struct {
 	May     []string      // permissions of doorward.OperatorPermissions; none: it may do everything
 }
 
-// CheckOperator returns validation_failed unless the draft is valid.
-func CheckOperator(d OperatorDraft) error {
-	if err := CheckName(d.Name); err != nil {
+// CheckOperator cleans the name of the draft, and returns validation_failed unless the draft is valid.
+func CheckOperator(d *OperatorDraft) error {
+	if err := CheckName(&d.Name); err != nil {
 		return err
 	}
 	if d.Expires < 0 {
@@ -62,7 +62,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 // CreateLimitedOperator creates an operator key and returns it. Only its hash is stored,
 // so it can't be shown again. Errors: validation_failed.
 func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d OperatorDraft) (string, error) {
-	if err := CheckOperator(d); err != nil {
+	if err := CheckOperator(&d); err != nil {
 		return "", err
 	}
 	key := secret.NewKey(OperatorPrefix)
@@ -70,7 +70,7 @@ func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d 
 	id := doorward.NewID(doorward.PrefixKey)
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
 		row := store.OperatorKey{ID: id, Name: d.Name, CreatedAt: tx.Now}
-		tx.Changed("name", "", d.Name)
+		tx.Changed(doorward.FieldName, "", d.Name)
 		for _, permission := range sorted(d.May) {
 			row.May = append(row.May, doorward.Action(permission))
 		}
@@ -90,8 +90,9 @@ func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d 
 	return key.Reveal(), nil
 }
 
-// CheckName returns validation_failed unless name is valid for a key.
-func CheckName(name string) error {
+// CheckName cleans the name, see doorward.CleanName, and returns validation_failed unless it is valid for a
+// key.
+func CheckName(name *string) error {
 	faults := doorward.RequireName("/name", name, "Name the key after what will use it.")
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
@@ -136,7 +137,7 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 		if err == nil && !deleted {
 			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has already been revoked.", o.Name)
 		}
-		tx.Changed("name", o.Name, "")
+		tx.Changed(doorward.FieldName, o.Name, "")
 		return err
 	})
 	return err
@@ -160,7 +161,7 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 			tx.SkipEvent()
 			return nil
 		}
-		tx.Changed("name", leaked.Name, "")
+		tx.Changed(doorward.FieldName, leaked.Name, "")
 		if mailTo == "" {
 			return nil
 		}

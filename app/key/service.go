@@ -24,10 +24,10 @@ type ServiceDraft struct {
 	Tenants []string // ids; none: all tenants
 }
 
-// CheckService returns validation_failed unless the draft is valid. It doesn't check
+// CheckService cleans the name of the draft, and returns validation_failed unless the draft is valid. It doesn't check
 // whether the tenants exist.
-func CheckService(d ServiceDraft) error {
-	if err := CheckName(d.Name); err != nil {
+func CheckService(d *ServiceDraft) error {
+	if err := CheckName(&d.Name); err != nil {
 		return err
 	}
 	all := actionNames(doorward.ServicePermissions())
@@ -52,7 +52,7 @@ func actionNames(all []doorward.Action) (names []string) {
 // CreateService creates a service key and returns its secret. Only the hash is stored,
 // so it can't be shown again. Errors: validation_failed, not_found for a tenant.
 func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceDraft) (secret.Key, error) {
-	if err := CheckService(d); err != nil {
+	if err := CheckService(&d); err != nil {
 		return secret.Key{}, err
 	}
 	key := secret.NewKey(ServicePrefix)
@@ -68,7 +68,7 @@ func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceD
 			}
 		}
 		s.CreatedAt = tx.Now
-		tx.Changed("name", "", s.Name)
+		tx.Changed(doorward.FieldName, "", s.Name)
 		tx.Changed("may", "", strings.Join(sorted(d.May), " "))
 		if len(s.Tenants) > 0 {
 			tx.Changed("tenants", "", strings.Join(s.Tenants, " "))
@@ -132,7 +132,7 @@ func (k *Keys) RevokeService(ctx context.Context, by doorward.Caller, s doorward
 		if err != nil {
 			return err
 		}
-		tx.Changed("name", s.Name, "")
+		tx.Changed(doorward.FieldName, s.Name, "")
 		invitations, err = revokeInvitations(ctx, tx, s.ID)
 		return err
 	})
@@ -149,7 +149,7 @@ func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int
 	for _, ofTenant := range revoked {
 		total += ofTenant.Invitations
 		on := doorward.Object{Type: "key", ID: id, TenantID: ofTenant.TenantID}
-		change := doorward.Change{Field: "invitationsRevoked", To: strconv.FormatInt(ofTenant.Invitations, 10)}
+		change := doorward.Change{Field: doorward.FieldInvitationsRevoked, To: strconv.FormatInt(ofTenant.Invitations, 10)}
 		if err := tx.RecordAlso(ctx, doorward.KeyRevoke, on, change); err != nil {
 			return 0, err
 		}
@@ -177,7 +177,7 @@ func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash se
 			tx.SkipEvent()
 			return nil
 		}
-		tx.Changed("name", leaked.Name, "")
+		tx.Changed(doorward.FieldName, leaked.Name, "")
 		if _, err := revokeInvitations(ctx, tx, leaked.ID); err != nil || mailTo == "" {
 			return err
 		}
@@ -203,7 +203,7 @@ func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward
 		if err == nil && !enabled {
 			err = doorward.Fail(doorward.CodeNotFound, "The service key %s is not disabled.", s.Name)
 		}
-		tx.Changed("name", s.Name, s.Name) // unchanged: the event names the key
+		tx.Changed(doorward.FieldName, s.Name, s.Name) // unchanged: the event names the key
 		return err
 	})
 	return err

@@ -36,8 +36,12 @@ func hideMembership(err error) error {
 
 // WithSecond completes a sign-in by the answer to its challenge. remember makes the
 // browser stand in for the factor, where the tenant allows it. Errors: challenge_over,
-// invalid_code, too_many_attempts, and those of WithPassword about the tenant.
+// invalid_code, too_many_attempts, those of Answer.Typed, and those of WithPassword about the tenant.
 func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string, answer factor.Answer, remember bool) (Outcome, error) {
+	answer, err := answer.Typed()
+	if err != nil {
+		return nil, err
+	}
 	a, err := l.resume(ctx, by, token, factor.ForLogin)
 	if err != nil {
 		return nil, err
@@ -55,8 +59,12 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 // set up with the challenge. Errors: not_found for an enrolment that is over, and those of
 // WithSecond.
 func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, code string) (Outcome, factor.Confirmed, error) {
+	answer, err := factor.Answer{Code: code}.Typed()
+	if err != nil {
+		return nil, factor.Confirmed{}, err
+	}
 	return l.withFirst(ctx, by, token, func(c factor.Challenge) (factor.FirstFactor, error) {
-		return l.factors.TryFirst(ctx, c, id, code)
+		return l.factors.TryFirst(ctx, c, id, answer.Code)
 	})
 }
 

@@ -77,7 +77,7 @@ type Evidence struct {
 // StepUp takes the answer to the challenge of the caller's session: the session goes on under
 // a new token with a new time of proof, and the old token ends on all nodes. No other session
 // changes. Errors: challenge_over, validation_failed (wrong, at /password, /code,
-// /recoveryCode or /credential), too_many_attempts, unauthenticated when the session has
+// /recoveryCode or /credential; those of Answer.Typed), too_many_attempts, unauthenticated when the session has
 // ended.
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, evidence Evidence) (session.Opened, error) {
 	c, account, err := l.factors.OpenChallenge(ctx, token, factor.ForStepUp)
@@ -90,7 +90,11 @@ func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, ev
 	if evidence.Password != "" {
 		return l.stepUpByPassword(ctx, by, c, account, evidence.Password)
 	}
-	return l.stepUpByFactor(ctx, by, c, account, evidence.Answer)
+	answer, err := evidence.Answer.Typed()
+	if err != nil {
+		return session.Opened{}, err
+	}
+	return l.stepUpByFactor(ctx, by, c, account, answer)
 }
 
 func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, password string) (session.Opened, error) {

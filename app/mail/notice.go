@@ -75,15 +75,15 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	if err != nil {
 		return nil, err
 	}
-	browser, system := useragent.Parse(changeOf(e, doorward.FieldUserAgent).To)
+	browser, system := useragent.Parse(e.Change(doorward.FieldUserAgent).To)
 	// An event has one of these: a factor was added, removed or renamed.
-	factor := cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To)
+	factor := cmp.Or(e.Change(doorward.FieldFactor).To, e.Change(doorward.FieldFactor).From, e.Change(doorward.FieldFactorRenamed).To)
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: formatTime(e.At), IP: e.IP,
 		Browser: browser, System: system,
 		ByMail: e.Action == doorward.PasswordReset, Factor: factor,
-		CodesLeft: changeOf(e, "recoveryCodes").To,
+		CodesLeft: e.Change(doorward.FieldRecoveryCodes).To,
 	}), err
 }
 
@@ -98,8 +98,8 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	if err != nil {
 		return nil, err
 	}
-	v := variables{Site: m.site(), At: formatTime(e.At), Webhook: withoutScheme(changeOf(e, "url").To), Gone: changeOf(e, "reason").To == string(doorward.DisabledGone)}
-	if since, err := time.Parse(time.RFC3339, changeOf(e, "failingSince").To); err == nil {
+	v := variables{Site: m.site(), At: formatTime(e.At), Webhook: withoutScheme(e.Change(doorward.FieldURL).To), Gone: e.Change(doorward.FieldReason).To == string(doorward.DisabledGone)}
+	if since, err := time.Parse(time.RFC3339, e.Change(doorward.FieldFailingSince).To); err == nil {
 		v.Since = formatTime(since)
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
@@ -135,10 +135,10 @@ func (m *Mail) composeErased(ctx context.Context, tx *store.Tx, row store.Mail) 
 	names := func(field string) string { return strings.Join(left[field], ", ") }
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, variables{
-		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At), Account: e.Target.ID, FormerRole: changeOf(e, "role").From,
+		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At), Account: e.Target.ID, FormerRole: e.Change(doorward.FieldRole).From,
 		Webhooks: names(doorward.FieldWebhookLeft), Keys: names(doorward.FieldAPIKeyLeft),
 		Raised: names(doorward.FieldPersonRaised), Invited: names(doorward.FieldPersonInvited),
-		KeysEnded: changeOf(e, "apiKeysRevoked").To, InvitationsEnded: changeOf(e, "invitationsRevoked").To,
+		KeysEnded: e.Change(doorward.FieldAPIKeysRevoked).To, InvitationsEnded: e.Change(doorward.FieldInvitationsRevoked).To,
 	}).withStyle(m.styleOf(tenant)), err
 }
 
@@ -248,7 +248,7 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 		return nil, err
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	role := changeOf(e, "role")
+	role := e.Change(doorward.FieldRole)
 	return renderMail(row.Kind, locale, variables{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: formatTime(e.At),
 	}).withStyle(m.styleOf(tenant)), err
@@ -329,7 +329,7 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 		return nil, err
 	}
 	ends := key.EndsAt()
-	if key.HasEnded(tx.Now) || ends.Format(time.RFC3339) != changeOf(e, "endsAt").To || owner.Email != row.Recipient {
+	if key.HasEnded(tx.Now) || ends.Format(time.RFC3339) != e.Change(doorward.FieldEndsAt).To || owner.Email != row.Recipient {
 		return nil, store.ErrNone
 	}
 	tenant, err := tx.Tenant(ctx, key.TenantID)
@@ -365,7 +365,7 @@ func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.
 	if err != nil {
 		return nil, err
 	}
-	return renderMail(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: formatTime(e.At), IP: e.IP}), nil
+	return renderMail(row.Kind, "", variables{Site: m.site(), Key: e.Change(doorward.FieldName).From, At: formatTime(e.At), IP: e.IP}), nil
 }
 
 // actorOf returns the name of the event's actor. A user who has left is named by the address, an
@@ -415,15 +415,6 @@ func localeOf(ctx context.Context, tx *store.Tx, email string) (string, error) {
 		return "", nil
 	}
 	return account.Locale, err
-}
-
-func changeOf(e doorward.Event, field string) doorward.Change {
-	for _, c := range e.Changes {
-		if c.Field == field {
-			return c
-		}
-	}
-	return doorward.Change{}
 }
 
 // site returns the base URL without its scheme.

@@ -230,9 +230,21 @@ func canonical(address string) string {
 	return email
 }
 
-// verify hashes exactly once, also if there is no account or the password is too long.
+// verify hashes once, also if there is no account or the password is too long. A password that NFC
+// changes is hashed a second time as it was typed, unless the first was right: a hash that was imported
+// is of what people typed elsewhere. Such a hash is outdated, since Hash is over NFC.
 func (v *Verifier) verify(ctx context.Context, hash, password string) (argon.Result, error) {
-	password = norm.NFC.String(password)
+	composed := norm.NFC.String(password)
+	result, err := v.verifyText(ctx, hash, composed)
+	if err != nil || result.OK || composed == password {
+		return result, err
+	}
+	result, err = v.verifyText(ctx, hash, password)
+	result.Outdated = true
+	return result, err
+}
+
+func (v *Verifier) verifyText(ctx context.Context, hash, password string) (argon.Result, error) {
 	if len(password) > MaxPasswordBytes {
 		hash, password = "", ""
 	}

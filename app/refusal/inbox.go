@@ -370,9 +370,9 @@ const maxRoleBytes = 64
 func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
 	on.Granted = doorward.Role(strings.ToValidUTF8(string(on.Granted[:min(len(on.Granted), maxRoleBytes)]), ""))
 	ev := doorward.NewEvent(by, action, on, doorward.Refused)
-	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
+	ev.Changes = []doorward.Change{{Field: doorward.FieldReason, To: string(reason.Code)}}
 	if on.Granted != "" {
-		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
+		ev.Changes = append(ev.Changes, doorward.Change{Field: doorward.FieldRole, From: string(on.Held), To: string(on.Granted)})
 	}
 	if reason.Policy != nil {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "policy", To: reason.Policy.PolicyID})

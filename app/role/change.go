@@ -134,7 +134,7 @@ func nameTaken() error {
 // record adds the differences to the event and reports whether there are any.
 func record(tx *access.Tx, was, is doorward.CustomRole) (changed bool) {
 	for _, f := range []struct{ name, was, is string }{
-		{"name", string(was.Name), string(is.Name)},
+		{doorward.FieldName, string(was.Name), string(is.Name)},
 		{"about", was.About, is.About},
 		{"permissions", joinActions(was.Permissions), joinActions(is.Permissions)},
 	} {
@@ -292,7 +292,7 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 		if err != nil {
 			return err
 		}
-		tx.Changed("name", string(was.Name), "")
+		tx.Changed(doorward.FieldName, string(was.Name), "")
 		use, err := tx.RoleUse(ctx, by.TenantID, was.Name, tx.Now)
 		if err != nil {
 			return err

@@ -187,7 +187,7 @@ func (r *parser) check(line int, in row) {
 		Status: cmp.Or(doorward.UserStatus(in.Status), doorward.UserActive), PasswordHash: in.PasswordHash,
 	}
 	p.Email = r.checkEmail(line, in.Email)
-	r.checkOthers(p)
+	r.checkOthers(&p)
 	if len(r.Faults.Listed)+r.More == before {
 		r.People = append(r.People, p)
 	}
@@ -213,8 +213,8 @@ func (r *parser) checkEmail(line int, address string) string {
 }
 
 // checkOthers checks everything except the address.
-func (r *parser) checkOthers(p Person) {
-	for _, f := range doorward.CheckName("", p.Name) {
+func (r *parser) checkOthers(p *Person) {
+	for _, f := range doorward.CheckName("", &p.Name) {
 		r.Add(p.Line, "name", f.Code, f.Message)
 	}
 	if p.Role == "" { // an import checks whether the tenant has the role

@@ -240,7 +240,7 @@ func FuzzRead(f *testing.F) {
 func checkValid(t *testing.T, p Person) {
 	t.Helper()
 	canonical, err := mailaddr.Parse(p.Email)
-	if err != nil || canonical != p.Email || p.Role == "" || len(doorward.CheckName("", p.Name)) > 0 {
+	if err != nil || canonical != p.Email || p.Role == "" || len(doorward.CheckName("", &p.Name)) > 0 {
 		t.Fatalf("%+v was accepted: %v", p, err)
 	}
 	if p.Status != doorward.UserActive && p.Status != doorward.UserSuspended {

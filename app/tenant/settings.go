@@ -117,7 +117,7 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after door
 // tenant.
 func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
-		faults = append(faults, doorward.RequireName("/name", *e.Name, "Give the tenant a name.")...)
+		faults = append(faults, doorward.RequireName("/name", e.Name, "Give the tenant a name.")...)
 	}
 	e.Settings = maps.Clone(e.Settings)
 	for _, s := range t.Settings() {
@@ -210,7 +210,7 @@ func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bo
 			changed = true
 		}
 	}
-	record("name", before.Name, after.Name)
+	record(doorward.FieldName, before.Name, after.Name)
 	for _, s := range t.Settings() {
 		record(s.Event, s.Text(before), s.Text(after))
 	}

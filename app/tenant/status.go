@@ -156,8 +156,8 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 }
 
 func checkConfirmation(t doorward.Tenant, confirm string) error {
-	switch confirm {
-	case t.Name:
+	switch doorward.CleanName(confirm) {
+	case doorward.CleanName(t.Name):
 		return nil
 	case "":
 		return doorward.Invalid("/confirm", "required", "Type the name of the tenant to confirm.")

@@ -70,7 +70,7 @@ func (e Edit) faults(rules *doorward.Rules) []doorward.FieldError {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
 	}
 	if e.Name != nil {
-		all = append(all, doorward.CheckName("/name", *e.Name)...)
+		all = append(all, doorward.CheckName("/name", e.Name)...)
 	}
 	return all
 }
@@ -141,7 +141,7 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	if narrows(member.Rules, member.Role, *r.Role) {
 		tx.SkipQuota()
 	}
-	tx.Changed("role", string(member.Role), string(*r.Role))
+	tx.Changed(doorward.FieldRole, string(member.Role), string(*r.Role))
 	if _, err := tx.SetUserRole(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
 		return err
 	}
@@ -199,6 +199,6 @@ func (r *editing) rename(tx *access.Tx, member doorward.User) error {
 			return err
 		}
 	}
-	tx.Changed("name", member.Name, *r.Name)
+	tx.Changed(doorward.FieldName, member.Name, *r.Name)
 	return tx.RenameUser(r.ctx, member, *r.Name)
 }

@@ -192,7 +192,7 @@ func (e *erasing) leave(memberships []doorward.User) error {
 		if err != nil {
 			return err
 		}
-		e.changes[m.TenantID] = append([]doorward.Change{{Field: "role", From: string(m.Role)}}, access.EndedChanges(ended)...)
+		e.changes[m.TenantID] = append([]doorward.Change{{Field: doorward.FieldRole, From: string(m.Role)}}, access.EndedChanges(ended)...)
 		e.done.Tenants = append(e.done.Tenants, m.TenantName)
 		e.done.Sessions += ended.Sessions
 		e.done.APIKeys += ended.APIKeys

@@ -147,7 +147,7 @@ func (r *importing) add(p roster.Person) error {
 		return err
 	}
 	r.done.Members++
-	return r.tx.RecordAlso(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: "role", To: string(p.Role)})
+	return r.tx.RecordAlso(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: doorward.FieldRole, To: string(p.Role)})
 }
 
 // count counts the account, by whether it is new and which password it has.

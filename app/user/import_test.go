@@ -12,8 +12,10 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
+	"golang.org/x/text/unicode/norm"
 )
 
 // importedPassword is the password of the hashes in this file. The tests of internal/argon name
@@ -298,6 +300,38 @@ func TestImportedHashes(t *testing.T) {
 				if hash := f.Account(p).PasswordHash; !strings.HasPrefix(hash, "$argon2id$v=19$m=1024,t=1,p=1$") {
 					f.Errorf("%s: the hash after a login is %.20s…", name, hash)
 				}
+			}
+		}
+	})
+}
+
+// TestImportedHashesOfTypedText: elsewhere passwords were hashed as people typed them, also those that
+// NFC changes. The first login replaces the hash by one over NFC, so that both ways of typing work.
+func TestImportedHashesOfTypedText(t *testing.T) {
+	accounts := map[string]struct{ typed, hash string }{ // hashlib.pbkdf2_hmac (Python)
+		"ohm":        {"twelve times 5 \u2126", "$pbkdf2-sha256$1000$MDEyMzQ1Njc4OWFiY2RlZg$G9JAhfcEqxgpD1.nQYJ8zVkQ1SP2MyzIZX0EaJ/sb8s"},
+		"vietnamese": {"ma\u0323\u0302t kha\u0302\u0309u cu\u0309a to\u0302i", "$pbkdf2-sha256$1000$MDEyMzQ1Njc4OWFiY2RlZg$6Nfp0bw/qrJKW/76T4wL9v6CQo5Jtf2Un7cQWmvg3MQ"},
+		"hindi":      {"\u0958\u0959\u095a \u0928\u093f\u091c\u0940 password", "$pbkdf2-sha256$1000$MDEyMzQ1Njc4OWFiY2RlZg$x8pOBXHzergk.XTe6jOL8lQDzF2RX7NfgsQTl95oUlI"},
+	}
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		acme, _ := f.Tenant()
+		vietnamese := accounts["vietnamese"].typed
+		own, err := argon.NewPool(argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, argon.Options{}).Hash(f.Context(), vietnamese)
+		f.NoError(err)
+		accounts["argon2id"] = struct{ typed, hash string }{vietnamese, own} // by the parameters of this node
+		var rows []string
+		for name, a := range accounts {
+			rows = append(rows, name+"@acme.example,USER,,,\""+a.hash+"\"")
+		}
+		_, err = f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, rows...), notDry)
+		f.NoError(err)
+		for name, a := range accounts {
+			email := name + "@acme.example"
+			if got := f.TryLogin(email, norm.NFC.String(a.typed)); got != doorward.CodeInvalidCredentials {
+				f.Errorf("%s: the hash is of another text than was typed: %q", name, got)
+			}
+			for _, text := range []string{a.typed, norm.NFC.String(a.typed), a.typed} {
+				f.SignIn(email, text)
 			}
 		}
 	})

@@ -10,7 +10,7 @@ import (
 // SetOwnName changes the caller's name in the tenant of the session, whatever the
 // role. Errors: validation_failed, not_found, too_many_attempts.
 func (u *Users) SetOwnName(ctx context.Context, by doorward.Caller, name string) error {
-	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+	if faults := doorward.CheckName("/name", &name); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}
 	self := doorward.User{ID: by.ID, TenantID: by.TenantID, Role: by.Role}
@@ -29,7 +29,7 @@ func (u *Users) SetOwnName(ctx context.Context, by doorward.Caller, name string)
 		if err := tx.CountChange(ctx); err != nil {
 			return err
 		}
-		tx.Changed("name", member.Name, name)
+		tx.Changed(doorward.FieldName, member.Name, name)
 		return tx.RenameUser(ctx, member, name)
 	})
 	return err

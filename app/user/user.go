@@ -42,7 +42,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		if err != nil {
 			return err
 		}
-		tx.Changed("role", string(member.Role), "")
+		tx.Changed(doorward.FieldRole, string(member.Role), "")
 		ended, err = u.remove(ctx, tx, object(member), Handover{})
 		return err
 	})
@@ -75,9 +75,9 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 			return doorward.InvalidFields(faults...)
 		}
 		// The event names the person, since the id can't be looked up in the tenant any more.
-		tx.Changed("email", member.Email, "")
-		tx.Changed("name", member.Name, "")
-		tx.Changed("role", string(member.Role), "")
+		tx.Changed(doorward.FieldEmail, member.Email, "")
+		tx.Changed(doorward.FieldName, member.Name, "")
+		tx.Changed(doorward.FieldRole, string(member.Role), "")
 		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ type field struct{ name, value string }
 
 func fields(w doorward.Webhook) []field {
 	return []field{
-		{"url", withoutQuery(w.URL)},
+		{doorward.FieldURL, withoutQuery(w.URL)},
 		{"events", strings.Join(w.Events, " ")},
 		{"about", w.About},
 		{"include", strings.Join(w.Include, " ")},

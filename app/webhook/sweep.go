@@ -66,8 +66,8 @@ func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed("url", "", withoutQuery(hook.URL))
-		tx.Changed("failingSince", "", hook.FailingSince.Format(time.RFC3339))
+		tx.Changed(doorward.FieldURL, "", withoutQuery(hook.URL))
+		tx.Changed(doorward.FieldFailingSince, "", hook.FailingSince.Format(time.RFC3339))
 		return w.mail(ctx, tx, hook, store.MailWebhookFailing)
 	})
 	return err
@@ -89,8 +89,8 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, reason do
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed("url", "", withoutQuery(hook.URL))
-		tx.Changed("reason", "", string(reason))
+		tx.Changed(doorward.FieldURL, "", withoutQuery(hook.URL))
+		tx.Changed(doorward.FieldReason, "", string(reason))
 		if _, err := tx.DropDeliveries(ctx, hook.ID); err != nil {
 			return err
 		}

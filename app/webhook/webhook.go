@@ -248,7 +248,7 @@ func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string, ve
 		if err := doorward.CheckVersion(was.Version(), versions); err != nil {
 			return err
 		}
-		tx.Changed("url", withoutQuery(was.URL), "")
+		tx.Changed(doorward.FieldURL, withoutQuery(was.URL), "")
 		return tx.RetireWebhook(ctx, id)
 	})
 	if err == nil {

@@ -56,7 +56,7 @@ key can be limited to:
 		if draft.Expires, err = parseDays(expires); err != nil {
 			return usageError("--expires: write days such as 90d, or a duration such as 12h.")
 		}
-		return key.CheckOperator(draft)
+		return key.CheckOperator(&draft)
 	})
 }
 

@@ -33,7 +33,7 @@ returns, no node begins another change.`,
 		return printMaintenance(cmd, n)
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "what people are told; it stands in every refusal")
-	return checkFirst(cmd, func() error { return access.CheckReason(reason) })
+	return checkFirst(cmd, func() error { return access.CheckReason(&reason) })
 }
 
 func maintenanceOffCommand() *cobra.Command {

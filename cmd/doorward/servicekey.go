@@ -47,7 +47,7 @@ of the output and is shown only now; the database keeps a hash.`,
 	cmd.Flags().StringVar(&draft.Name, "name", "", "what the key is for")
 	cmd.Flags().StringSliceVar(&draft.May, "may", nil, "what the key may do, `PERMISSION,…`")
 	cmd.Flags().StringSliceVar(&draft.Tenants, "tenant", nil, "`ID` of a tenant that the key is limited to; may be repeated")
-	return checkFirst(refuseEmpty(requireFlags(cmd, "name", "may"), "tenant"), func() error { return key.CheckService(draft) })
+	return checkFirst(refuseEmpty(requireFlags(cmd, "name", "may"), "tenant"), func() error { return key.CheckService(&draft) })
 }
 
 // serviceKeyView is a key in the output for programs.

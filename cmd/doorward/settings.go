@@ -501,7 +501,7 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 func (s *settings) readBrand(cfg *node.Config) error {
 	const noPointer = "" // the faults are only counted
 	switch {
-	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName(noPointer, s.raw.BrandName)) > 0:
+	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName(noPointer, &s.raw.BrandName)) > 0:
 		return s.refuseValue("brand-name", s.raw.BrandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
 	case s.raw.BrandAccent != "" && !ui.IsColour(s.raw.BrandAccent):
 		return s.refuseValue("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")

@@ -1,9 +1,12 @@
 package argon
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"regexp"
 	"strings"
 
@@ -105,9 +108,9 @@ func parsePBKDF2(phc, rest string) (digest, error) {
 	return digest{cost: foreignCost(kib), foreign: m}, err
 }
 
-// parseDjango reads rounds$salt$key as Django writes it: the salt as it is, the key in
+// parseDjangoPBKDF2 reads rounds$salt$key as Django writes it: the salt as it is, the key in
 // padded standard base64. It rewrites both as go-crypt reads them.
-func parseDjango(_, rest string) (digest, error) {
+func parseDjangoPBKDF2(_, rest string) (digest, error) {
 	parts := strings.Split(rest, "$")
 	if len(parts) != 3 {
 		return digest{}, errors.New("want rounds, salt and key")
@@ -118,6 +121,46 @@ func parseDjango(_, rest string) (digest, error) {
 	}
 	rest = parts[0] + "$" + passlibAlphabet.EncodeToString([]byte(parts[1])) + "$" + passlibAlphabet.EncodeToString(key)
 	return parsePBKDF2("$pbkdf2-sha256$"+rest, rest)
+}
+
+// parseDjangoScrypt reads N$salt$r$p$key as Django writes it: the salt as it is, the key in padded
+// standard base64. It rewrites them as go-crypt reads them.
+func parseDjangoScrypt(_, rest string) (digest, error) {
+	parts := strings.Split(rest, "$")
+	if len(parts) != 5 {
+		return digest{}, errors.New("want N, salt, r, p and key")
+	}
+	n, err := parseNumber(parts[0])
+	if err != nil || bits.OnesCount32(n) != 1 {
+		return digest{}, errors.New("N is not a power of two")
+	}
+	key, err := unpack(base64.StdEncoding, parts[4], "key", minTag, maxTag)
+	if err != nil {
+		return digest{}, err
+	}
+	b64 := base64.RawStdEncoding
+	rest = fmt.Sprintf("ln=%d,r=%s,p=%s$%s$%s", bits.TrailingZeros32(n), parts[2], parts[3], b64.EncodeToString([]byte(parts[1])), b64.EncodeToString(key))
+	return parseScrypt("$scrypt$"+rest, rest)
+}
+
+// parseDjangoBcryptSHA256 reads $2b$cost$salt-and-hash: bcrypt of the hexadecimal SHA-256 of the
+// password, so that passwords of more than 72 bytes count whole.
+func parseDjangoBcryptSHA256(_, rest string) (digest, error) {
+	cost, ok := strings.CutPrefix(rest, "$2b$")
+	if !ok {
+		return digest{}, errors.New("want $2b$")
+	}
+	d, err := parseBcrypt(rest, cost)
+	d.foreign = ofSHA256{d.foreign}
+	return d, err
+}
+
+// ofSHA256 is a hash of the hexadecimal SHA-256 of the password.
+type ofSHA256 struct{ matcher }
+
+func (m ofSHA256) MatchAdvanced(password string) (bool, error) {
+	sum := sha256.Sum256([]byte(password))
+	return m.matcher.MatchAdvanced(hex.EncodeToString(sum[:]))
 }
 
 func checkRounds(s string) error {

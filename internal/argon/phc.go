@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,9 @@ type matcher interface {
 //   - $scrypt$: N × r × p up to 2^22, that is 512 MiB
 //   - $pbkdf2-sha256$ and $pbkdf2-sha512$ (passlib's alphabet), and Django's
 //     pbkdf2_sha256$: up to 4,000,000 rounds
+//   - Django's scrypt$ and bcrypt_sha256$, with the limits of scrypt and bcrypt
+//   - each of the first four after Django's "argon2" or "bcrypt$", or after a name
+//     in braces, such as {bcrypt}
 //
 // Each limit is a few seconds of one core.
 func CheckHash(phc string) error {
@@ -72,16 +76,23 @@ var kinds = []struct {
 	{"$scrypt$", parseScrypt},
 	{"$pbkdf2-sha256$", parsePBKDF2},
 	{"$pbkdf2-sha512$", parsePBKDF2},
-	{"pbkdf2_sha256$", parseDjango},
+	{"pbkdf2_sha256$", parseDjangoPBKDF2},
+	{"scrypt$", parseDjangoScrypt},
+	{"bcrypt_sha256$", parseDjangoBcryptSHA256},
 }
+
+// wrapped matches what frameworks write before a hash in crypt(3) or PHC form: Django's "argon2" and
+// "bcrypt$", and the names in braces of Spring Security, Dovecot and LDAP.
+var wrapped = regexp.MustCompile(`^(?:argon2|bcrypt\$|\{[A-Za-z0-9@._-]{1,40}\})(\$)`)
 
 // parse reads a stored hash. It accepts exactly one spelling of each value: no signs, leading
 // zeros, padding, line breaks or unused bits set. Exceptions: the cost of bcrypt has two
-// digits, the unused bits of its salt are ignored, and Django's key must have its padding.
+// digits, the unused bits of its salt are ignored, and Django's keys must have their padding.
 func parse(phc string) (digest, error) {
 	if len(phc) > maxPHC {
 		return digest{}, fmt.Errorf("argon: stored hash: longer than %d characters", maxPHC)
 	}
+	phc = wrapped.ReplaceAllString(phc, "$1")
 	for _, kind := range kinds {
 		rest, ok := strings.CutPrefix(phc, kind.prefix)
 		if !ok {
@@ -94,7 +105,7 @@ func parse(phc string) (digest, error) {
 		return d, nil
 	}
 	return digest{}, errors.New("argon: stored hash: not one of argon2id, bcrypt ($2a$, $2b$, $2y$), " +
-		"scrypt, pbkdf2-sha256, pbkdf2-sha512, Django's pbkdf2_sha256")
+		"scrypt, pbkdf2-sha256, pbkdf2-sha512, Django's pbkdf2_sha256, scrypt and bcrypt_sha256")
 }
 
 // parseArgon2id reads v=19$m=…,t=…,p=…$salt$tag.

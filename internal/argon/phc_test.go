@@ -38,6 +38,12 @@ var vectors = []struct{ name, phc, password string }{
 	{"pbkdf2-sha512 node", "$pbkdf2-sha512$25000$MDEyMzQ1Njc4OWFiY2RlZg$1ghj0T0HZWch00LfnhjXx3er7ZDEEN1BF6pxsBlgz/d07d.Qxz5Kg1Oz9g8VdS6ebiSwisnASzPZrBoVE1c39Q", staple},
 	// Django's own tests: tests/auth_tests/test_hashers.py
 	{"django", "pbkdf2_sha256$870000$seasalt2$nxgnNHRsZWSmi4hRSKq2MRigfaRmjDhH1NH4g2sQRbU=", "lètmein"},
+	// hashlib.scrypt (Python) and x/crypto/bcrypt, put together as django/contrib/auth/hashers.py does
+	{"django scrypt", "scrypt$16384$lJ9bTzQ2kGm4$8$5$DafwLQUHqjHEsAM0krSZ1JtMRjbp1yFtPERCIMtdCkfkSPlCDhYLZpe4OS0Arkqx7q5HcCrmVgGCBX8gmPaB/g==", "ünï cödé wörds"},
+	{"django bcrypt_sha256", "bcrypt_sha256$$2b$05$1UcMfuXa1az71ksgXeUtB.iiNz.O87S/l0oDPwbgc91CE68Mr/pMm", "lètmein"},
+	{"django bcrypt", "bcrypt$$2b$05$fvt90jdrYp.FSS4a/f/7mulqB9SBNr3AZe1RZBJNHwqvJ.ZhXDpEy", "lètmein"},
+	{"spring bcrypt", "{bcrypt}$2a$05$fvt90jdrYp.FSS4a/f/7mulqB9SBNr3AZe1RZBJNHwqvJ.ZhXDpEy", "lètmein"},
+	{"dovecot", "{BLF-CRYPT}$2y$05$fvt90jdrYp.FSS4a/f/7mulqB9SBNr3AZe1RZBJNHwqvJ.ZhXDpEy", "lètmein"},
 }
 
 func TestVerifyVectors(t *testing.T) {
@@ -121,6 +127,15 @@ var refused = []struct{ why, phc string }{
 	{"argon2id: line break in tag", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRz\nYWx0c2FsdA"},
 	{"argon2id: unused bits set", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdB"},
 	{"argon2id: not base64", "$argon2id$v=19$m=1024,t=1,p=1$marker!marker!$c2FsdHNhbHRzYWx0c2FsdA"},
+
+	{"django scrypt: parts", "scrypt$16384$saltsaltsalt$8$DafwLQUHqjHEsAM0krSZ1JtMRjbp1yFtPERCIMtdCkfkSPlCDhYLZpe4OS0Arkqx7q5HcCrmVgGCBX8gmPaB/g=="},
+	{"django scrypt: N", "scrypt$16385$saltsaltsalt$8$5$DafwLQUHqjHEsAM0krSZ1JtMRjbp1yFtPERCIMtdCkfkSPlCDhYLZpe4OS0Arkqx7q5HcCrmVgGCBX8gmPaB/g=="},
+	{"django scrypt: N × r × p", "scrypt$1048576$saltsaltsalt$8$5$DafwLQUHqjHEsAM0krSZ1JtMRjbp1yFtPERCIMtdCkfkSPlCDhYLZpe4OS0Arkqx7q5HcCrmVgGCBX8gmPaB/g=="},
+	{"django scrypt: a parameter in a parameter", "scrypt$16384$saltsaltsalt$8,p=1$5$DafwLQUHqjHEsAM0krSZ1JtMRjbp1yFtPERCIMtdCkfkSPlCDhYLZpe4OS0Arkqx7q5HcCrmVgGCBX8gmPaB/g=="},
+	{"django bcrypt_sha256: 2a", "bcrypt_sha256$$2a$05$1UcMfuXa1az71ksgXeUtB.iiNz.O87S/l0oDPwbgc91CE68Mr/pMm"},
+	{"django bcrypt_sha256: cost", "bcrypt_sha256$$2b$31$1UcMfuXa1az71ksgXeUtB.iiNz.O87S/l0oDPwbgc91CE68Mr/pMm"},
+	{"a name in braces before no hash", "{marker}marker"},
+	{"a name in braces twice", "{bcrypt}{bcrypt}$2a$05$fvt90jdrYp.FSS4a/f/7mulqB9SBNr3AZe1RZBJNHwqvJ.ZhXDpEy"},
 
 	{"bcrypt: 2x", "$2x$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"},
 	{"bcrypt: cost 3", "$2b$03$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"},

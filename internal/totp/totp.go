@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -55,10 +56,9 @@ func Code(seed []byte, step int64) string {
 }
 
 // Match returns the step that the code belongs to: the current one, the one before it or
-// the next one, if it is greater than after. Spaces in the code don't count; anything
-// other than six digits never matches. It takes the same time for each wrong code.
+// the next one, if it is greater than after. Anything other than six digits never matches. It takes the same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {
-	typed := []byte(strings.ReplaceAll(code, " ", ""))
+	typed := []byte(code)
 	for candidate := Step(now) - skew; candidate <= Step(now)+skew; candidate++ {
 		isSame := subtle.ConstantTimeCompare([]byte(Code(seed, candidate)), typed) == 1
 		// The last of two steps with the same code wins, so that the code isn't valid twice.
@@ -70,12 +70,29 @@ func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok
 }
 
 // URI returns the otpauth address that apps read from a QR code, in the key URI format.
-// The app shows the issuer and the account. That format forbids colons in both, so a
+// The app shows the issuer, of which a long one is shortened, and the account. That format forbids colons in both, so a
 // space takes their place.
 func URI(issuer, account string, seed []byte) string {
-	issuer, account = escape(issuer), escape(account)
+	issuer, account = escape(shortened(issuer)), escape(account)
 	return fmt.Sprintf("otpauth://totp/%s:%s?secret=%s&issuer=%s&algorithm=SHA1&digits=%d&period=%d",
 		issuer, account, Base32(seed), issuer, digits, period)
+}
+
+// maxIssuer is the longest issuer in an address, in bytes. It is in the address twice, and each of its bytes
+// can take three characters; with the longest account the code stays small enough for a phone's camera.
+const maxIssuer = 60
+
+// shortened returns the name, or its beginning with an ellipsis.
+func shortened(name string) string {
+	if len(name) <= maxIssuer {
+		return name
+	}
+	const ellipsis = "…"
+	cut := maxIssuer - len(ellipsis)
+	for !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return strings.TrimRight(name[:cut], " ") + ellipsis
 }
 
 // escape percent-encodes a name. Apps show the plus sign of form encoding as it is.

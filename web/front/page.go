@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +90,37 @@ func (c *Call) Filter(name string) (string, error) {
 		return values[0], nil
 	}
 	return "", nil
+}
+
+// Into says where the value of a query parameter goes. Make it with To.
+type Into struct {
+	name  string
+	value *string
+}
+
+// To puts the value of the parameter into a variable.
+func To(name string, value *string) Into { return Into{name, value} }
+
+// Filters is Filter for several parameters. Errors: invalid_query, and validation_failed with the faults of
+// all of them, in their order.
+func (c *Call) Filters(all ...Into) error {
+	var faults []doorward.FieldError
+	for _, one := range all {
+		value, err := c.Filter(one.name)
+		var e *doorward.Error
+		switch {
+		case err == nil:
+			*one.value = value
+		case errors.As(err, &e) && len(e.Fields) > 0:
+			faults = append(faults, e.Fields...)
+		default:
+			return err
+		}
+	}
+	if len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
 }
 
 // Given is Filter, and also reports whether the parameter is there. An empty one is often a
@@ -272,7 +304,9 @@ func (c *Call) NeedVersions() ([]string, error) {
 }
 
 // Versions returns the versions in If-Match (RFC 9110, section 13.1.1), none if it is
-// absent or a star. A weak one, or one without quotes, matches nothing.
+// absent or a star. Proxies that compress answers change the ETag: nginx makes it weak, Apache
+// appends "-gzip" within the quotes, others "--gzip" or ";br". The version is compared whatever they
+// have made of it. One without quotes matches nothing.
 func (c *Call) Versions() []string {
 	var all []string
 	for _, line := range c.R.Header.Values("If-Match") {
@@ -281,13 +315,21 @@ func (c *Call) Versions() []string {
 			if tag == "*" {
 				return nil
 			}
-			version, opened := strings.CutPrefix(tag, `"`)
-			version, closed := strings.CutSuffix(version, `"`)
-			if !opened || !closed {
-				version = "" // no object has this version
-			}
-			all = append(all, version)
+			all = append(all, versionIn(tag))
 		}
 	}
 	return all
+}
+
+// codings matches what proxies append to the version of an answer that they compress.
+var codings = regexp.MustCompile(`(?:-{1,2}|;|:)(?:gzip|br|zstd|deflate|df)$`)
+
+// versionIn returns the version of an ETag; empty, which no object has, for a malformed one.
+func versionIn(tag string) string {
+	version, opened := strings.CutPrefix(strings.TrimPrefix(tag, "W/"), `"`)
+	version, closed := strings.CutSuffix(version, `"`)
+	if !opened || !closed {
+		return ""
+	}
+	return codings.ReplaceAllString(version, "")
 }

@@ -19,6 +19,7 @@ type Field struct {
 	New          int    // a new password's minimum length in code points; else 0
 	Words        string // words that a new password may not contain, separated by line breaks
 	MaxLength    int    // of the value; 0 for any
+	InputMode    string // which keyboard a phone shows; empty for the usual one
 	Min, Max     int64  // of a number
 	wasSent      bool   // in the form that the page answers
 }
@@ -44,7 +45,7 @@ func field(f Frame, name string, attributes ...any) (Field, error) {
 
 func (f *Field) set(attribute string, value any) error {
 	texts := map[string]*string{
-		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words,
+		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words, "inputmode": &f.InputMode,
 	}
 	switch text := texts[attribute]; {
 	case text != nil:

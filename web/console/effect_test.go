@@ -1,0 +1,141 @@
+package console_test
+
+import (
+	"encoding/base32"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/web/console"
+	"github.com/doorward/doorward/web/front"
+)
+
+// TestFormsToEachEffect: an old session of an OWNER with a second factor is sent to prove who it is by
+// every form that raises somebody, loosens a demand, or makes or widens a credential, and nothing is
+// changed. Each form of the console is in one of the two lists.
+func TestFormsToEachEffect(t *testing.T) {
+	sink := newReceiver(t).URL
+	h := newFixture(t)
+	ann, bob := h.people["USER"], h.tenant.Join("bob@acme.example", "ADMIN")
+	owner := h.browserOf(t, "OWNER")
+	strict := url.Values{
+		"name": {"Acme"}, "version": {owner.version(owner.get("/console/settings", 200))}, "sessionIdleMinutes": {"30"}, "sessionAbsoluteMinutes": {"600"}, "invitationDays": {"3"},
+		"allowedEmailDomains": {"acme.example"}, "mfaGraceDays": {"1"}, "mfaRememberDays": {"1"}, "stepUpMinutes": {"10"},
+	}
+	owner.submit("/console/settings", strict)
+	owner.submit("/console/people/"+bob.ID+"/suspend", url.Values{})
+	owner.submit("/console/invitations/new", url.Values{"people": {"new@acme.example"}, "role": {"ADMIN"}, "expiresInDays": {"3"}})
+	pending := owner.findOn(regexp.MustCompile(`/console/invitations/(inv_[a-z0-9]+)"`), owner.get("/console/invitations", 200))
+	key := makeKey(t, h, nil)
+	off := makeKey(t, h, nil)
+	owner.submit("/console/keys/"+off+"/disable", url.Values{})
+	role := makeRole(t, h, "READER", "", "message.read")
+	putPolicy(t, h, "// none\n")
+	made := owner.post("/console/webhooks/new", url.Values{"url": {sink}, "events": {"user.*"}}, 200)
+	hook := owner.findOn(hookLink, made[strings.Index(made, "<main"):])
+	owner.token = enrolTOTP(t, h)
+	h.Advance(15 * time.Minute)
+
+	loosened := maps.Clone(strict)
+	loosened.Set("version", owner.version(owner.get("/console/settings", 200)))
+	loosened.Set("invitationDays", "4")
+	version := url.Values{"version": {"2"}}
+	asks := []struct {
+		route, path string
+		form        url.Values
+	}{
+		{"/console/invitations/new", "", url.Values{"people": {"x@acme.example"}, "role": {"ADMIN"}, "expiresInDays": {"3"}}},
+		{"/console/invitations/preview/send", "", url.Values{"email": {"y@acme.example"}, "name": {""}, "rowRole": {"ADMIN"}, "expiresInDays": {"3"}}},
+		{"/console/invitations/{id}/resend", "/console/invitations/" + pending + "/resend", url.Values{}},
+		{"/console/invitations/chosen/do", "", url.Values{"act": {"resend"}, "id": {pending}}},
+		{"/console/people/{id}/{act}", "/console/people/" + ann.ID + "/role", url.Values{"role": {"ADMIN"}}},
+		{"/console/people/{id}/{act}", "/console/people/" + bob.ID + "/resume", url.Values{}},
+		{"/console/people/chosen/do", "", url.Values{"act": {"role:ADMIN"}, "id": {ann.ID}}},
+		{"/console/people/chosen/do", "", url.Values{"act": {"resume"}, "id": {bob.ID}}},
+		{"/console/settings", "", loosened},
+		{"/console/keys/new", "", url.Values{"name": {"k"}, "permissions": {"message.send"}, "days": {"30"}}},
+		{"/console/keys/{id}/edit", "/console/keys/" + key + "/edit", url.Values{"name": {"k"}, "permissions": {"message.send", "message.read"}, "days": {"90"}}},
+		{"/console/keys/{id}/rotate", "/console/keys/" + key + "/rotate", url.Values{"graceHours": {"1"}, "hint": {owner.findOn(regexp.MustCompile(`name="hint" value="([^"]+)"`), owner.get("/console/keys/"+key, 200))}}},
+		{"/console/keys/{id}/{act}", "/console/keys/" + off + "/enable", url.Values{}},
+		{"/console/roles/new", "", url.Values{"roleName": {"DESK"}, "permissions": {"user.read"}}},
+		{"/console/roles/{id}/save", "/console/roles/" + role + "/save", url.Values{"roleName": {"READER"}, "permissions": {"user.read"}, "version": {"1"}}},
+		{"/console/roles/{id}/delete", "/console/roles/" + role + "/delete", url.Values{}},
+		{"/console/policy", "", url.Values{"text": {""}, "version": {"1"}}},
+		{"/console/policy/versions/{version}/restore", "/console/policy/versions/1/restore", version},
+		{"/console/webhooks/new", "", url.Values{"url": {sink}, "events": {"user.*"}}},
+		{"/console/webhooks/{id}/edit", "/console/webhooks/" + hook + "/edit", url.Values{"url": {sink}, "events": {"*"}}},
+		{"/console/webhooks/{id}/rotate", "/console/webhooks/" + hook + "/rotate", url.Values{"rotation": {owner.findOn(regexp.MustCompile(`name="rotation" value="([^"]+)"`), owner.get("/console/webhooks/"+hook, 200))}}},
+		{"/console/webhooks/{id}/{act}", "/console/webhooks/" + hook + "/delete", url.Values{}},
+		{"/console/close", "", url.Values{"confirm": {"Acme"}}},
+	}
+	known := formsWithoutSuchAnEffect
+	before := stateOf(h)
+	for _, f := range asks {
+		known = append(known, f.route)
+		path := f.path
+		if path == "" {
+			path = f.route
+		}
+		res, page := owner.ask("POST", path, f.form)
+		if !strings.Contains(res.Header.Get("Location")+page, "/step-up") {
+			t.Errorf("POST %s: %d to %q asks for no proof:\n%s", path, res.StatusCode, res.Header.Get("Location"), page)
+		}
+		if after := stateOf(h); after != before {
+			t.Errorf("POST %s has changed something:\n%s\n%s", path, before, after)
+			before = after
+		}
+	}
+	for _, r := range console.Routes(h.Node.App) {
+		if r.Method == "POST" && !slices.Contains(known, r.Path) {
+			t.Errorf("POST %s is in neither list", r.Path)
+		}
+	}
+}
+
+// formsWithoutSuchAnEffect only show what would be done, tighten, take away, or change how something looks.
+var formsWithoutSuchAnEffect = []string{
+	"/console/people/chosen", "/console/people/{id}/end-session", "/console/people/{id}/name",
+	"/console/invitations/preview", "/console/invitations/preview/file", "/console/invitations/chosen", "/console/invitations/{id}/revoke",
+	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/policy/plan",
+	"/console/policy/confirm", // keeps what somebody has put in force with a proof
+	"/console/webhooks/{id}/test", "/console/webhooks/{id}/replay", "/console/webhooks/{id}/deliveries/{delivery}/retry",
+	"/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
+	front.OperatorPage + "/open", front.OperatorPage + "/leave", // for the operator's link, which only shows
+}
+
+// stateOf returns what the forms could change, as an ADMIN reads it.
+func stateOf(h fixture) string {
+	var all strings.Builder
+	for _, path := range []string{"users", "invitations", "api-keys", "roles", "policy", "webhooks", "tenant"} {
+		_, body := h.people["ADMIN"].Do("GET", "/api/v2/"+path, nil)
+		all.Write(body)
+	}
+	return all.String()
+}
+
+// enrolTOTP gives the OWNER an authenticator app, and returns the token of the session from then on.
+func enrolTOTP(t *testing.T, h fixture) (token string) {
+	t.Helper()
+	_, body := h.tenant.Owner.Post("/api/v2/auth/factors/totp", map[string]any{})
+	var begun struct{ ID, Secret string }
+	if err := json.Unmarshal(body, &begun); err != nil {
+		t.Fatal(err)
+	}
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(begun.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := totp.Code(seed, totp.Step(h.Node.App.Now()))
+	var done struct{ Token string }
+	_, body = h.tenant.Owner.Post("/api/v2/auth/factors/totp/confirm", map[string]any{"id": begun.ID, "code": code})
+	if err := json.Unmarshal(body, &done); err != nil || done.Token == "" {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return done.Token
+}

@@ -218,7 +218,7 @@ func expectedFormat(f *pflag.Flag) string {
 	case "duration":
 		return "write a time with its unit, as in 90s, 30m or 24h."
 	case "int", "uint32":
-		return "write a whole number."
+		return "write a whole number in decimal digits, without leading zeros."
 	case "float64":
 		return "write a number, as in 0.25."
 	case "stringSlice":

@@ -73,8 +73,10 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 		f.BoolVar(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[int]:
 		f.IntVar(v.Target, d.Name, v.Default, d.Help)
+		onlyDecimal(f.Lookup(d.Name))
 	case node.Field[uint32]:
 		f.Uint32Var(v.Target, d.Name, v.Default, d.Help)
+		onlyDecimal(f.Lookup(d.Name))
 	case node.Field[float64]:
 		f.Float64Var(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[time.Duration]:
@@ -84,6 +86,21 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 		panic("no flag has the type of " + d.Name)
 	}
 	f.Lookup(d.Name).Hidden = d.Hidden
+}
+
+// decimal is the value of a flag that takes a whole number in decimal digits. Without it 012 is 10, as in
+// C, and YAML's readers disagree.
+type decimal struct{ pflag.Value }
+
+func onlyDecimal(f *pflag.Flag) { f.Value = decimal{f.Value} }
+
+// Set implements pflag.Value.
+func (d decimal) Set(text string) error {
+	digits := strings.TrimPrefix(text, "-")
+	if digits != "0" && strings.HasPrefix(digits, "0") || strings.Contains(digits, "_") {
+		return errors.New("write a whole number in decimal digits, without leading zeros")
+	}
+	return d.Value.Set(text)
 }
 
 // defaults has the defaults of all settings. Every start makes some forty commands, each with

@@ -210,14 +210,6 @@ type pageData struct {
 	Others []doorward.User // the caller's memberships in other tenants
 }
 
-// RoleAbout is the tenant's description of a role of its own; empty for none.
-func (pageData) RoleAbout(f ui.Frame, r doorward.Role) string {
-	if g := f.Caller.Rules.Grant(r); g != nil {
-		return g.About
-	}
-	return ""
-}
-
 // listQuery is the query that the page of one row keeps for its link back to the
 // list.
 const listQuery = "list"

@@ -156,7 +156,7 @@ func validate(in introspectInput, questions []question, model *doorward.Model) e
 			faults = append(faults, doorward.FieldError{Pointer: item + "/ip", Code: "invalid", Message: "Write the client's address, such as 192.0.2.7 or 2001:db8::1."})
 		}
 		if q.Action != "" && !model.IsPermission(doorward.Action(q.Action)) {
-			faults = append(faults, doorward.FieldError{Pointer: item + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
+			faults = append(faults, doorward.FieldError{Pointer: item + "/action", Code: "invalid", Message: model.ActionsHelp()})
 		}
 	}
 	if len(faults) > 0 {

@@ -2250,7 +2250,7 @@ export interface components {
              */
             perSecond?: number;
             /**
-             * @description 1 to 100 of those that the role grants, except apikey.manage, billing.manage, data.destroy, policy.manage, role.manage, sso.manage and tenant.destroy
+             * @description 1 to 100 of those that the role grants, except apikey.manage, policy.manage, role.manage, sso.manage and tenant.destroy, and those that the model keeps from keys
              * @example [
              *       "message.send"
              *     ]

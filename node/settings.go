@@ -66,6 +66,7 @@ type RawConfig struct {
 	BrandLogo, PasswordList     string
 	WebhookAllow                []string
 	WebhookProxy                string
+	Texts                       string
 }
 
 // Settings lists the settings of these groups, or all settings if none is given, in the order of
@@ -141,6 +142,7 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
+		{Name: "texts", Value: newField(&r.Texts, ""), Help: "YAML `file` of texts for pages and mails, in place of built-in ones or in another language; \"doorward texts list\" prints all"},
 	}
 }
 

@@ -182,7 +182,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	return cfg, runChecks(&cfg, slices.Concat(
 		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readDestinations, s.checkCookie, s.checkSessions},
 		s.boundChecks(),
-		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
+		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readTexts, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...)
 }
 

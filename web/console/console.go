@@ -62,7 +62,10 @@ var files embed.FS
 //go:embed assets
 var assets embed.FS
 
-var set = ui.NewSet(files)
+var set = ui.NewSet("console", files)
+
+// Pages returns the set of the pages, to check and list their texts.
+func Pages() *ui.Set { return set }
 
 // console has the handlers.
 type console struct{ app *app.App }

@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/telemetry"
+	"github.com/doorward/doorward/internal/texts"
 	"github.com/doorward/doorward/internal/trace"
 )
 
@@ -41,6 +42,8 @@ type Site struct {
 	Home string
 	// Cookie is the name of the session cookie.
 	Cookie string
+	// Texts are the operator's own, in place of those of pages, as web.CheckTexts accepts them; nil for none.
+	Texts *texts.File
 	// ErrorPage answers a browser with a page instead of a problem, and reports
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool

@@ -41,7 +41,7 @@ func (s *Set) call(c *front.Call) *Call {
 // setLanguage sets the language of this and later pages, and reports whether the tag is
 // known.
 func (c *Call) setLanguage(tag string) bool {
-	l, ok := languageByTag(tag)
+	l, ok := languageByTag(LanguagesWith(c.Site().Texts), tag)
 	if ok {
 		c.Language = l
 		c.SetCookie(languageCookie, tag, languageLife)

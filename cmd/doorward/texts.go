@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/text/language"
+
+	"github.com/doorward/doorward/internal/texts"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web"
+)
+
+func textsCommand() *cobra.Command {
+	return group("texts", "Print the texts of pages and mails", textsListCommand())
+}
+
+func textsListCommand() *cobra.Command {
+	file, tag := "", "en"
+	cmd := &cobra.Command{
+		Use: "list", Short: "Print all texts of pages and mails in a language, as YAML",
+		Long: `List prints the texts in the form of a file for --texts, by section: those that all
+pages share, of the pages for people (hosted), of the console and of mails. Of a language
+that isn't built in it prints the English texts, with the plural forms that the language
+needs, to be translated.
+
+A file for --texts needs only the texts that differ from the built-in ones; but a language
+that isn't built in must be whole, and has a name and a direction, ltr or rtl.`,
+		Example: "  doorward texts list --language de\n  doorward texts list --language fr > texts.yaml",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+				return usageError("--language %q is no language tag such as fr or pt-BR.", tag)
+			}
+			var own *texts.File
+			if file != "" {
+				var err error
+				if own, err = readTexts(file); err != nil {
+					return badConfig("--texts %q: %s", file, plain(err))
+				}
+			}
+			return web.ListTexts(cmd.OutOrStdout(), own, tag)
+		},
+	}
+	cmd.Flags().StringVar(&tag, "language", tag, "`TAG` of the language")
+	cmd.Flags().StringVar(&file, "texts", "", "`FILE` whose texts take the place of built-in ones")
+	return cmd
+}
+
+// readTexts reads and checks a file of texts. Errors: of the file, or texts.Faults.
+func readTexts(file string) (*texts.File, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return nil, errors.New(describeUnreadable(file, err))
+	}
+	own, err := texts.Parse(source)
+	if err == nil {
+		err = web.CheckTexts(own)
+	}
+	return own, err
+}
+
+func (s *settings) readTexts(cfg *node.Config) (err error) {
+	if s.raw.Texts == "" {
+		return nil
+	}
+	if cfg.Texts, err = readTexts(s.raw.Texts); err != nil {
+		return s.refuseValue("texts", s.raw.Texts, "%s", plain(err))
+	}
+	return nil
+}

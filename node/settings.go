@@ -44,6 +44,7 @@ const (
 	GroupAddress              // where the server is reached
 	GroupCommon               // what every command on the database takes
 	GroupMail
+	GroupTexts // of pages and mails
 	GroupServer
 	GroupPolicy
 	GroupSchema
@@ -80,6 +81,7 @@ func Settings(c *Config, r *RawConfig, groups ...Group) (all []Setting) {
 		{GroupAddress, addressSettings},
 		{GroupCommon, commonSettings},
 		{GroupMail, mailSettings},
+		{GroupTexts, textSettings},
 		{GroupServer, serverSettings},
 		{GroupPolicy, policySettings},
 		{GroupSchema, schemaSettings},
@@ -142,6 +144,11 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
+	}
+}
+
+func textSettings(_ *Config, r *RawConfig) []Setting {
+	return []Setting{
 		{Name: "texts", Value: newField(&r.Texts, ""), Help: "YAML `file` of texts for pages and mails, in place of built-in ones or in another language; \"doorward texts list\" prints all"},
 	}
 }

@@ -115,7 +115,7 @@ func TestFaultsOfTexts(t *testing.T) {
 func TestOwnTexts(t *testing.T) {
 	list := listTexts(t, nil, "pl")
 	for old, text := range map[string]string{
-		"\n    login.title: ": "\n    login.title: Zaloguj się #", "\n      subject: Set a new password": "\n      subject: Nowe hasło",
+		"\n    login.title: ": "\n    login.title: Zaloguj się #", "\n      USER: User\n": "\n      USER: Klient\n",
 		"\n    error.not_found.title: ": "\n    error.not_found.title: Nie ma takiej strony #",
 	} {
 		if !strings.Contains(list, old) {
@@ -156,4 +156,13 @@ func TestOwnTexts(t *testing.T) {
 	page(s, "/login", "de", ">Own</a>")
 	page(s, "/nowhere", "pl", "Nie ma takiej strony")
 	page(plain, "/login", "pl", "Sign in")
+
+	invitation := m{"email": "ben@acme.example", "role": "USER", "locale": "pl"}
+	if status, answer := s.Tenant("Acme").Owner.Post("/api/v2/auth/invite", invitation); status != http.StatusCreated {
+		t.Fatalf("the invitation is answered %d %s", status, answer)
+	}
+	s.Code("ben@acme.example")
+	if mail := s.Mails("ben@acme.example")[0]; !strings.Contains(mail.Text, "Klient") || !strings.Contains(mail.HTML, `dir="rtl"`) {
+		t.Errorf("the mail is %s", mail.Text)
+	}
 }

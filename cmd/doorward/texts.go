@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ func textsCommand() *cobra.Command {
 }
 
 func textsListCommand() *cobra.Command {
-	file, tag := "", "en"
+	s, tag := newSettings(), "en"
 	cmd := &cobra.Command{
 		Use: "list", Short: "Print all texts of pages and mails in a language, as YAML",
 		Long: `List prints the texts in the form of a file for --texts, by section: those that all
@@ -33,39 +32,31 @@ that isn't built in must be whole, and has a name and a direction, ltr or rtl.`,
 			if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
 				return usageError("--language %q is no language tag such as fr or pt-BR.", tag)
 			}
-			var own *texts.File
-			if file != "" {
-				var err error
-				if own, err = readTexts(file); err != nil {
-					return badConfig("--texts %q: %s", file, plain(err))
-				}
+			cfg, err := s.read(cmd)
+			if err != nil {
+				return err
 			}
-			return web.ListTexts(cmd.OutOrStdout(), own, tag)
+			return web.ListTexts(cmd.OutOrStdout(), cfg.Texts, tag)
 		},
 	}
 	cmd.Flags().StringVar(&tag, "language", tag, "`TAG` of the language")
-	cmd.Flags().StringVar(&file, "texts", "", "`FILE` whose texts take the place of built-in ones")
+	s.register(cmd.Flags(), node.GroupFile, node.GroupTexts)
 	return cmd
 }
 
-// readTexts reads and checks a file of texts. Errors: of the file, or texts.Faults.
-func readTexts(file string) (*texts.File, error) {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, errors.New(describeUnreadable(file, err))
-	}
-	own, err := texts.Parse(source)
-	if err == nil {
-		err = web.CheckTexts(own)
-	}
-	return own, err
-}
-
-func (s *settings) readTexts(cfg *node.Config) (err error) {
+// readTexts reads and checks the file of texts.
+func (s *settings) readTexts(cfg *node.Config) error {
 	if s.raw.Texts == "" {
 		return nil
 	}
-	if cfg.Texts, err = readTexts(s.raw.Texts); err != nil {
+	source, err := os.ReadFile(s.raw.Texts)
+	if err != nil {
+		return s.refuse("texts", "%s", describeUnreadable(s.raw.Texts, err))
+	}
+	if cfg.Texts, err = texts.Parse(source); err == nil {
+		err = web.CheckTexts(cfg.Texts)
+	}
+	if err != nil {
 		return s.refuseValue("texts", s.raw.Texts, "%s", plain(err))
 	}
 	return nil

@@ -223,6 +223,23 @@ func TestInvitedRoleByModel(t *testing.T) {
 	}
 }
 
+// An invitation to a role that the tenant has made says what the role may do.
+func TestInvitedToATenantsRole(t *testing.T) {
+	s := doorwardtest.Start(t)
+	owner := s.Tenant("Acme").Owner
+	for name, about := range map[string]string{"CLERK": "", "GUIDE": "Shows <people> around"} {
+		if status, body := owner.Post("/api/v2/roles", map[string]any{"name": name, "about": about, "permissions": []string{"message.read", "user.read"}}); status != http.StatusCreated {
+			t.Fatalf("the role is answered %d %s", status, body)
+		}
+		email := strings.ToLower(name) + "@acme.example"
+		if status, body := owner.Post("/api/v2/auth/invite", map[string]any{"email": email, "role": name}); status != http.StatusCreated {
+			t.Fatalf("the invitation is answered %d %s", status, body)
+		}
+		want := map[string]string{"CLERK": "May: read messages, see who is in the organisation", "GUIDE": "Shows &lt;people&gt; around"}[name]
+		open(t, s).send("/accept", "token", s.Code(email)).is(t, 200, "", name, want)
+	}
+}
+
 func TestAcceptAsSomebodyNew(t *testing.T) {
 	s := doorwardtest.Start(t)
 	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")

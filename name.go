@@ -2,6 +2,7 @@ package doorward
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -105,4 +106,15 @@ func hasControl(text string) bool { return strings.ContainsFunc(text, isControl)
 // changes the direction of text (Unicode UAX #9) and so can make one name look like another.
 func isControl(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029
+}
+
+// localeForm is the form of a language tag of BCP 47: a language of two or three letters, and subtags.
+var localeForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
+
+// CheckLocale returns the faults of a language tag, with the pointer. The empty one is valid.
+func CheckLocale(pointer, tag string) []FieldError {
+	if tag == "" || localeForm.MatchString(tag) {
+		return nil
+	}
+	return []FieldError{{Pointer: pointer, Code: "invalid", Message: "Write the language as in \"en\" or \"de-CH\" (BCP 47)."}}
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -23,7 +24,7 @@ type Request struct {
 	// Origin, Sec-Fetch-Site, X-Request-Id, X-Forwarded-For (with IP) and the headers of a
 	// WebSocket handshake are read; it isn't changed.
 	Header http.Header
-	// IP is the address of the peer: the caller, or a gateway. Doorward needs the caller's
+	// IP is the address of the peer: the caller, or a gateway; with Resource the caller's. Doorward needs the caller's
 	// address for API keys that are bound to addresses and for policies. If --trusted-proxies
 	// names this service, Doorward reads that address from IP and X-Forwarded-For; else it uses
 	// this service's own.
@@ -31,6 +32,13 @@ type Request struct {
 	// Proof is how recently and how strongly the person must have proved who they are;
 	// the zero value demands nothing beyond the session. API keys are never asked.
 	Proof Proof
+	// Deferred leaves policies that depend on the resource to a later call with it, by
+	// Resource or [Client.Can]; without it they refuse, since a check knows no resource.
+	Deferred bool
+	// Resource is what the action acts on, with the attributes that policies read; nil if it is
+	// the tenant. It needs an Action, and the option [OperatorKey] with a key that may
+	// access.evaluate.
+	Resource *Resource
 }
 
 // Proof is a demand on the person's last proof of identity. A session that doesn't meet it
@@ -50,16 +58,30 @@ func (p Proof) setQuery(q url.Values) {
 	}
 }
 
-// Check asks whether the credential in q.Header is valid and may do q.Action, and
-// returns its owner. The error is an [*Error] and exactly one of
+// Check asks whether the credential in q.Header is valid and may do q.Action, on q.Resource if there
+// is one, and returns its owner. The error is an [*Error] and exactly one of
 // ErrUnauthenticated, ErrForbidden, ErrRateLimited and ErrUnavailable. When ctx ends
 // the error is ErrUnavailable and wraps the reason.
 //
 // Use it where [Client.Require] doesn't fit: when the action depends on the body,
 // or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
+	if q.Resource != nil && q.Action == "" {
+		return Identity{}, unavailable(requestID(q.Header), 0, errors.New("client: a Resource needs an Action"))
+	}
+	id, err := c.checkCaller(ctx, q)
+	if err != nil || q.Resource == nil {
+		return id, err
+	}
+	if err := c.decideFor(ctx, q, id); err != nil {
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+func (c *Client) checkCaller(ctx context.Context, q Request) (Identity, error) {
 	a, err := c.send(ctx, call{
-		method: http.MethodGet, path: checkPath(q.Action, q.Proof), header: q.header(c.cookie),
+		method: http.MethodGet, path: q.path(), header: q.header(c.cookie),
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 	})
 	if err != nil {
@@ -72,15 +94,28 @@ func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	return id, nil
 }
 
-func checkPath(action string, proof Proof) string {
-	q := url.Values{}
-	if action != "" {
-		q.Set("action", action)
+// token returns the only session token that the request carries, as a cookie or a bearer credential.
+// Doorward has just accepted it.
+func (q Request) token(cookie string) string {
+	if s := sessions(q.Header, cookie); len(s) > 0 {
+		return s[0]
 	}
-	if proof.setQuery(q); len(q) == 0 {
+	_, token, _ := strings.Cut(strings.Trim(strings.Join(bearers(q.Header), ""), " \t"), " ")
+	return strings.TrimSpace(token)
+}
+
+func (q Request) path() string {
+	values := url.Values{}
+	if q.Action != "" {
+		values.Set("action", q.Action)
+	}
+	if q.Deferred || q.Resource != nil {
+		values.Set("resource", "deferred")
+	}
+	if q.Proof.setQuery(values); len(values) == 0 {
 		return "/api/v2/access/check"
 	}
-	return "/api/v2/access/check?" + q.Encode()
+	return "/api/v2/access/check?" + values.Encode()
 }
 
 // maxForwarded is the maximum length of a forwarded header. Valid values are shorter, so

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -79,29 +80,37 @@ type object = map[string]any
 
 // decide asks about up to 100 resources.
 func (c *Client) decide(ctx context.Context, subject Identity, action string, on []Resource, about []Circumstance) ([]Decision, error) {
-	if c.key == nil || *c.key == "" {
-		return nil, errors.New("client: asking for decisions needs the option OperatorKey")
-	}
-	subjectObject, err := subject.authZEN()
+	who, err := subject.authZEN()
 	if err != nil {
 		return nil, err
 	}
+	tenant := Resource{Type: "tenant", ID: subject.TenantID}
+	return c.evaluate(ctx, question{who, action, tenant, on, about, requestID(nil)})
+}
+
+// question asks about up to 100 resources; a zero one is the tenant.
+type question struct {
+	subject   object
+	action    string
+	tenant    Resource
+	on        []Resource
+	about     []Circumstance
+	requestID string
+}
+
+func (q question) body() ([]byte, error) {
 	circumstances := object{}
-	for _, add := range about {
+	for _, add := range q.about {
 		add(circumstances)
 	}
-	items := make([]object, len(on))
-	for i, r := range on {
+	items := make([]object, len(q.on))
+	for i, r := range q.on {
 		if r.Type == "" {
-			r = Resource{Type: "tenant", ID: subject.TenantID}
+			r = q.tenant
 		}
 		items[i] = object{"resource": r}
 	}
-	body, err := json.Marshal(object{"subject": subjectObject, "action": object{"name": action}, "context": circumstances, "evaluations": items})
-	if err != nil {
-		return nil, err
-	}
-	return c.evaluate(ctx, body, len(on))
+	return json.Marshal(object{"subject": q.subject, "action": object{"name": q.action}, "context": circumstances, "evaluations": items})
 }
 
 // authZEN returns the identity as AuthZEN's subject: the key of a server, or else the user.
@@ -117,8 +126,16 @@ func (i Identity) authZEN() (object, error) {
 	return object{"type": "user", "id": i.UserID, "properties": object{"tenantId": i.TenantID}}, nil
 }
 
-func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decision, error) {
-	header := http.Header{"Authorization": {"Bearer " + *c.key}, "Content-Type": {"application/json"}, "X-Request-Id": {requestID(nil)}}
+// evaluate returns the decisions, in the order of the resources.
+func (c *Client) evaluate(ctx context.Context, q question) ([]Decision, error) {
+	if c.key == nil || *c.key == "" {
+		return nil, errors.New("client: asking for decisions needs the option OperatorKey")
+	}
+	body, err := q.body()
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Authorization": {"Bearer " + *c.key}, "Content-Type": {"application/json"}, "X-Request-Id": {q.requestID}}
 	a, err := c.send(ctx, call{
 		method: http.MethodPost, path: "/access/v1/evaluations", header: header, body: body,
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest, http.StatusRequestEntityTooLarge},
@@ -126,6 +143,10 @@ func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decisi
 	if err != nil {
 		return nil, keyRefusalToUnavailable(err)
 	}
+	return a.decisions(len(q.on))
+}
+
+func (a answer) decisions(count int) ([]Decision, error) {
 	var in struct {
 		Evaluations []struct {
 			Decision *bool
@@ -146,4 +167,38 @@ func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decisi
 		all[i] = Decision{Allowed: *e.Decision, Reason: e.Context.Reason, PolicyID: e.Context.PolicyID, StepUp: e.Context.StepUp}
 	}
 	return all, nil
+}
+
+// decideFor asks whether the credential of q, which belongs to id, may do the action on the resource.
+// The error is that of a check.
+func (c *Client) decideFor(ctx context.Context, q Request, id Identity) error {
+	asked := question{action: q.Action, tenant: Resource{Type: "tenant", ID: id.TenantID}, on: []Resource{*q.Resource}, requestID: requestID(q.Header)}
+	if asked.subject = (object{"type": "key", "id": id.KeyID}); id.KeyID == "" {
+		asked.subject = object{"type": "session", "id": q.token(c.cookie)}
+	}
+	if _, err := netip.ParseAddr(q.IP); err == nil {
+		asked.about = []Circumstance{FromIP(q.IP)}
+	}
+	all, err := c.evaluate(ctx, asked)
+	switch {
+	case errors.Is(err, ErrUnavailable):
+		return err
+	case err != nil: // of this program, and no decision
+		return unavailable(asked.requestID, 0, err)
+	case !all[0].Allowed:
+		return all[0].refusal(asked.requestID)
+	}
+	return nil
+}
+
+// refusal returns the error that a check would have returned.
+func (d Decision) refusal(requestID string) *Error {
+	e := &Error{Status: http.StatusForbidden, Code: "forbidden", Detail: d.Reason, RequestID: requestID, StepUp: d.StepUp}
+	switch {
+	case d.StepUp != nil:
+		e.Code = "step_up_required"
+	case d.PolicyID != "":
+		e.Code = "denied_by_policy"
+	}
+	return e
 }

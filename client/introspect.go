@@ -17,6 +17,9 @@ type Question struct {
 	// IP is the client's address. A key that is bound to addresses is not active without
 	// one; for sessions it has no effect.
 	IP string `json:"ip,omitempty"`
+	// Resource is empty, or "deferred": policies that depend on the resource are left to
+	// [Client.Can], which asks with it.
+	Resource string `json:"resource,omitempty"`
 }
 
 // Answer is the state of a credential. The other fields are zero if it isn't

@@ -28,12 +28,26 @@ func (c *Client) Require(action string) func(http.Handler) http.Handler {
 // without one is answered 403 step_up_required; a function set with [OnError] can redirect
 // browsers to [StepUpURL].
 func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) http.Handler {
+	return c.require(Request{Action: action, Proof: proof})
+}
+
+// RequireDeferred is RequireProof for an action on a resource that only the handler knows. Policies
+// that depend on the resource let the request through, so the handler must ask again, by
+// [Client.Check] with the Resource or by [Client.Can].
+func (c *Client) RequireDeferred(action string, proof Proof) func(http.Handler) http.Handler {
+	return c.require(Request{Action: action, Proof: proof, Deferred: true})
+}
+
+// require returns the middleware that checks q, completed by each request.
+func (c *Client) require(q Request) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, err := c.Check(r.Context(), Request{Action: action, Method: r.Method, Header: r.Header, IP: peer(r), Proof: proof})
+			q := q
+			q.Method, q.Header, q.IP = r.Method, r.Header, peer(r)
+			id, err := c.Check(r.Context(), q)
 			var e *Error
 			if errors.As(err, &e) {
-				c.logRefusal(r.Context(), action, e)
+				c.logRefusal(r.Context(), q.Action, e)
 				c.refuse(w, r, e)
 				return
 			}
@@ -73,6 +87,6 @@ func (c *Client) logRefusal(ctx context.Context, action string, e *Error) {
 	case e.Status != http.StatusServiceUnavailable && e.Code != "unknown_action":
 		return
 	}
-	c.log.LogAttrs(ctx, level, "access check failed", slog.String("action", action),
+	c.log.LogAttrs(ctx, level, "access check failed", slog.String("address", c.base), slog.String("action", action),
 		slog.String("code", e.Code), slog.String("requestId", e.RequestID), slog.Any("err", e))
 }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/waittest"
@@ -245,6 +246,16 @@ func (s *Server) Advance(d time.Duration) {
 	s.clock.offset += d
 }
 
+// ApplyModel replaces the platform's model by the text of another one, as "doorward model apply" does:
+// its actions and resource types, the roles that grant them, policies and entities.
+func (s *Server) ApplyModel(text string) {
+	s.tb.Helper()
+	const force = false
+	if _, err := s.Node.App.Models.Apply(context.Background(), doorward.OperatorAtTerminal(), text, nil, force); err != nil {
+		s.tb.Fatalf("doorwardtest: the model: %v", err)
+	}
+}
+
 // Client returns an HTTP client with its own cookies, like a browser, that follows
 // no redirects.
 func (s *Server) Client() *http.Client {
@@ -308,7 +319,7 @@ type Tenant struct {
 func (s *Server) Tenant(name string) *Tenant {
 	s.tb.Helper()
 	host := nonHost.ReplaceAllString(name, "-")
-	created, err := s.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), name, "owner@"+host+".example")
+	created, err := s.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), tenant.Draft{Name: name, OwnerEmail: "owner@" + host + ".example"})
 	if err != nil {
 		s.tb.Fatalf("doorwardtest: tenant: %v", err)
 	}

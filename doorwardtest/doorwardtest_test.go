@@ -28,6 +28,17 @@ func TestSessionFromJoinToLogout(t *testing.T) {
 	}
 }
 
+func TestModel(t *testing.T) {
+	server := doorwardtest.Start(t)
+	server.ApplyModel("actions:\n  invoice.pay: {roles: [OWNER, ADMIN]}\n")
+	acme := server.Tenant("Acme")
+	for who, want := range map[*doorwardtest.Person]int{acme.Owner: http.StatusOK, acme.Join("ann@acme.example", "USER"): http.StatusForbidden} {
+		if status, body := who.Get("/api/v2/access/check?action=invoice.pay"); status != want {
+			t.Errorf("%s: %d %s, want %d", who.Email, status, body, want)
+		}
+	}
+}
+
 // TestRepeat: a 503 is an answer like any other, unless the lease has lapsed meanwhile.
 func TestRepeat(t *testing.T) {
 	server := doorwardtest.Start(t)

@@ -393,7 +393,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		assert.ok(all > 0);
 		await owner.page.locator(".trail > li summary").first().click();
 		await owner.look("console-audit-filtered");
-		const file = await owner.page.request.get(await owner.page.locator("a[href*='format=csv']").getAttribute("href"));
+		const file = await owner.page.request.get(await owner.page.locator("a[href*='format=spreadsheet']").getAttribute("href"));
 		assert.match(file.headers()["content-type"], /^text\/csv/);
 		assert.ok((await file.text()).trim().split("\n").length > 1);
 		await owner.page.locator(".trail a[href*='request=']").first().click();

@@ -60,7 +60,7 @@ async function startNginx(port, servicePort, doorwardPort) {
 		.replace("127.0.0.1:8000", `127.0.0.1:${port}`).replace("127.0.0.1:9000", `127.0.0.1:${servicePort}`).replace("127.0.0.1:8080", `127.0.0.1:${doorwardPort}`)
 		.replace("/srv/board/", `${folder}/react/public/`);
 	const tempPaths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((n) => `${n}_temp_path ${folder}/${n};`).join(" ");
-	const types = "types { text/html html; text/javascript js; }";
+	const types = "types { text/html html; text/javascript js; text/css css; }";
 	const user = process.getuid() === 0 ? "user root;" : ""; // the page is in a folder of our own
 	await writeFile(path.join(folder, "nginx.conf"), `${user} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {} http { access_log off; ${types} ${tempPaths} ${conf} }`);
 	run("nginx", ["-p", folder, "-c", path.join(folder, "nginx.conf")], { env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` } });
@@ -87,7 +87,7 @@ after(async () => {
 async function open(screen, email) {
 	const p = await Person.create(site, screen);
 	await p.go("/app/");
-	await p.page.getByRole("button", { name: "Sign in" }).click();
+	await p.page.getByRole("link", { name: "Sign in" }).click();
 	await p.at("/login");
 	await p.send("/login", { email, password });
 	await p.at("/app/");
@@ -115,9 +115,10 @@ test("an administrator writes, proves their identity, clears the board, signs ou
 	await p.send("/step-up", { password });
 	await p.at("/app/");
 	await clear();
-	await p.page.waitForFunction(() => document.querySelector("h1")?.textContent === "Board" && !document.querySelector("li"));
+	await p.page.waitForFunction(() => document.querySelector("h1")?.textContent === "Board" && !document.querySelector("main > ul > li"));
+	await p.page.locator("summary").click();
 	await p.page.getByRole("button", { name: "Sign out" }).click();
-	await p.page.getByRole("button", { name: "Sign in" }).waitFor();
+	await p.page.getByRole("link", { name: "Sign in" }).waitFor();
 	assert.equal((await p.page.request.get(`${site}/api/v2/auth/session`)).status(), 401);
 	const complaints = p.complaints.filter((text) => !/status of 40[13]/.test(text)); // the console reports refusals, too
 	assert.deepEqual(complaints, []);
@@ -142,7 +143,28 @@ test("a fault signs nobody out", async () => {
 	await p.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // as when the person returns to the page
 	assert.equal((await asked).status(), 503);
 	await p.page.getByText("Signed in as user@acme.example").waitFor();
-	assert.equal(await p.page.getByRole("button", { name: "Sign in" }).count(), 0);
+	assert.equal(await p.page.getByRole("link", { name: "Sign in" }).count(), 0);
 	await repair();
+	await p.context.close();
+});
+
+test("who has two tenants can switch", async () => {
+	const p = await open("desktop-light-en", "user@acme.example");
+	assert.equal(await p.page.getByRole("combobox").count(), 0);
+	const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "user@acme.example");
+	await server.api("POST", "/api/v2/auth/accept-invitation", { token: printed.match(/#token=(\S+)/)[1], password });
+	await p.page.reload();
+	await p.page.getByLabel("Tenant").selectOption("Globex");
+	await p.page.getByText("OWNER of Globex").waitFor();
+	await p.page.getByLabel("Tenant").selectOption("Acme");
+	await p.page.getByText("USER of Acme").waitFor();
+
+	// Where the other tenant asks for more than the session has, Doorward's page takes over.
+	const { items } = await p.page.request.get(`${site}/api/v2/auth/memberships`).then((response) => response.json());
+	const { tenantId } = items.find((membership) => membership.tenantName === "Globex");
+	const owner = await server.api("POST", "/api/v2/auth/login", { email: "user@acme.example", password, tenantId });
+	await server.api("PATCH", "/api/v2/tenant", { settings: { mfa: "required", mfaGraceDays: 0 } }, owner.token);
+	await p.page.getByLabel("Tenant").selectOption("Globex");
+	await p.at("/login/tenant");
 	await p.context.close();
 });

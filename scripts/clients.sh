@@ -5,7 +5,8 @@
 #                           make clients. Each must compile, and then sign in with a wrong and
 #                           with the right password, invite somebody, list the invitations and
 #                           more, on a real server. A proxy adds unknown members to the
-#                           answers, as a later version may.
+#                           answers, as a later version may. And pages that Vite and Next.js
+#                           build with the packages.
 #
 # Installed packages stay in the user's cache folder, and generated files in
 # artifacts/clients, so that only the first run takes minutes.
@@ -96,41 +97,113 @@ javascript() {
 		cd clients/js
 		node_modules/.bin/tsc
 		# By default Node resolves packages from the real folder of a link, which lacks them.
-		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=300000 test/*.test.mjs
+		DOORWARD_BIN=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=300000 test/*.test.mjs
 	)
 }
 
-# The packages as they would be published, installed into an empty folder without a network.
+# commands prints each block of a page that is run here, followed by a zero byte.
+commands() { # PAGE
+	awk '/^```console run by scripts\/clients\.sh/ { inside = 1; next } /^```/ && inside { inside = 0; printf "%c", 0 } inside' "$1"
+}
+
+# pip_without_pip makes a pip for machines without one, at the front of PATH: it installs a folder or
+# a wheel of ours.
+pip_without_pip() {
+	mkdir -p "$out/bin"
+	cat >"$out/bin/pip" <<-'END'
+		#!/usr/bin/env python3
+		import os, sys, zipfile
+		source = sys.argv[2]
+		if os.path.isdir(source):
+		    sys.path.insert(0, source)
+		    import backend
+		    source = backend.build_wheel(".")
+		zipfile.ZipFile(source).extractall(os.environ["PIP_TARGET"])
+	END
+	chmod +x "$out/bin/pip"
+	PATH=$out/bin:$PATH
+}
+
+# works uses what a block has installed into the folder.
+works() {
+	[ ! -d node_modules/@doorward ] || {
+		ln -s "$(packages "$root/clients/js")/react" node_modules/react
+		node fresh.mjs "$address" "$password"
+	}
+	[ ! -d python ] || PYTHONPATH=python python3 -B fresh.py "$address" "$password"
+	! grep -q replace go.mod || go run . "$address" "$password"
+}
+
+# The packages of a release and those of a checkout, installed as the pages say, each time into a
+# folder that has nothing else, without a network.
 fresh() {
-	local modules package
-	modules=$(packages clients/js)
-	for package in clients/js clients/js/react clients/python; do
+	local package page block
+	local -A tried=()
+	for package in client clients/js clients/js/react clients/python; do
 		cmp LICENSE "$package/LICENSE"
 	done
-	rm -rf "$out/fresh"
-	mkdir -p "$out/fresh/python"
-	cp tools/clients/testdata/fresh.* "$out/fresh"
-	cp -r clients/python "$out/fresh/source" # pip leaves files beside the source
+	scripts/release.sh "" "$out/release" packages
+	export npm_config_offline=true npm_config_legacy_peer_deps=true npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false npm_config_loglevel=error
+	export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1 PIP_TARGET=python
+	export PYTHONDONTWRITEBYTECODE=1 # in the checkout
+	command -v pip >/dev/null || pip_without_pip
+	rm -rf "$out/fresh" "$out/doorward"
+	ln -s "$root" "$out/doorward"
+	for page in docs/install.md clients/js/README.md clients/python/README.md client/README.md; do
+		while IFS= read -r -d '' block; do
+			[ -z "${tried[$block]:-}" ] || continue
+			tried[$block]=1
+			rm -rf "$out/fresh"
+			mkdir "$out/fresh"
+			cp tools/clients/testdata/fresh* "$out"/release/doorward* "$out/fresh"
+			(
+				cd "$out/fresh"
+				echo '{"private": true, "type": "module"}' >package.json
+				printf 'module shop.example\n\ngo 1.26.0\n' >go.mod
+				if [[ $block == *"npm pack"* ]]; then rm doorward-*.tgz; fi
+				export GOWORK=off GOPROXY=off
+				bash -euo pipefail -c "$block" >install.log 2>&1 || { echo "$page: $block" >&2 && cat install.log >&2 && exit 1; }
+				works
+			)
+		done < <(commands "$page")
+	done
+	echo "packages: installed as the pages say, they work in another folder (${#tried[@]} ways)"
+}
+
+# The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an
+# application of Next.js, packed as "npm install FILE" unpacks them. The folder of the client's
+# tests has a React of its own, which must not be bundled beside that of the page.
+frameworks() {
+	local modules
+	modules=$(packages tools/frameworks)
+	rm -rf "$out/vite" "$out/next"
+	cp -r tools/frameworks/vite tools/frameworks/next "$out"
+	mkdir -p "$out/vite/node_modules/@doorward"
+	ln -s "$modules"/* "$out/vite/node_modules"
+	ln -s "$root/clients/js/react" "$out/vite/node_modules/@doorward/react"
 	(
-		cd "$out/fresh"
-		npm pack --silent "$root/clients/js" "$root/clients/js/react" >/dev/null
-		echo '{"private": true, "type": "module"}' >package.json
-		npm install --offline --legacy-peer-deps --ignore-scripts --no-audit --no-fund --loglevel=error ./*.tgz >/dev/null
-		ln -s "$modules/react" node_modules/react
-		node fresh.mjs "$address" "$password"
-		if python3 -c 'import pip' 2>/dev/null; then
-			python3 -m pip install --quiet --no-index --disable-pip-version-check --root-user-action=ignore --target python ./source
-		else
-			python3 -c 'import sys, zipfile; sys.path.insert(0, "source"); import backend; zipfile.ZipFile(backend.build_wheel(".")).extractall("python")'
-		fi
-		PYTHONPATH=python python3 -B fresh.py "$address" "$password"
+		cd "$out/vite"
+		node node_modules/vite/bin/vite.js build --logLevel error
+		node node_modules/vite/bin/vite.js build --logLevel error --ssr server.jsx --outDir server
+		node server/server.mjs
 	)
-	echo "packages: installed into an empty folder, they work"
+	echo "Vite: a page with a linked @doorward/react works"
+	cp -al "$modules" "$out/next/node_modules" 2>/dev/null || cp -a "$modules" "$out/next/node_modules" # Next.js follows no link out of its folder
+	mkdir -p "$out/next/node_modules/@doorward/client" "$out/next/node_modules/@doorward/react"
+	tar -xzf "$out"/release/doorward-client-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/client"
+	tar -xzf "$out"/release/doorward-react-*.tgz --strip-components 1 -C "$out/next/node_modules/@doorward/react"
+	(
+		cd "$out/next"
+		export NEXT_TELEMETRY_DISABLED=1
+		DOORWARD=$address node node_modules/next/dist/bin/next build >build.log 2>&1 || { cat build.log >&2 && exit 1; }
+		node test.mjs "$address" "$password"
+	)
+	echo "Next.js: it renders who is signed in, and checks requests"
 }
 
 # -B: no compiled files in the checkout.
 python() {
-	env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet
+	env -C clients/python DOORWARD_BIN="$root/artifacts/doorward" python3 -B -m unittest --quiet
 }
 
 go_clients() {
@@ -154,3 +227,4 @@ types
 javascript
 python
 fresh
+[ -z "${DOORWARD_TEST_FULL:-}" ] || frameworks

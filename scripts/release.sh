@@ -2,23 +2,24 @@
 # Builds a release in a folder (dist/), reproducibly: the same commit and the same
 # version of Go give the same bytes.
 #
-#   scripts/release.sh [VERSION [FOLDER]]
+#   scripts/release.sh [VERSION [FOLDER [packages]]]
 #
 #   doorward_VERSION_OS_ARCH     static binaries
 #   doorward_VERSION_ARCH.deb    Debian packages
 #   doorward-VERSION.tgz         the Helm chart
 #   doorward-client-VERSION.tgz, doorward-react-VERSION.tgz     clients for npm
 #   doorward-VERSION-py3-none-any.whl                           client for pip
+#   doorward-go-client-VERSION.zip, doorward-go-VERSION.zip     Go modules: the client, and all else
 #   doorward_VERSION.cdx.json    what is in it: a CycloneDX bill of materials
 #   SHA256SUMS                   of all these
 #   container/                   the context of deploy/container/Dockerfile
 #
-# VERSION is by default that of the newest tag. scripts/reproducible.sh makes two
-# and compares them.
+# VERSION is by default that of version.go. With "packages" it makes only those for npm, pip and
+# Go. scripts/reproducible.sh makes two releases and compares them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=${1:-$(git describe --tags --always --dirty)}
+version=${1:-$(sed -n 's/^const Version = "\(.*\)"$/\1/p' version.go)}
 version=${version#v}
 dist=${2:-dist}
 name=doorward_$version
@@ -51,7 +52,7 @@ deb() { # ARCH
 # of a bare commit comes before every release.
 debian_version() {
 	case $version in
-	[0-9]*.*) sed -E 's/-(alpha|beta|rc)/~\1/; s/-/+/g' <<<"$version" ;;
+	[0-9]*.*) sed -E 's/-(alpha|beta|rc|dev)/~\1/; s/-/+/g' <<<"$version" ;;
 	*) echo "0~${version//-/+}" ;;
 	esac
 }
@@ -77,20 +78,33 @@ chart() {
 # PEP 440 writes 1.0-rc1 as 1.0rc1, and puts what isn't a version after a plus.
 python_version() {
 	case $version in
-	[0-9]*.[0-9]*) sed -E 's/-(alpha|beta|rc)/\1/; s/-/+/; s/-/./g' <<<"$version" ;;
+	[0-9]*.[0-9]*) sed -E 's/-dev$/.dev0/; s/-(alpha|beta|rc)/\1/; s/-/+/; s/-/./g' <<<"$version" ;;
 	*) echo "0.0.0+${version//-/.}" ;;
 	esac
 }
 
-# The clients' packages. They get their version here: in a checkout it is 0.0.0.
+# sources copies the files of the checkout that are not ignored, with the same modes everywhere. A
+# copy without git, as scripts/reproducible.sh makes it, has no others.
+sources() {
+	mkdir "$work/source"
+	{ git ls-files --cached --others --exclude-standard -z 2>/dev/null || find . -type f -print0; } |
+		tar --create --null --no-recursion --files-from - | tar --extract --directory "$work/source"
+	chmod -R u=rwX,go=rX "$work/source"
+}
+
+# The packages for npm and pip. They get their version here: in a checkout it is that of version.go.
 clients() {
-	git ls-files --cached --others --exclude-standard -z clients |
-		tar --create --null --files-from - | tar --extract --directory "$work"
-	chmod -R u=rwX,go=rX "$work/clients" # npm keeps the modes of the checkout
-	sed -i "s/\"version\": \"0.0.0\"/\"version\": \"$(three_numbers)\"/" "$work"/clients/js/{,react/}package.json
-	npm --prefix "$work/clients/js" pack --silent --pack-destination "$dist" "$work/clients/js" "$work/clients/js/react" >/dev/null
-	sed -i "s/^version = \"0.0.0\"/version = \"$(python_version)\"/" "$work/clients/python/pyproject.toml"
-	env -C "$work/clients/python" python3 -c 'import backend, sys; backend.build_wheel(sys.argv[1])' "$dist" >/dev/null
+	local js=$work/source/clients/js python=$work/source/clients/python
+	sed -i "s/^  \"version\": \".*\"/  \"version\": \"$(three_numbers)\"/" "$js"/{,react/}package.json
+	npm --prefix "$js" pack --silent --pack-destination "$dist" "$js" "$js/react" >/dev/null
+	sed -i "s/^version = \".*\"/version = \"$(python_version)\"/" "$python/pyproject.toml"
+	env -C "$python" python3 -c 'import backend, sys; backend.build_wheel(sys.argv[1])' "$dist" >/dev/null
+}
+
+# The Go modules, as a module proxy has them.
+modules() {
+	go -C tools run ./modulezip "$work/source/client" "github.com/doorward/doorward/client@v$(three_numbers)" "$dist/doorward-go-client-$version.zip"
+	go -C tools run ./modulezip "$work/source" "github.com/doorward/doorward@v$(three_numbers)" "$dist/doorward-go-$version.zip"
 }
 
 # The modules that are in the binary, as it records them, with the licenses found in the
@@ -101,6 +115,12 @@ sbom() {
 		-output "$dist/$name.cdx.json" "$dist/${name}_linux_amd64"
 }
 
+sources
+modules
+clients
+if [ "${3:-}" = packages ]; then
+	exit
+fi
 for os in linux darwin; do
 	for arch in amd64 arm64; do
 		build "$os" "$arch"
@@ -112,7 +132,6 @@ for arch in amd64 arm64; do
 	cp "$dist/${name}_linux_$arch" "$dist/container/doorward-linux-$arch"
 done
 chart
-clients
 sbom
 (cd "$dist" && sha256sum doorward* >SHA256SUMS)
 echo "$dist:" && ls -l "$dist"

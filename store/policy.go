@@ -23,6 +23,7 @@ type PolicyVersion struct {
 	Version  int64  // from 1
 	Text     string // Cedar; empty: no policies
 	Mode     PolicyMode
+	TimeZone string // IANA name, in which the text reads the hour and the weekday; empty: UTC
 	// ConfirmUntil is when the version ends unless it is confirmed; nil: it needs no
 	// confirmation, or has it.
 	ConfirmUntil *time.Time
@@ -63,10 +64,10 @@ func (p Policies) At(now time.Time) *PolicyVersion {
 }
 
 func policyFields(v *PolicyVersion) []any {
-	return []any{&v.TenantID, &v.Version, &v.Text, &v.Mode, nullableTime{&v.ConfirmUntil}, (*storedTime)(&v.CreatedAt), &v.CreatedBy, &v.Enforced}
+	return []any{&v.TenantID, &v.Version, &v.Text, &v.Mode, nullableTime{&v.ConfirmUntil}, (*storedTime)(&v.CreatedAt), &v.CreatedBy, &v.Enforced, &v.TimeZone}
 }
 
-const selectPolicy = `SELECT tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced FROM policies `
+const selectPolicy = `SELECT tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced, time_zone FROM policies `
 
 const (
 	sqlLatestPolicy    = selectPolicy + `WHERE tenant_id = $1 ORDER BY version DESC LIMIT 1`
@@ -144,13 +145,13 @@ func (r Reader) PolicyPage(ctx context.Context, tenantID string, w doorward.Wind
 	return policyPages.read(ctx, r, w, tenantID)
 }
 
-const sqlInsertPolicy = `INSERT INTO policies (tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+const sqlInsertPolicy = `INSERT INTO policies (tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced, time_zone)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 // InsertPolicy adds the next version, which is in force from the commit on. The tenant must be
 // locked.
 func (tx *Tx) InsertPolicy(ctx context.Context, v PolicyVersion) error {
-	err := tx.run(ctx, sqlInsertPolicy, v.TenantID, v.Version, v.Text, string(v.Mode), nullableMicros(v.ConfirmUntil), micros(v.CreatedAt), v.CreatedBy, v.Enforced)
+	err := tx.run(ctx, sqlInsertPolicy, v.TenantID, v.Version, v.Text, string(v.Mode), nullableMicros(v.ConfirmUntil), micros(v.CreatedAt), v.CreatedBy, v.Enforced, v.TimeZone)
 	if err != nil {
 		return err
 	}

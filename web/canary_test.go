@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
@@ -195,7 +196,7 @@ func (s *server) metrics(t *testing.T) string {
 func (s *server) queueFailingMail(t *testing.T, log *logtest.Journal) {
 	t.Helper()
 	s.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
-	if _, err := s.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {
+	if _, err := s.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), tenant.Draft{Name: "Globex", OwnerEmail: "ann@globex.example"}); err != nil {
 		t.Fatal(err)
 	}
 	waittest.Until(t, "a failed delivery in the log", func() bool { return strings.Contains(log.String(), "mail not sent yet") })

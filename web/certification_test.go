@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -27,9 +26,7 @@ func onCertified(t *testing.T, test func(*testing.T, certified)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), string(text), nil, false); err != nil {
-			t.Fatal(err)
-		}
+		d.ApplyModel(string(text))
 		test(t, certified{newEvaluator(t, d)})
 	}, doorwardtest.BaseURL(pdp))
 }

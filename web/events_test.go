@@ -118,6 +118,7 @@ var fieldMeanings = withSettings(map[string]string{
 	"apiKeysTransferred":    "how many API keys of the person got another owner",
 	"invitations":           "how many pending invitations got the role that replaces the deleted one",
 	"members":               "how many people got the role that replaces the deleted one",
+	"timeZone":              "the time zone in which the policies read the hour and the weekday, before and after; empty: UTC",
 	"mode":                  "whether the policies refuse or only observe, before and after",
 	"replacedBy":            "the role that takes the place of the deleted one",
 	"rotateBy":              "when a key that got another owner ends unless it is rotated before",
@@ -226,8 +227,8 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.RoleCreate, "role", "about"),
 	recordedWith(doorward.RoleUpdate, "role", "mfaRoles", "name"),
 	recordedWith(doorward.RoleDelete, "role", "apiKeys", "invitations", "members", "mfaRoles", "replacedBy"),
-	recordedWith(doorward.PolicyUpdate, "policy", "mode"),
-	recordedWith(doorward.PolicyRestore, "policy", "mode"),
+	recordedWith(doorward.PolicyUpdate, "policy", "mode", "timeZone"),
+	recordedWith(doorward.PolicyRestore, "policy", "mode", "timeZone"),
 	recordedWith(doorward.WebhookFailing, "webhook", "url", "failingSince"),
 	recordedWith(doorward.WebhookDisable, "webhook", "url", "reason"),
 }

@@ -156,6 +156,27 @@ func TestListsKeepTheOrderOfABulkRequest(t *testing.T) {
 	})
 }
 
+// TestFaultsOfFilters: all faults are answered, in one order, however often it is asked.
+func TestFaultsOfFilters(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		for range 20 {
+			a := d.send(t, "GET /api/v2/users?q=%00&factor=x&factor=y&status=%FF&role=%00", nil, owner).ok(http.StatusUnprocessableEntity)
+			if got := fmt.Sprint(parametersOf(a)); got != "[role status factor q]" {
+				t.Fatalf("the faults are at %s", got)
+			}
+		}
+	})
+}
+
+// parametersOf returns the parameters with a fault.
+func parametersOf(a answer) (all []any) {
+	for _, fault := range a.at("errors").([]any) {
+		all = append(all, fault.(m)["parameter"])
+	}
+	return all
+}
+
 func TestListsAsCSV(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -170,6 +191,10 @@ func TestListsAsCSV(t *testing.T) {
 				t.Fatalf("%s: %v %v", path, err, a.header)
 			}
 			return rows
+		}
+		marked := d.send(t, "GET /api/v2/users?format=spreadsheet&role=USER", nil, owner).ok(http.StatusOK)
+		if plain := d.send(t, "GET /api/v2/users?format=csv&role=USER", nil, owner).ok(http.StatusOK); string(marked.body) != "\ufeff"+string(plain.body) {
+			t.Errorf("a spreadsheet gets %.20q", marked.body)
 		}
 		people := read("/api/v2/users?format=csv&role=USER")
 		if len(people) != 2 || people[1][0] != bob.ID || people[1][2] != "'=HYPERLINK(\"x\")" {

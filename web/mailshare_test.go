@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
@@ -32,7 +33,7 @@ func TestMailShares(t *testing.T) {
 	d.sendInvitation(t, acme.Owner, "bob@x.example", "USER", 3)
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": acme.Owner.Email}).ok(http.StatusAccepted)
 	d.Node.App.Inbox.RecordPending(t.Context()) // the worker queues the mail
-	globex, err := d.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), "Globex", "owner@globex.example")
+	globex, err := d.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), tenant.Draft{Name: "Globex", OwnerEmail: "owner@globex.example"})
 	if err != nil {
 		t.Fatal(err)
 	}

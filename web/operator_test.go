@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -38,19 +37,12 @@ entities:
     attrs: {amount: 5}
 `
 
-func (s *server) applyModel(t *testing.T, text string) {
-	t.Helper()
-	if _, err := s.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, false); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Checks, introspection, evaluation and explanation follow the policies of the operator.
 func TestOperatorPolicies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob, eve := acme.Join("bob@acme.example", "USER"), acme.Join("eve@acme.example", "VIEWER")
-		d.applyModel(t, operatorModel)
+		d.ApplyModel(operatorModel)
 		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"invoice.read", "invoice.void"}})
 		operator, e, tenant := bearer(d.operatorKey(t)), newEvaluator(t, d), entity("tenant", acme.ID)
 		check := func(credential, action string) answer {
@@ -114,7 +106,7 @@ func TestOperatorPermitsAreLimited(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
-		d.applyModel(t, operatorModel)
+		d.ApplyModel(operatorModel)
 		e, q := newEvaluator(t, d), question(entity("user", bob.ID), "invoice.approve", entity("tenant", acme.ID))
 		admin := as(acme.Join("eve@acme.example", "ADMIN").Token())
 		d.send(t, "POST /api/v2/roles", m{"name": "READER", "permissions": []string{"invoice.read"}}, admin).ok(http.StatusCreated)
@@ -149,7 +141,7 @@ func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 		const model = "actions:\n  invoice.approve: {roles: [OWNER]}\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\npolicies: |\n  %s\n"
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		bob := acme.Join("bob@acme.example", "USER")
-		d.applyModel(t, fmt.Sprintf(model, `permit (principal, action == Action::"invoice.approve", resource) when { principal has role && principal.role like "AUDIT*" };`))
+		d.ApplyModel(fmt.Sprintf(model, `permit (principal, action == Action::"invoice.approve", resource) when { principal has role && principal.role like "AUDIT*" };`))
 		d.send(t, "POST /api/v2/roles", m{"name": "AUDITOR", "permissions": []string{"invoice.read"}}, as(acme.Owner.Token())).ok(http.StatusCreated)
 		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"role": "AUDITOR"}, as(acme.Owner.Token())).ok(http.StatusOK)
 		token := d.token(t, bob.Email)
@@ -167,7 +159,7 @@ func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 func TestWhoSeesTheModelsUsers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		d.applyModel(t, strings.Replace(operatorModel, "entities:", `  permit (principal == user::"morty", action, resource) when { principal.level == 3 };`+"\nentities:\n  - uid: {type: user, id: morty}\n    attrs: {level: 3}", 1))
+		d.ApplyModel(strings.Replace(operatorModel, "entities:", `  permit (principal == user::"morty", action, resource) when { principal.level == 3 };`+"\nentities:\n  - uid: {type: user, id: morty}\n    attrs: {level: 3}", 1))
 		e, forAcme := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
 		pay := question(entity("user", "morty"), "invoice.pay", entity("invoice", "small"))
 		e.permits(t, pay)
@@ -208,7 +200,7 @@ func TestOperatorPoliciesAgree(t *testing.T) {
 						`when { context has aal && context.aal == 1 }`, `when { context.authAge < 3600 }`, `when { context.subject has x }`, `when { context.action.x }`, `when { resource has x }`,
 						`when { context.now < datetime("2000-01-01") }`))
 			}
-			d.applyModel(t, text.String())
+			d.ApplyModel(text.String())
 			if n == 0 {
 				id, key = d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"doc.b", "doc.c"}})
 			}

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestPolicyDecides(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
-		initial := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode")
+		initial := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode", "timeZone").is("timeZone", "UTC")
 		tag := initial.header.Get("ETag")
 		put := func(text string) answer {
 			return d.send(t, "PUT "+policyPath, m{"text": text, "mode": "enforce"}, owner, with("If-Match", "*")).ok(200).is("text", text)
@@ -46,6 +47,7 @@ func TestPolicyDecides(t *testing.T) {
 		check(as(user.Token())).fails(403, "denied_by_policy").is("policyId", "closed").is("reason", "Closed for the audit.").is("detail", "Closed for the audit.")
 		check(bearer(key)).fails(403, "denied_by_policy")
 		d.send(t, "PUT "+policyPath, m{"text": ""}, owner, with("If-Match", tag)).fails(412, "precondition_failed")
+		d.send(t, "PUT "+policyPath, m{"text": "", "timeZone": "Berlin"}, owner, with("If-Match", "*")).invalid("/timeZone", "invalid")
 		for _, c := range []struct {
 			when    string
 			context m
@@ -58,6 +60,9 @@ func TestPolicyDecides(t *testing.T) {
 			{`context.now > datetime("2030-01-01")`, m{"time": "2029-12-31T23:00:00Z"}, true},
 			{`context.now > datetime("2030-01-01")`, m{"time": "2030-01-01T01:00:00Z"}, false},
 			{`context.now > datetime("2030-01-01")`, m{"time": "tomorrow"}, false},
+			{`context.weekday == 7 && context.hour == 23`, m{"time": "2030-01-06T23:59:00Z"}, false},
+			{`context.weekday == 7 && context.hour == 23`, m{"time": "2030-01-07T00:00:00Z"}, true},
+			{`context.hour == 23`, m{"time": "tomorrow"}, false},
 			{`context.now > datetime("2030-01-01")`, m{}, true},
 			{`context has path && context.path like "/admin*"`, m{}, true},
 		} {
@@ -278,15 +283,15 @@ func TestPolicyObserves(t *testing.T) {
 		if diff := cmp.Diff(want, d.send(t, "GET "+policyPath, nil, owner).ok(200).is("enforcedVersion", 1.0).at("observed")); diff != "" {
 			t.Errorf("observed (-want +got):\n%s", diff)
 		}
-		put(inside, "enforce").members("", "version", "text", "mode", "updatedAt", "updatedBy")
+		put(inside, "enforce").members("", "version", "text", "mode", "timeZone", "updatedAt", "updatedBy")
 		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("198.51.100.7")).fails(403, "denied_by_policy")
 		d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(user.Token())).ok(200)
 		d.send(t, "PUT "+policyPath, m{"text": "", "mode": "watch"}, owner, with("If-Match", "*")).fails(422, "validation_failed")
 	}, doorwardtest.TrustLoopback())
 }
 
-// A check has no resource, so a policy that needs one refuses it, unless the gateway says that
-// the service asks again.
+// A check or an introspection has no resource, so a policy that needs one refuses it, unless the
+// gateway or the service says that the service asks again.
 func TestPolicyNeedsTheResource(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -298,7 +303,15 @@ func TestPolicyNeedsTheResource(t *testing.T) {
 		check := func(query string) answer {
 			return d.send(t, "GET /api/v2/access/check?action=invoice.pay"+query, nil, as(acme.Owner.Token()))
 		}
+		introspect := func(more m) answer {
+			body := m{"credential": acme.Owner.Token(), "action": "invoice.pay"}
+			maps.Copy(body, more)
+			return d.send(t, "POST /api/v2/access/introspect", body, bearer(d.operatorKey(t)))
+		}
 		put(text)
+		introspect(nil).ok(200).is("allowed", false)
+		introspect(m{"resource": "deferred"}).ok(200).is("allowed", true)
+		introspect(m{"resource": "none"}).invalid("/resource", "invalid")
 		check("").fails(403, "denied_by_policy").is("policyId", "large")
 		check("&resource=deferred").ok(200)
 		check("&original=/x&resource=deferred").fails(403, "denied_by_policy")
@@ -306,6 +319,7 @@ func TestPolicyNeedsTheResource(t *testing.T) {
 		check("&resource=deferred&resource=deferred").fails(400, "invalid_query")
 		put(text + `@id("never") forbid(principal, action == Action::"invoice.pay", resource) when { context has aal && context.aal < 2 };`)
 		check("&resource=deferred").fails(403, "denied_by_policy").is("policyId", "never")
+		introspect(m{"resource": "deferred"}).ok(200).is("allowed", false)
 	})
 }
 

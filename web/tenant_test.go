@@ -439,7 +439,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		id := a.text("tenant.id")
 		d.complete(t, d.code(t, "ann@acme.example"), password).ok(http.StatusOK).is("user.role", "OWNER").is("user.tenantId", id)
 		owner := d.token(t, "ann@acme.example")
-		d.send(t, "POST /api/v2/tenants", m{"name": "\u200b", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
+		d.send(t, "POST /api/v2/tenants", m{"name": "\u200b", "ownerEmail": "none", "locale": "deutsch!"}, key).invalid("/name", "required", "/ownerEmail", "invalid", "/locale", "invalid")
 
 		globex := d.Tenant("Globex")
 		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).members("", "items", "total")

@@ -28,6 +28,7 @@ import (
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -214,7 +215,7 @@ func (f *Fixture) NewEmail(name string) string {
 func (f *Fixture) Tenant() (doorward.Tenant, Person) {
 	f.Helper()
 	email := f.NewEmail("owner")
-	c, err := f.Node(0).Tenants.Create(f.Context(), Operator, fmt.Sprintf("Company %d", f.emails), email)
+	c, err := f.Node(0).Tenants.Create(f.Context(), Operator, tenant.Draft{Name: fmt.Sprintf("Company %d", f.emails), OwnerEmail: email})
 	f.NoError(err)
 	_, err = f.Node(0).Invitations.Complete(f.Context(), Anonymous(0), c.Token.Reveal(), FirstPassword, FirstPassword)
 	f.NoError(err)

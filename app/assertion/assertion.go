@@ -3,7 +3,7 @@
 //
 //	token, err := assertions.TokenFor(ctx, &principal, audience)
 //
-// A token is valid for 30 s. For each session or key and audience, TokenFor signs a token and
+// A token is valid for 30 s, for verifiers whose clock is up to 5 s behind, too. For each session or key and audience, TokenFor signs a token and
 // returns it from memory, without allocation, for 10 s. If the role, the tenant or the time of the
 // last proof changes, it signs a new one at once.
 //
@@ -31,6 +31,9 @@ import (
 const (
 	// lifetime is how long a token is valid.
 	lifetime = 30 * time.Second
+	// backdate is how far iat and nbf lie back: many libraries refuse a token that is from the future
+	// by their own clock, which may be a little behind.
+	backdate = 5 * time.Second
 	// reuse is how long TokenFor returns the same token.
 	reuse = 10 * time.Second
 )
@@ -92,18 +95,19 @@ type Token struct {
 
 // claims are the claims of a token (RFC 7519).
 type claims struct {
-	Issuer   string `json:"iss"`
-	Audience string `json:"aud"`
-	Subject  string `json:"sub"`
-	Tenant   string `json:"tenant"`
-	Role     string `json:"role"`
-	Session  string `json:"sid,omitempty"`
-	Key      string `json:"key,omitempty"`
-	AAL      int    `json:"aal,omitempty"`
-	AuthTime int64  `json:"authTime,omitempty"`
-	IssuedAt int64  `json:"iat"`
-	Expires  int64  `json:"exp"`
-	ID       string `json:"jti"`
+	Issuer    string `json:"iss"`
+	Audience  string `json:"aud"`
+	Subject   string `json:"sub"`
+	Tenant    string `json:"tenant"`
+	Role      string `json:"role"`
+	Session   string `json:"sid,omitempty"`
+	Key       string `json:"key,omitempty"`
+	AAL       int    `json:"aal,omitempty"`
+	AuthTime  int64  `json:"authTime,omitempty"`
+	IssuedAt  int64  `json:"iat"`
+	NotBefore int64  `json:"nbf"`
+	Expires   int64  `json:"exp"`
+	ID        string `json:"jti"`
 }
 
 // TokenFor returns the token of a principal for an audience, given by its index in Audiences. For a token
@@ -163,10 +167,10 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 }
 
 func (a *Assertions) sign(keys *keySet, p *doorward.Principal, audience int, now time.Time) (Token, error) {
-	expires := now.Truncate(time.Second).Add(lifetime)
+	begins, expires := now.Add(-backdate).Unix(), now.Truncate(time.Second).Add(lifetime)
 	c := claims{
 		Issuer: a.issuer, Audience: a.audiences[audience], Subject: p.ID, Tenant: p.TenantID, Role: string(p.Role),
-		IssuedAt: now.Unix(), Expires: expires.Unix(), ID: doorward.NewID("jti_"),
+		IssuedAt: begins, NotBefore: begins, Expires: expires.Unix(), ID: doorward.NewID("jti_"),
 	}
 	if p.SessionID != "" {
 		c.Session, c.AAL, c.AuthTime = p.SessionID, p.AAL, p.AuthAt.Unix()

@@ -148,7 +148,7 @@ func TestClaims(t *testing.T) {
 	delete(got, "jti")
 	want := map[string]any{
 		"iss": "https://auth.example", "aud": "https://reports.example", "sub": "usr_ann", "tenant": "tnt_acme", "role": "USER", "sid": "ses_1",
-		"aal": 1.0, "authTime": 1900000000.0, "iat": 1900000010.0, "exp": 1900000040.0,
+		"aal": 1.0, "authTime": 1900000000.0, "iat": 1900000005.0, "nbf": 1900000005.0, "exp": 1900000040.0,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the claims are\n%v, want\n%v", got, want)

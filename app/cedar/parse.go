@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/cedar-policy/cedar-go"
@@ -23,8 +24,20 @@ const maxChecks = 80_000
 // Set is the policies of a text that have no faults. It is immutable.
 type Set struct {
 	schema   *Schema
-	policies []*policy // in the order of the text
-	platform bool      // made by ParsePlatform
+	policies []*policy      // in the order of the text
+	platform bool           // made by ParsePlatform
+	zone     *time.Location // see In; nil: UTC
+}
+
+// In makes the policies read context.weekday (1 to 7 from Monday, ISO 8601) and context.hour (0 to 23) in a
+// time zone instead of in UTC. Call it before Prepare.
+func (s *Set) In(zone *time.Location) { s.zone = zone }
+
+func (s *Set) timeZone() *time.Location {
+	if s.zone == nil {
+		return time.UTC
+	}
+	return s.zone
 }
 
 // policy is one policy of a set.

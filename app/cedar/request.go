@@ -43,7 +43,7 @@ type Request struct {
 // nameSet is a set of names of the context, with a bit for each of contextNames.
 type nameSet uint
 
-var contextNames = [...]types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
+var contextNames = [...]types.String{"now", "weekday", "hour", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
 
 var allNames = nameSet(1)<<len(contextNames) - 1
 
@@ -206,6 +206,10 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 		return p.kind
 	case name == "now" && !r.Now.IsZero():
 		return types.NewDatetime(r.Now)
+	case name == "weekday" && !r.Now.IsZero():
+		return types.Long((r.Now.In(p.set.timeZone()).Weekday()+6)%7 + 1)
+	case name == "hour" && !r.Now.IsZero():
+		return types.Long(r.Now.In(p.set.timeZone()).Hour())
 	case name == "ip" && r.IP.IsValid():
 		ip := r.IP.Unmap().WithZone("")
 		return types.IPAddr(netip.PrefixFrom(ip, ip.BitLen()))

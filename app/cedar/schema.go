@@ -82,6 +82,8 @@ entity Key in [Role] = {
 };
 type Request = {
   "now": datetime,
+  "weekday": Long,
+  "hour": Long,
   "ip": ipaddr,
   "kind": String,
   "authAge"?: Long,

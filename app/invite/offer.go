@@ -2,7 +2,6 @@ package invite
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -53,14 +52,8 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	if o.Days != nil && (*o.Days < 1 || *o.Days > doorward.InvitationDaysMax) {
 		fault("/expiresInDays", "out_of_range", "An invitation is valid for 1 to 30 days.")
 	}
-	if o.Locale != "" && !locale.MatchString(o.Locale) {
-		fault("/locale", "invalid", "Write the language as in \"en\" or \"de-CH\" (BCP 47).")
-	}
-	return inv, faults
+	return inv, append(faults, doorward.CheckLocale("/locale", o.Locale)...)
 }
-
-// locale is the part of a BCP 47 language tag (RFC 5646, section 2.1) that mails use.
-var locale = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
 
 // violations returns what the settings of the tenant don't allow.
 func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {

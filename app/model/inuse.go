@@ -50,6 +50,9 @@ const maxListed = 100
 
 func inUseError(broken []BrokenPolicy) *doorward.Error {
 	e := doorward.Fail(doorward.CodeModelInUse, "%d policies of tenants name what the model takes away.", len(broken))
+	if len(broken) == 1 {
+		e = doorward.Fail(doorward.CodeModelInUse, "A policy of a tenant names what the model takes away.")
+	}
 	for _, p := range broken[:min(len(broken), maxListed)] {
 		e.Fields = append(e.Fields, doorward.FieldError{Pointer: "/text", Code: "policy", Message: fmt.Sprintf("The policy %q of the tenant %s would be off.", p.ID, p.TenantID)})
 	}

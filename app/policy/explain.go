@@ -24,9 +24,6 @@ type Question struct {
 	UserID, KeyID, Credential string
 
 	Action doorward.Action
-	// IncludeInternal also allows Doorward's actions that no service can ask for, such as
-	// user.suspend.
-	IncludeInternal bool
 	// Resource is the object of an action of the platform; nil: unknown, as in a check.
 	Resource *doorward.Resource
 	Context  Context
@@ -71,7 +68,7 @@ type Explanation struct {
 	Allowed   bool
 	Role      doorward.Role // of the user; of a key, the effective role
 	Because   []Cause
-	GrantedBy []doorward.Role // the role, if it grants the action
+	GrantedBy []doorward.Role // all roles of the tenant that grant the action, the lowest first
 }
 
 // Explain decides as checks, introspection and AuthZEN do. It writes nothing, not even the use of
@@ -85,7 +82,7 @@ func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) 
 		return Explanation{}, err
 	}
 	verb, known := s.p.Rules.Model().Lookup(q.Action)
-	if !known || verb.By != doorward.ByRole || !q.IncludeInternal && !verb.IsPermission() {
+	if !known || verb.By != doorward.ByRole {
 		return Explanation{}, doorward.Invalid("/action", "invalid", s.p.Rules.Model().ActionsHelp())
 	}
 	if q.Version != 0 {
@@ -213,11 +210,7 @@ func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tena
 }
 
 func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explanation {
-	e := Explanation{Role: s.p.Role, GrantedBy: []doorward.Role{}}
-	role := doorward.PrincipalOfRole(s.p.Rules, s.p.Role)
-	if decide.May(&role, &decide.Question{Action: q.Action, On: role.Tenant()}).Allowed {
-		e.GrantedBy = append(e.GrantedBy, s.p.Role)
-	}
+	e := Explanation{Role: s.p.Role, GrantedBy: grantedBy(s.p.Rules, q.Action)}
 	r := q.request(now)
 	d := decide.May(&s.p, &decide.Question{Action: q.Action, On: s.p.Tenant(), Request: r})
 	switch {
@@ -235,6 +228,14 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 		e.Allowed, e.Because = true, s.allowCauses(d)
 	}
 	return e
+}
+
+// grantedBy returns the roles that grant the action, the lowest first.
+func grantedBy(rules *doorward.Rules, action doorward.Action) []doorward.Role {
+	return slices.DeleteFunc(rules.Roles(), func(r doorward.Role) bool {
+		role := doorward.PrincipalOfRole(rules, r)
+		return !decide.May(&role, &decide.Question{Action: action, On: role.Tenant()}).Allowed
+	})
 }
 
 // tenantType is the type of the resource of actions that declare none.

@@ -50,22 +50,22 @@ func TestExplain(t *testing.T) {
 			q    policy.Question
 			want string
 		}{
-			{policy.Question{UserID: bob.User.ID, Action: "message.read"}, "true USER [USER] | role USER"},
-			{policy.Question{UserID: vic.User.ID, Action: "message.send"}, "false VIEWER [] | role VIEWER The role VIEWER does not grant message.send."},
-			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: fromOffice}, "false USER [USER] | policy closed:1 Closed for the audit."},
-			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: policy.Context{IP: "198.51.100.7"}}, "false USER [USER] | policy closed:1 Closed for the audit. | policy inside:3"},
-			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send"}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
-			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send", Context: fromOffice}, "true OWNER [OWNER] | role OWNER"},
-			{policy.Question{UserID: eve.User.ID, Action: "message.read"}, "false USER [USER] | role USER The membership is suspended."},
-			{policy.Question{KeyID: key.ID, Action: "message.read"}, "false USER [USER] | key " + key.ID + " The API key does not have the permission message.read."},
-			{policy.Question{KeyID: key.ID, Action: "user.manage"}, "false USER [] | role USER The role USER does not grant user.manage."},
-			{policy.Question{KeyID: ended.ID, Action: "message.send"}, "false USER [USER] | key " + ended.ID + " The API key was revoked."},
-			{policy.Question{Credential: secret.Reveal(), Action: "message.send", Context: fromOffice}, "false USER [USER] | policy closed:1 Closed for the audit."},
-			{policy.Question{UserID: owner.User.ID, Action: "user.suspend", IncludeInternal: true}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
-			{policy.Question{UserID: owner.User.ID, Action: "policy.read"}, "true OWNER [OWNER] | role OWNER"},
-			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: tenant.ID}}, "true USER [USER] | role USER"},
-			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: "tnt_x"}}, "false USER [USER] | tenant " + tenant.ID + " The resource is a tenant other than that of the user or key."},
-			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "invoice", ID: "1"}}, "false USER [USER] | role USER The action acts on resources of the type tenant."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.read"}, "true USER [VIEWER USER ADMIN OWNER] | role USER"},
+			{policy.Question{UserID: vic.User.ID, Action: "message.send"}, "false VIEWER [USER ADMIN OWNER] | role VIEWER The role VIEWER does not grant message.send."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: fromOffice}, "false USER [USER ADMIN OWNER] | policy closed:1 Closed for the audit."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.send", Context: policy.Context{IP: "198.51.100.7"}}, "false USER [USER ADMIN OWNER] | policy closed:1 Closed for the audit. | policy inside:3"},
+			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send"}, "false OWNER [USER ADMIN OWNER] | policy inside:3 It reads ip, which the request lacks."},
+			{policy.Question{Credential: owner.Token.Reveal(), Action: "message.send", Context: fromOffice}, "true OWNER [USER ADMIN OWNER] | role OWNER"},
+			{policy.Question{UserID: eve.User.ID, Action: "message.read"}, "false USER [VIEWER USER ADMIN OWNER] | role USER The membership is suspended."},
+			{policy.Question{KeyID: key.ID, Action: "message.read"}, "false USER [VIEWER USER ADMIN OWNER] | key " + key.ID + " The API key does not have the permission message.read."},
+			{policy.Question{KeyID: key.ID, Action: "user.manage"}, "false USER [ADMIN OWNER] | role USER The role USER does not grant user.manage."},
+			{policy.Question{KeyID: ended.ID, Action: "message.send"}, "false USER [USER ADMIN OWNER] | key " + ended.ID + " The API key was revoked."},
+			{policy.Question{Credential: secret.Reveal(), Action: "message.send", Context: fromOffice}, "false USER [USER ADMIN OWNER] | policy closed:1 Closed for the audit."},
+			{policy.Question{UserID: owner.User.ID, Action: "user.suspend"}, "false OWNER [ADMIN OWNER] | policy inside:3 It reads ip, which the request lacks."},
+			{policy.Question{UserID: owner.User.ID, Action: "policy.read"}, "true OWNER [ADMIN OWNER] | role OWNER"},
+			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: tenant.ID}}, "true USER [VIEWER USER ADMIN OWNER] | role USER"},
+			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: "tnt_x"}}, "false USER [VIEWER USER ADMIN OWNER] | tenant " + tenant.ID + " The resource is a tenant other than that of the user or key."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "invoice", ID: "1"}}, "false USER [VIEWER USER ADMIN OWNER] | role USER The action acts on resources of the type tenant."},
 		} {
 			for node := range f.Nodes {
 				got, err := f.Node(node).Policies.Explain(ctx, owner.Caller, c.q)
@@ -104,7 +104,7 @@ func TestExplainsOwnTenantOnly(t *testing.T) {
 				t.Errorf("%+v: %v", q, err)
 			}
 		}
-		for _, action := range []doorward.Action{"message.shout", "session.open", "user.suspend", "tenant.freeze", ""} {
+		for _, action := range []doorward.Action{"message.shout", "session.open", "tenant.freeze", ""} {
 			if _, err := f.Node(0).Policies.Explain(ctx, owner.Caller, policy.Question{UserID: owner.User.ID, Action: action}); apptest.Code(err) != doorward.CodeValidationFailed {
 				t.Errorf("%s: %v", action, err)
 			}
@@ -129,11 +129,11 @@ func TestExplainWritesNothing(t *testing.T) {
 		before := f.RowsWithoutNodes()
 		for _, who := range []policy.Question{{UserID: bob.User.ID}, {Credential: bob.Token.Reveal()}} {
 			for want, q := range map[string]policy.Question{
-				"true USER [USER] | role USER":                                              {},
-				"false USER [USER] | policy no-messages:1 Closed for the audit.":            {Version: 1},
-				"false USER [USER] | policy later:1":                                        {Version: 2},
-				"true USER [USER] | role USER ":                                             {Version: 2, Context: policy.Context{Time: "2025-06-01T00:00:00Z"}}, // the space makes it a different key of the map
-				"false USER [USER] | policy later:1 It reads now, which the request lacks.": {Version: 2, Context: policy.Context{Time: "soon"}},
+				"true USER [USER ADMIN OWNER] | role USER":                                              {},
+				"false USER [USER ADMIN OWNER] | policy no-messages:1 Closed for the audit.":            {Version: 1},
+				"false USER [USER ADMIN OWNER] | policy later:1":                                        {Version: 2},
+				"true USER [USER ADMIN OWNER] | role USER ":                                             {Version: 2, Context: policy.Context{Time: "2025-06-01T00:00:00Z"}}, // the space makes it a different key of the map
+				"false USER [USER ADMIN OWNER] | policy later:1 It reads now, which the request lacks.": {Version: 2, Context: policy.Context{Time: "soon"}},
 			} {
 				q.UserID, q.Credential, q.Action = who.UserID, who.Credential, "message.send"
 				for n := range 4 { // twice on each node
@@ -150,7 +150,7 @@ func TestExplainWritesNothing(t *testing.T) {
 		}
 		clock.Move(6 * time.Minute) // the last version has ended: the one before observes, and the first refuses
 		got, err := f.Node(1).Policies.Explain(ctx, owner.Caller, policy.Question{UserID: bob.User.ID, Action: "message.send"})
-		if text := summary(got); err != nil || text != "false USER [USER] | policy no-messages:1 Closed for the audit." {
+		if text := summary(got); err != nil || text != "false USER [USER ADMIN OWNER] | policy no-messages:1 Closed for the audit." {
 			t.Errorf("after the end of a version: %s, %v", text, err)
 		}
 	})

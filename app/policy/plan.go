@@ -59,17 +59,20 @@ const (
 
 // Plan returns what a text would change, for each role and in the stored decisions of the last
 // hours, 1 to PlanHoursMax. It writes nothing. Errors: validation_failed, unavailable.
-func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, hours int) (Plan, error) {
+func (p *Policies) Plan(ctx context.Context, by doorward.Caller, d Draft, hours int) (Plan, error) {
 	if hours < 1 || hours > PlanHoursMax {
 		return Plan{}, doorward.Invalid("/hours", "out_of_range", "Give 1 to 168 hours, or leave it out.")
 	}
-	if err := p.Check(ctx, text); err != nil {
+	if faults := d.checkTimeZone(); len(faults) > 0 {
+		return Plan{}, doorward.InvalidFields(faults...)
+	}
+	if err := p.Check(ctx, d.Text); err != nil {
 		return Plan{}, err
 	}
 	if err := p.writer.Decisions().Flush(ctx); err != nil {
 		return Plan{}, err
 	}
-	t, err := p.newTrial(ctx, by.TenantID, text)
+	t, err := p.newTrial(ctx, by.TenantID, d)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -96,7 +99,7 @@ type trial struct {
 	was, would *rules.Trial
 }
 
-func (p *Policies) newTrial(ctx context.Context, tenantID, text string) (t trial, err error) {
+func (p *Policies) newTrial(ctx context.Context, tenantID string, d Draft) (t trial, err error) {
 	read := p.db.Read()
 	s, err := stateOf(ctx, read, tenantID, p.db.Now())
 	if err != nil {
@@ -114,7 +117,7 @@ func (p *Policies) newTrial(ctx context.Context, tenantID, text string) (t trial
 		refusing = *v
 	}
 	if t.was, err = rules.Try(refusing, model); err == nil {
-		t.would, err = rules.Try(store.PolicyVersion{Text: text}, model)
+		t.would, err = rules.Try(store.PolicyVersion{Text: d.Text, TimeZone: d.TimeZone}, model)
 	}
 	if err != nil {
 		return t, doorward.Unavailable(err)

@@ -32,7 +32,7 @@ func changedCells(plan policy.Plan) (all []string) {
 
 func planned(f *apptest.Fixture, by doorward.Caller, text string, hours int) policy.Plan {
 	f.Helper()
-	plan, err := f.Node(0).Policies.Plan(f.Context(), by, text, hours)
+	plan, err := f.Node(0).Policies.Plan(f.Context(), by, policy.Draft{Text: text}, hours)
 	f.NoError(err)
 	return plan
 }
@@ -98,11 +98,11 @@ func TestPlan(t *testing.T) {
 			t.Error(cmp.Diff(before, after))
 		}
 		for _, hours := range []int{-1, 0, 169} {
-			if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, "", hours); apptest.Code(err) != doorward.CodeValidationFailed {
+			if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, policy.Draft{Text: ""}, hours); apptest.Code(err) != doorward.CodeValidationFailed {
 				t.Errorf("%d hours: %v", hours, err)
 			}
 		}
-		if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, "forbid(", 1); apptest.Code(err) != doorward.CodeValidationFailed {
+		if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, policy.Draft{Text: "forbid("}, 1); apptest.Code(err) != doorward.CodeValidationFailed {
 			t.Errorf("a text with faults: %v", err)
 		}
 	})

@@ -132,17 +132,17 @@ func stateOf(ctx context.Context, read store.Reader, tenantID string, at time.Ti
 	return s, nil
 }
 
-// enforcedBeside returns the version that keeps refusing while a version with the text observed
+// enforcedBeside returns the version that keeps refusing while the version observed
 // only observes; 0 for none. Usually that is the version that refuses now. But an unconfirmed
 // version ends with its successor: if one is in force, the version that refused under the last
-// confirmed one keeps refusing. A version with the same text as the observing one doesn't refuse.
-func (s state) enforcedBeside(observed string) int64 {
+// confirmed one keeps refusing. A version with the text and time zone of the observing one doesn't refuse.
+func (s state) enforcedBeside(observed store.PolicyVersion) int64 {
 	base := &s.inForce
 	if base.ConfirmUntil != nil {
 		base = s.Confirmed
 	}
 	v := s.Refusing(base)
-	if v == nil || v.Text == "" || v.Text == observed {
+	if v == nil || v.Text == "" || v.Text == observed.Text && v.TimeZone == observed.TimeZone {
 		return 0
 	}
 	return v.Version
@@ -201,12 +201,13 @@ type Draft struct {
 	// ConfirmMinutes is after how many minutes the version ends unless it is confirmed; 0: it
 	// needs no confirmation.
 	ConfirmMinutes int
+	TimeZone       string // in which the text reads context.hour and context.weekday, an IANA name; empty: UTC
 }
 
-// check checks the mode and the minutes, and sets the mode if it is empty. Errors:
+// check checks the mode, the time zone and the minutes, and sets the mode if it is empty. Errors:
 // validation_failed.
 func (d *Draft) check() error {
-	var faults []doorward.FieldError
+	faults := d.checkTimeZone()
 	if d.Mode == "" {
 		d.Mode = store.PolicyEnforces
 	}
@@ -220,6 +221,22 @@ func (d *Draft) check() error {
 		return doorward.InvalidFields(faults...)
 	}
 	return nil
+}
+
+// checkTimeZone returns the fault of the time zone. UTC has one form, the empty one.
+func (d *Draft) checkTimeZone() []doorward.FieldError {
+	if d.TimeZone == "UTC" {
+		d.TimeZone = ""
+	}
+	if _, err := rules.TimeZone(d.TimeZone); err != nil {
+		return []doorward.FieldError{{Pointer: "/timeZone", Code: "invalid", Message: "Give the name of a time zone in the IANA database, such as Europe/Berlin, or leave it out for UTC."}}
+	}
+	return nil
+}
+
+// isAs reports whether the draft decides as the version does.
+func (d *Draft) isAs(v store.PolicyVersion) bool {
+	return d.Text == v.Text && d.Mode == v.Mode && d.TimeZone == v.TimeZone
 }
 
 // Check returns validation_failed unless the text has no faults, with the line and column
@@ -253,8 +270,8 @@ type Changed struct {
 	Revocation doorward.Revocation
 }
 
-// Put adds a version, which is in force on every node when Put returns. If the same text and
-// mode are already in force and neither version needs a confirmation, there is no new version.
+// Put adds a version, which is in force on every node when Put returns. If the same text,
+// mode and time zone are already in force and neither version needs a confirmation, there is no new version.
 // If there are tags, the version in force must have one of them. Errors: validation_failed,
 // precondition_failed, forbidden, unavailable.
 func (p *Policies) Put(ctx context.Context, by doorward.Caller, d Draft, tags []string) (Changed, error) {
@@ -267,7 +284,7 @@ func (p *Policies) Put(ctx context.Context, by doorward.Caller, d Draft, tags []
 	return p.change(ctx, by, doorward.PolicyUpdate, tags, func(*access.Tx) (Draft, error) { return d, nil })
 }
 
-// Restore adds a version with the text and mode of an earlier one. Tags and errors
+// Restore adds a version with the text, mode and time zone of an earlier one. Tags and errors
 // are as for Put; not_found if there is no such version.
 func (p *Policies) Restore(ctx context.Context, by doorward.Caller, version int64, tags []string) (Changed, error) {
 	return p.change(ctx, by, doorward.PolicyRestore, tags, func(tx *access.Tx) (Draft, error) {
@@ -276,7 +293,7 @@ func (p *Policies) Restore(ctx context.Context, by doorward.Caller, version int6
 			return Draft{}, noVersion(version)
 		}
 		tx.Changed("restored", "", strconv.FormatInt(version, 10))
-		return Draft{Text: v.Text, Mode: v.Mode}, err
+		return Draft{Text: v.Text, Mode: v.Mode, TimeZone: v.TimeZone}, err
 	})
 }
 
@@ -296,7 +313,7 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		if err != nil {
 			return err
 		}
-		if v = before; d.Text == before.Text && d.Mode == before.Mode && d.ConfirmMinutes == 0 && before.ConfirmUntil == nil {
+		if v = before; d.isAs(before) && d.ConfirmMinutes == 0 && before.ConfirmUntil == nil {
 			tx.SkipEvent()
 			return nil
 		}
@@ -305,7 +322,7 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		}
 		v = d.version(tx, by, s.last+1)
 		if v.Mode == store.PolicyObserves {
-			v.Enforced = s.enforcedBeside(v.Text)
+			v.Enforced = s.enforcedBeside(v)
 		}
 		record(tx, before, v)
 		return tx.InsertPolicy(ctx, v)
@@ -337,7 +354,7 @@ func (p *Policies) withObserved(ctx context.Context, c Changed, v store.PolicyVe
 
 func (d Draft) version(tx *access.Tx, by doorward.Caller, number int64) store.PolicyVersion {
 	v := store.PolicyVersion{
-		TenantID: by.TenantID, Version: number, Text: d.Text, Mode: d.Mode, CreatedAt: tx.Now, CreatedBy: by.ID,
+		TenantID: by.TenantID, Version: number, Text: d.Text, Mode: d.Mode, TimeZone: d.TimeZone, CreatedAt: tx.Now, CreatedBy: by.ID,
 	}
 	if d.ConfirmMinutes > 0 {
 		until := tx.Now.Add(time.Duration(d.ConfirmMinutes) * time.Minute)
@@ -351,6 +368,9 @@ func record(tx *access.Tx, from, to store.PolicyVersion) {
 	tx.Changed("version", strconv.FormatInt(from.Version, 10), strconv.FormatInt(to.Version, 10))
 	if from.Mode != to.Mode {
 		tx.Changed("mode", string(from.Mode), string(to.Mode))
+	}
+	if from.TimeZone != to.TimeZone {
+		tx.Changed("timeZone", from.TimeZone, to.TimeZone)
 	}
 	if to.ConfirmUntil != nil {
 		tx.Changed("confirmUntil", "", to.ConfirmUntil.UTC().Format(time.RFC3339))

@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"errors"
 	"slices"
 	"time"
+	_ "time/tzdata" // for systems without a database of time zones, such as containers
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/cedar"
@@ -99,13 +101,35 @@ func compileVersion(p store.Policies, v *store.PolicyVersion, schema *cedar.Sche
 	return f, err
 }
 
+// maxTimeZone is longer than every name in the IANA database, in bytes.
+const maxTimeZone = 64
+
+// TimeZone returns the time zone of a name in the IANA database, such as Europe/Berlin; UTC for the empty
+// name. The database is part of the program, for systems that have none.
+func TimeZone(name string) (*time.Location, error) {
+	if name == "Local" || len(name) > maxTimeZone { // Local would be another zone on each node
+		return nil, errUnknownTimeZone
+	}
+	return time.LoadLocation(name)
+}
+
+var errUnknownTimeZone = errors.New("rules: unknown time zone")
+
 // textOf compiles the text of a version; nil without a version, or for an empty text.
 func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 	if v == nil || v.Text == "" {
 		return nil, nil
 	}
+	zone, err := TimeZone(v.TimeZone)
+	if err != nil {
+		return nil, err
+	}
 	set, _, err := cedar.ParseStored(v.Text, schema)
-	return &text{set: set, version: v.Version}, err
+	if err != nil {
+		return nil, err
+	}
+	set.In(zone)
+	return &text{set: set, version: v.Version}, nil
 }
 
 // For implements doorward.Policy.

@@ -18,11 +18,28 @@ import (
 // that can't be determined.
 func (s *Sessions) Check(ctx context.Context, token secret.Token) (doorward.Principal, error) {
 	hash := token.Hash()
-	if p, ok := s.remembered(hash); ok {
+	if p, ok := s.remembered(hash, used); ok {
 		return p, nil
 	}
 	return s.load(ctx, hash)
 }
+
+// CheckUnused is Check without recording a use, for a caller that asks by itself, such as a service that
+// holds a connection: the session goes on idling. Errors: those of Check.
+func (s *Sessions) CheckUnused(ctx context.Context, token secret.Token) (doorward.Principal, error) {
+	hash := token.Hash()
+	if p, ok := s.remembered(hash, unused); ok {
+		return p, nil
+	}
+	cred, err := s.peek(ctx, hash)
+	if err != nil {
+		return doorward.Principal{}, err
+	}
+	return doorward.PrincipalOf(cred.User, cred.Session), nil
+}
+
+// Whether a check is a use of the session.
+const used, unused = true, false
 
 // CheckText is Check for text that may not be a token.
 func (s *Sessions) CheckText(ctx context.Context, text string) (doorward.Principal, error) {
@@ -36,13 +53,13 @@ func (s *Sessions) CheckText(ctx context.Context, text string) (doorward.Princip
 // Remembered does what Check does, from memory alone and without allocation. If it returns
 // false, Check must be called.
 func (s *Sessions) Remembered(token secret.Token) (doorward.Principal, bool) {
-	return s.remembered(token.Hash())
+	return s.remembered(token.Hash(), used)
 }
 
 // remembered tests the lease before it reads the entry. In the other order a node
 // that wakes from a pause could read an ended session, learn of its end, renew the
 // lease, and accept the session.
-func (s *Sessions) remembered(hash secret.Hash) (doorward.Principal, bool) {
+func (s *Sessions) remembered(hash secret.Hash, isUse bool) (doorward.Principal, bool) {
 	if !s.lease.Valid() || s.db.Clock().Wrong() {
 		return doorward.Principal{}, false
 	}
@@ -55,7 +72,9 @@ func (s *Sessions) remembered(hash secret.Hash) (doorward.Principal, bool) {
 	if !inTime {
 		return doorward.Principal{}, false
 	}
-	s.registry.Use(hash, e, now)
+	if isUse {
+		s.registry.Use(hash, e, now)
+	}
 	s.busy.note(now)
 	return p, true
 }

@@ -225,6 +225,7 @@ type exportedPolicies struct {
 	UpdatedBy       string           `json:"updatedBy"`
 	ConfirmUntil    *time.Time       `json:"confirmUntil,omitempty"`
 	EnforcedVersion int64            `json:"enforcedVersion,omitempty"`
+	TimeZone        string           `json:"timeZone,omitempty"`
 }
 
 // policyBatch is how many versions are in memory at once.
@@ -235,7 +236,7 @@ func (d *document) policies(tenantID string, add func(any) error) error {
 	for window := (doorward.Window{Limit: policyBatch}); ; {
 		page, err := d.read.PolicyPage(d.ctx, tenantID, window)
 		for _, v := range page.Items {
-			err = cmp.Or(err, add(exportedPolicies{v.Version, v.Text, v.Mode, v.CreatedAt, v.CreatedBy, v.ConfirmUntil, v.Enforced}))
+			err = cmp.Or(err, add(exportedPolicies{v.Version, v.Text, v.Mode, v.CreatedAt, v.CreatedBy, v.ConfirmUntil, v.Enforced, v.TimeZone}))
 		}
 		if err != nil || page.Next == nil {
 			return err

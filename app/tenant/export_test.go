@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 )
@@ -39,7 +40,7 @@ func TestExportedPeopleAreImported(t *testing.T) {
 		other := apptest.New(t, apptest.SQLite, apptest.NoLimits, f.DB.Now)
 		list, err := roster.Read(&file, roster.JSONLines)
 		f.NoError(err)
-		c, err := other.Node(0).Tenants.Create(other.Context(), apptest.Operator, "Acme", "somebody@example.com")
+		c, err := other.Node(0).Tenants.Create(other.Context(), apptest.Operator, tenant.Draft{Name: "Acme", OwnerEmail: "somebody@example.com"})
 		other.NoError(err)
 		done, err := other.Node(0).Users.Import(other.Context(), apptest.Operator, c.Tenant.ID, list, notDry)
 		other.NoError(err)

@@ -42,18 +42,25 @@ type Created struct {
 	Token      secret.Token
 }
 
+// Draft describes a new tenant.
+type Draft struct {
+	Name       string
+	OwnerEmail string
+	Locale     string // of the mails to the first OWNER, BCP 47; empty: English
+}
+
 // Create makes a tenant and invites its first OWNER. Errors:
 // validation_failed, forbidden.
-func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEmail string) (Created, error) {
-	email, faults := check(&name, ownerEmail)
+func (t *Tenants) Create(ctx context.Context, by doorward.Caller, d Draft) (Created, error) {
+	email, faults := check(&d)
 	if len(faults) > 0 {
 		return Created{}, doorward.InvalidFields(faults...)
 	}
 	c := Created{Token: secret.New()}
-	c.Tenant = doorward.Tenant{ID: doorward.NewID(doorward.PrefixTenant), Name: name, Status: doorward.TenantActive}
+	c.Tenant = doorward.Tenant{ID: doorward.NewID(doorward.PrefixTenant), Name: d.Name, Status: doorward.TenantActive}
 	c.Invitation = doorward.Invitation{
 		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: c.Tenant.ID, Email: email, Role: doorward.RoleOwner,
-		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued, Days: doorward.InvitationDaysDefault,
+		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued, Days: doorward.InvitationDaysDefault, Locale: d.Locale,
 	}
 	if by.Kind == doorward.ByService {
 		c.Invitation.ServiceKeyID = by.ID
@@ -63,25 +70,24 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 	return c, err
 }
 
-// Check returns validation_failed unless the name and the address of the first
-// OWNER are valid.
-func Check(name, ownerEmail string) error {
-	if _, faults := check(&name, ownerEmail); len(faults) > 0 {
+// Check cleans the name of the draft, and returns validation_failed unless the draft is valid.
+func Check(d *Draft) error {
+	if _, faults := check(d); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}
 	return nil
 }
 
-func check(name *string, ownerEmail string) (string, []doorward.FieldError) {
-	faults := doorward.RequireName("/name", name, "Give the tenant a name.")
-	email, err := mailaddr.Parse(ownerEmail)
+func check(d *Draft) (ownerEmail string, faults []doorward.FieldError) {
+	faults = doorward.RequireName("/name", &d.Name, "Give the tenant a name.")
+	email, err := mailaddr.Parse(d.OwnerEmail)
 	switch {
-	case ownerEmail == "":
+	case d.OwnerEmail == "":
 		faults = append(faults, doorward.FieldError{Pointer: "/ownerEmail", Code: "required", Message: "Say who will be the first OWNER."})
 	case err != nil:
 		faults = append(faults, doorward.FieldError{Pointer: "/ownerEmail", Code: "invalid", Message: "This is " + err.Error() + "."})
 	}
-	return email, faults
+	return email, append(faults, doorward.CheckLocale("/locale", d.Locale)...)
 }
 
 func insert(ctx context.Context, tx *access.Tx, c *Created) error {

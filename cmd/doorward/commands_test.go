@@ -101,7 +101,7 @@ func (f *pageFixture) runLine(t *testing.T, place, line string) {
 	case strings.Contains(line, "doorward serve"):
 		block.Background, block.HasOutput, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
 	case strings.Contains(line, "doorward dev"):
-		block.Background, block.HasOutput, block.Output = true, true, "Doorward dev is ready at …\n"
+		block.Background, block.HasOutput, block.Output = true, true, "Doorward … is ready at …\n"
 	case strings.Contains(line, "audit export --follow"):
 		block.Background, block.HasOutput, block.Output = true, true, `{…"action":"tenant.create",…}`+"\n"
 	case strings.Contains(line, "doorward healthcheck"):

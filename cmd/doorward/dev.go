@@ -17,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/dev"
 	"github.com/doorward/doorward/web/front"
@@ -159,7 +160,7 @@ func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 // so that nobody has signed in yet.
 func populate(ctx context.Context, n *node.Node) error {
 	by := doorward.OperatorAtTerminal()
-	created, err := n.App.Tenants.Create(ctx, by, "Acme", demoAddress(doorward.RoleOwner))
+	created, err := n.App.Tenants.Create(ctx, by, tenant.Draft{Name: "Acme", OwnerEmail: demoAddress(doorward.RoleOwner)})
 	if err != nil {
 		return err
 	}

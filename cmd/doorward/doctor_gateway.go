@@ -47,7 +47,7 @@ wrong.`,
 	}
 	cmd.Flags().StringVar(&sessionFile, "session-file", "", "`FILE` with the token of a session, that nobody else may read")
 	cmd.Flags().StringVar(&cookie, "cookie-name", "JSESSIONID", "`NAME` of the session's cookie, as the server's")
-	cmd.Flags().StringVar(&upstream, "upstream", "", "`HOST:PORT` of the service itself, which must not answer here")
+	cmd.Flags().StringVar(&upstream, "upstream", "", "`HOST:PORT` of the service itself, which must not answer here; on loopback it is asked by the other addresses of this machine")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, n *node.Node, who string, act
 		return err
 	}
 	by := doorward.OperatorAtTerminal()
-	q.Action, q.IncludeInternal = action, true
+	q.Action = action
 	if strings.HasPrefix(who, "key_") {
 		q.KeyID = who
 	} else {

@@ -48,8 +48,7 @@ func TestNginxPage(t *testing.T) {
 	runner.RunPage(t, "../../docs/nginx.md")
 }
 
-// TestServicePage follows docs/protect-a-service.md, with this checkout's client
-// instead of the published one.
+// TestServicePage follows docs/protect-a-service.md, beside this checkout.
 func TestServicePage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -66,11 +65,7 @@ func TestServicePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const module = "github.com/doorward/doorward/client"
-	runner := newRunner(t,
-		"go get "+module+"@latest", "go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"/client'",
-		"localhost:8092", freeport.AddressOn("localhost"),
-	)
-	runner.Env = append(runner.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
+	runner := newRunner(t, "=../doorward/client", "='"+root+"/client'", "localhost:8092", freeport.AddressOn("localhost"))
+	runner.Env = append(runner.Env, "GOPROXY=off", "GOWORK=off")
 	runner.RunPage(t, "../../docs/protect-a-service.md")
 }

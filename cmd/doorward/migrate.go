@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web"
 )
@@ -73,17 +74,23 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// release is set by the linker for releases.
+// release is set by the linker where a release has another version than the source.
 var release string
 
-// version returns the release, or else the version that the Go tool recorded.
+// version returns the release, or else the version of the source. During development that has the
+// commit, too, if the Go tool has recorded it.
 func version() string {
 	if release != "" {
 		return release
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "dev"
+	if !ok || !strings.HasSuffix(doorward.Version, "-dev") {
+		return doorward.Version
 	}
-	return info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return doorward.Version + "+" + s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return doorward.Version
 }

@@ -158,11 +158,19 @@ func readModel(stdin io.Reader, name string) (string, error) {
 	return string(text), nil
 }
 
-// printModelFaults prints a line for each fault, in the form that editors jump to, and
-// returns the error for the command.
+// printModelFaults prints a line for each fault, in the form that editors jump to, or for each policy that
+// the model would put off, and returns the error for the command.
 func printModelFaults(w io.Writer, file string, err error) error {
 	var refused *doorward.Error
-	if !errors.As(err, &refused) || refused.Code != doorward.CodeValidationFailed {
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Code == doorward.CodeModelInUse:
+		for _, f := range refused.Fields {
+			fmt.Fprintln(w, f.Message)
+		}
+		return notDone("%s Keep in the model what they name, or add --force: then these policies are off.", refused.Detail)
+	case refused.Code != doorward.CodeValidationFailed:
 		return err
 	}
 	for _, f := range refused.Fields {

@@ -61,7 +61,7 @@ func tenantCommand() *cobra.Command {
 
 func tenantCreateCommand() *cobra.Command {
 	s := newSettings()
-	var name, owner string
+	var d tenant.Draft
 	cmd := onDatabase(s, &cobra.Command{
 		Use:   "create",
 		Short: "Create a tenant and invite its first OWNER",
@@ -73,7 +73,7 @@ servers.`,
 		Example: `  doorward tenant create --name Acme --owner-email owner@acme.example`,
 		Args:    noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		created, err := n.App.Tenants.Create(cmd.Context(), doorward.OperatorAtTerminal(), name, owner)
+		created, err := n.App.Tenants.Create(cmd.Context(), doorward.OperatorAtTerminal(), d)
 		if err != nil {
 			return err
 		}
@@ -87,9 +87,10 @@ servers.`,
 	})
 	s.register(cmd.Flags(), node.GroupMail, node.GroupTexts)
 	showFlags(cmd, "base-url", "listen")
-	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
-	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")
-	return checkFirst(requireFlags(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })
+	cmd.Flags().StringVar(&d.Name, "name", "", "name of the tenant")
+	cmd.Flags().StringVar(&d.OwnerEmail, "owner-email", "", "address of the first OWNER")
+	cmd.Flags().StringVar(&d.Locale, "locale", "", "language of the mails to the first OWNER, such as de; empty: English")
+	return checkFirst(requireFlags(cmd, "name", "owner-email"), func() error { return tenant.Check(&d) })
 }
 
 const mailSent = "The mail was sent."

@@ -17,8 +17,10 @@ import (
 )
 
 // undecomposed replaces letters that Unicode doesn't decompose: those with a stroke, joined
-// ones, eth, thorn and the dotless i. Capitals have been folded before.
-var undecomposed = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ħ", "h", "ŧ", "t", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe", "ı", "i")
+// ones, eth, thorn and the dotless i; and the apostrophes that people and their keyboards use for
+// one. Capitals have been folded before.
+var undecomposed = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ħ", "h", "ŧ", "t", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe", "ı", "i",
+	"\u2018", "'", "\u2019", "'", "\u02bc", "'", "\u02b9", "'", "\u2032", "'")
 
 // Text decomposes the text (NFKD), drops its marks, folds letter case, so that ß is ss, and
 // composes what is left (NFC).

@@ -15,7 +15,7 @@ func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"Müller": "muller", "Mu\u0308ller": "muller", "STRASSE": "strasse", "Straße": "strasse", "ẞ": "ss",
 		"Élodie": "elodie", "Łukasz Ørsted": "lukasz orsted", "ﬁn": "fin", "Ａｎｎ": "ann", "İpek": "ipek", "ΣΊΣΥΦΟΣ": "σισυφοσ",
-		"한글": "한글", "": "", "a_b%c*": "a_b%c*",
+		"O\u2019Brien": "o'brien", "O'Brien": "o'brien", "Hawai\u02bbi": "hawai\u02bbi", "D\u02bcArcy": "d'arcy", "한글": "한글", "": "", "a_b%c*": "a_b%c*",
 	} {
 		if got := fold.Text(text); got != want {
 			t.Errorf("%q is folded to %q, want %q", text, got, want)

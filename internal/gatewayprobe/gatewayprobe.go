@@ -13,7 +13,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -113,15 +115,39 @@ func (p Probe) metrics(ctx context.Context) Finding {
 	return f
 }
 
-// upstream sends a request to the service itself, not through the gateway.
+// upstream sends a request to the service itself, not through the gateway. A service on loopback answers
+// this machine, as it should: then it is asked by the machine's other addresses, by which others reach it.
 func (p Probe) upstream(ctx context.Context) Finding {
 	f := Finding{Check: "upstream", Fine: p.Upstream + " can't be reached from here"}
-	direct := Probe{URL: &url.URL{Scheme: "http", Host: p.Upstream, Path: "/"}}
-	if a, err := direct.get(ctx, "", "X-Auth-User: "+forged); err == nil {
-		f.Wrong = fmt.Sprintf("%s answers %d without the gateway: any client can claim to be anybody", p.Upstream, a.status)
-		f.Remedy = "Let the service listen on loopback or a network that only the gateway is in."
+	addresses := []string{p.Upstream}
+	if host, port, err := net.SplitHostPort(p.Upstream); err == nil && isLoopback(host) {
+		f.Fine, addresses = p.Upstream+" listens on loopback alone: only programs of this machine reach it", otherAddresses(port)
+	}
+	for _, address := range addresses {
+		direct := Probe{URL: &url.URL{Scheme: "http", Host: address, Path: "/"}}
+		if a, err := direct.get(ctx, "", "X-Auth-User: "+forged); err == nil {
+			f.Wrong = fmt.Sprintf("%s answers %d without the gateway: any client can claim to be anybody", address, a.status)
+			f.Remedy = "Let the service listen on loopback or a network that only the gateway is in."
+			return f
+		}
 	}
 	return f
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// otherAddresses returns the addresses of this machine, with the port, at which others could reach it.
+func otherAddresses(port string) (all []string) {
+	addresses, _ := net.InterfaceAddrs() // without them there is nothing to ask
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
+			all = append(all, net.JoinHostPort(prefix.Addr().String(), port))
+		}
+	}
+	return all
 }
 
 // session sends the session in the cookie and in Authorization. user is whom the service sees;

@@ -163,7 +163,7 @@ func (p *Party) CreationOptions(challenge []byte, user User, known []Credential)
 // Register verifies the answer to CreationOptions: a RegistrationResponseJSON. Errors:
 // ErrWrong.
 func (p *Party) Register(challenge []byte, userID string, response []byte) (Credential, error) {
-	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(withoutPadding(response))
 	if err != nil {
 		return Credential{}, wrong(err)
 	}
@@ -205,7 +205,7 @@ type Answer struct {
 
 // Parse reads an AuthenticationResponseJSON. It verifies nothing. Errors: ErrWrong.
 func Parse(response []byte) (Answer, error) {
-	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(withoutPadding(response))
 	if err != nil {
 		return Answer{}, wrong(err)
 	}
@@ -230,6 +230,22 @@ func (p *Party) Verify(challenge []byte, userID string, c Credential, a Answer) 
 	}
 	c.Counter = used.Authenticator.SignCount
 	return c, nil
+}
+
+// withoutPadding returns the answer with an id without the padding that some clients write: the library
+// takes padded base64 everywhere else. What can't be read is left to the library.
+func withoutPadding(response []byte) []byte {
+	var members map[string]json.RawMessage
+	var id string
+	if json.Unmarshal(response, &members) != nil || json.Unmarshal(members["id"], &id) != nil || !strings.HasSuffix(id, "=") {
+		return response
+	}
+	members["id"], _ = json.Marshal(strings.TrimRight(id, "="))
+	out, err := json.Marshal(members)
+	if err != nil {
+		return response
+	}
+	return out
 }
 
 // wrong returns ErrWrong with the text of the cause, which errors.As can't find.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/internal/passkey"
@@ -190,5 +191,34 @@ func TestModel(t *testing.T) {
 		if got := (passkey.Credential{AAGUID: c.aaguid}).Model(); got != c.want {
 			t.Errorf("AAGUID %x: %q, want %q", c.aaguid, got, c.want)
 		}
+	}
+}
+
+// padded pads every base64 text of an answer, as some libraries write it.
+func padded(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if name != "type" && name != "authenticatorAttachment" && name != "transports" {
+				v[name] = padded(member)
+			}
+		}
+	case string:
+		return v + strings.Repeat("=", (4-len(v)%4)%4)
+	}
+	return v
+}
+
+func TestPaddedAnswers(t *testing.T) {
+	a := passkeytest.New(origin)
+	options, err := party.CreationOptions(challenge, ann, nil)
+	made, err2 := a.Create(must(t, options, err))
+	c, err := party.Register(challenge, ann.ID, toJSON(t, padded(must(t, made, err2)).(map[string]any)))
+	c = must(t, c, err)
+	options, err = party.RequestOptions(challenge, nil)
+	got, err2 := a.Get(must(t, options, err))
+	answer, err := passkey.Parse(toJSON(t, padded(must(t, got, err2)).(map[string]any)))
+	if _, err := party.Verify(challenge, ann.ID, c, must(t, answer, err)); err != nil {
+		t.Error(err)
 	}
 }

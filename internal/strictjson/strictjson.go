@@ -24,9 +24,9 @@
 //
 // # Errors never repeat the input
 //
-// People paste passwords in the wrong place. An [Error] contains no value, and only
-// names of the target type: the pointer of an unknown member, or of a key of a map,
-// is that of its parent.
+// People paste passwords in the wrong place. An [Error] contains no value, and of the names
+// that were sent only an unknown one that is made of letters, so that a misspelled name is found:
+// the pointer of an unknown member, or of a key of a map, is that of its parent.
 //
 // The body is read twice, once for its form and once into the type. Both are linear
 // in its length, which the caller must limit.
@@ -42,6 +42,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ import (
 const maxDepth = 32
 
 // Error says what is wrong with a body. It is safe to show to the sender and to log,
-// because it repeats nothing that was sent.
+// because it repeats no value that was sent.
 type Error struct {
 	// Pointer is an RFC 6901 JSON pointer to the faulty value, or to its nearest parent
 	// that the target type names. It is empty for the body itself.
@@ -276,7 +277,7 @@ func (d *decoder) fill(dest any) *Error {
 	case !ok: // a repeated name, which only shows when names are matched with fields
 		return malformed(err)
 	case errors.Is(err, json.ErrUnknownName):
-		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: knownNames(wrong.GoType)}
+		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: knownNames(wrong.GoType, wrong.JSONPointer.LastToken())}
 	}
 	if own, ok := errors.AsType[*Error](err); ok { // of a type's own UnmarshalJSON
 		return &Error{Pointer: string(wrong.JSONPointer), Reason: own.Reason}
@@ -284,15 +285,24 @@ func (d *decoder) fill(dest any) *Error {
 	return &Error{Pointer: string(wrong.JSONPointer), Reason: mismatch(wrong)}
 }
 
-// knownNames is the reason for an unknown name: it lists those that t has.
-func knownNames(t reflect.Type) string {
+// knownNames is the reason for an unknown name: it says which one it is, if that looks like a name, and
+// lists those that t has.
+func knownNames(t reflect.Type, unknown string) string {
 	names := fieldNames(t)
 	if len(names) == 0 {
 		return "leave out what stands in here: no name is known"
 	}
-	return "leave out the unknown name, or correct its spelling: known here are " +
+	which := "unknown name"
+	if looksLikeName.MatchString(unknown) {
+		which += " " + strconv.Quote(unknown)
+	}
+	return "leave out the " + which + ", or correct its spelling: known here are " +
 		strings.Join(names, ", ") + " (upper and lower case count)"
 }
+
+// looksLikeName matches what people write as the name of a member. All secrets that Doorward gives out are
+// longer or have digits.
+var looksLikeName = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,39}$`)
 
 // mismatch says what to send instead of a value of the wrong type.
 func mismatch(err *json.SemanticError) string {

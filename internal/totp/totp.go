@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -69,12 +70,29 @@ func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok
 }
 
 // URI returns the otpauth address that apps read from a QR code, in the key URI format.
-// The app shows the issuer and the account. That format forbids colons in both, so a
+// The app shows the issuer, of which a long one is shortened, and the account. That format forbids colons in both, so a
 // space takes their place.
 func URI(issuer, account string, seed []byte) string {
-	issuer, account = escape(issuer), escape(account)
+	issuer, account = escape(shortened(issuer)), escape(account)
 	return fmt.Sprintf("otpauth://totp/%s:%s?secret=%s&issuer=%s&algorithm=SHA1&digits=%d&period=%d",
 		issuer, account, Base32(seed), issuer, digits, period)
+}
+
+// maxIssuer is the longest issuer in an address, in bytes. It is in the address twice, and each of its bytes
+// can take three characters; with the longest account the code stays small enough for a phone's camera.
+const maxIssuer = 60
+
+// shortened returns the name, or its beginning with an ellipsis.
+func shortened(name string) string {
+	if len(name) <= maxIssuer {
+		return name
+	}
+	const ellipsis = "…"
+	cut := maxIssuer - len(ellipsis)
+	for !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return strings.TrimRight(name[:cut], " ") + ellipsis
 }
 
 // escape percent-encodes a name. Apps show the plus sign of form encoding as it is.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/installed"
+	"github.com/doorward/doorward/internal/qrsvg"
 )
 
 var rfcSeed = []byte("12345678901234567890")
@@ -121,6 +122,25 @@ func TestURI(t *testing.T) {
 		"&issuer=ACME%20Co&algorithm=SHA1&digits=6&period=30"
 	if got := URI("ACME Co", "john.doe@example.com", rfcSeed); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The longest brand and the longest account still fit a QR code.
+func TestURIOfLongNames(t *testing.T) {
+	account := strings.Repeat("a", 64) + "@" + strings.Repeat("b.", 90) + "example"
+	for issuer, want := range map[string]string{
+		strings.Repeat("Brand ", 16): "Brand Brand Brand Brand Brand Brand Brand Brand Brand Bra…",
+		strings.Repeat("🦙", 100):     strings.Repeat("🦙", 14) + "…",
+		strings.Repeat("x", 60):      strings.Repeat("x", 60),
+	} {
+		text := URI(issuer, account, rfcSeed)
+		parsed, err := url.Parse(text)
+		if err != nil || parsed.Query().Get("issuer") != want {
+			t.Errorf("%s, %v; want the issuer %q", text, err, want)
+		}
+		if _, err := qrsvg.Draw(text, "code"); err != nil {
+			t.Errorf("%d bytes: %v", len(text), err)
+		}
 	}
 }
 

@@ -28,11 +28,8 @@ var docAPIKeys = front.Doc{
 
 func (a *api) apiKeys(ctx context.Context, c *front.Call, _ front.None) (apiKeyList, error) {
 	var f apikey.Filter
-	for name, value := range map[string]*string{"owner": &f.Owner, "status": &f.Status, "q": &f.Text} {
-		var err error
-		if *value, err = c.Filter(name); err != nil {
-			return apiKeyList{}, err
-		}
+	if err := c.Filters(front.To("owner", &f.Owner), front.To("status", &f.Status), front.To("q", &f.Text)); err != nil {
+		return apiKeyList{}, err
 	}
 	window, err := c.Window(ctx)
 	if err != nil {

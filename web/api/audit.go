@@ -68,13 +68,12 @@ func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eve
 
 func (a *api) auditPage(ctx context.Context, c *front.Call, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	var f audit.Filter
-	for name, value := range map[string]*string{
-		"action": &f.Action, "actor": &f.Actor, "target": &f.Target, "from": &f.From, "to": &f.To, "outcome": &f.Outcome, "request": &f.Request,
-	} {
-		var err error
-		if *value, err = c.Filter(name); err != nil {
-			return doorward.Page[doorward.Event]{}, err
-		}
+	err := c.Filters(
+		front.To("action", &f.Action), front.To("actor", &f.Actor), front.To("target", &f.Target), front.To("from", &f.From),
+		front.To("to", &f.To), front.To("outcome", &f.Outcome), front.To("request", &f.Request),
+	)
+	if err != nil {
+		return doorward.Page[doorward.Event]{}, err
 	}
 	return a.app.Audit.List(ctx, c.Caller, f, w)
 }

@@ -62,12 +62,8 @@ func (a *api) invitationRows(ctx context.Context, c *front.Call, w doorward.Wind
 }
 
 func invitationFilter(c *front.Call) (f invite.Filter, err error) {
-	for name, value := range map[string]*string{"q": &f.Text, "role": &f.Role, "status": &f.State, "delivery": &f.Delivery} {
-		if *value, err = c.Filter(name); err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	err = c.Filters(front.To("q", &f.Text), front.To("role", &f.Role), front.To("status", &f.State), front.To("delivery", &f.Delivery))
+	return f, err
 }
 
 var docInvitation = front.Doc{

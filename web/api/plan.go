@@ -10,8 +10,9 @@ import (
 )
 
 type planInput struct {
-	Text  *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"The text to try, in Cedar; empty: no policies"`
-	Hours *front.Int `json:"hours,omitempty" minimum:"1" maximum:"168" example:"24" doc:"How far back decisions are decided again; absent: as far as they are kept"`
+	Text     *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"The text to try, in Cedar; empty: no policies"`
+	TimeZone string     `json:"timeZone,omitempty" example:"Europe/Berlin" doc:"As in PUT policy"`
+	Hours    *front.Int `json:"hours,omitempty" minimum:"1" maximum:"168" example:"24" doc:"How far back decisions are decided again; absent: as far as they are kept"`
 }
 
 type planView struct {
@@ -54,7 +55,7 @@ func (a *api) planPolicy(ctx context.Context, c *front.Call, in planInput) (plan
 	if in.Hours != nil {
 		hours = int(*in.Hours)
 	}
-	plan, err := a.app.Policies.Plan(ctx, c.Caller, *in.Text, hours)
+	plan, err := a.app.Policies.Plan(ctx, c.Caller, policy.Draft{Text: *in.Text, TimeZone: in.TimeZone}, hours)
 	if err != nil {
 		return planView{}, err
 	}

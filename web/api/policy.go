@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -17,6 +18,7 @@ type policyView struct {
 	UpdatedAt    *time.Time  `json:"updatedAt,omitempty" doc:"Absent for version 0"`
 	UpdatedBy    string      `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
 	ConfirmUntil *time.Time  `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
+	TimeZone     string      `json:"timeZone" example:"Europe/Berlin" doc:"IANA name of the time zone in which the text reads context.hour and context.weekday"`
 	Enforced     int64       `json:"enforcedVersion,omitempty" example:"2" doc:"Only for a version that observes: the version that refuses while this one observes; absent: none"`
 	Observed     []observed  `json:"observed,omitempty" doc:"Only if the current version observes: what its policies would have refused since it began, in the order of the text"`
 }
@@ -27,7 +29,7 @@ type observed struct {
 }
 
 func viewPolicy(v policy.Version) policyView {
-	view := policyView{Version: v.Version, Text: v.Text, Mode: v.Mode, UpdatedBy: v.CreatedBy, ConfirmUntil: v.ConfirmUntil, Enforced: v.Enforced}
+	view := policyView{Version: v.Version, Text: v.Text, Mode: v.Mode, UpdatedBy: v.CreatedBy, ConfirmUntil: v.ConfirmUntil, TimeZone: cmp.Or(v.TimeZone, "UTC"), Enforced: v.Enforced}
 	if v.Version > 0 {
 		view.UpdatedAt = &v.CreatedAt
 	}
@@ -64,6 +66,7 @@ const maxPolicyBody = 1 << 20
 type policyInput struct {
 	Text           *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
 	Mode           *string    `json:"mode,omitempty" enum:"enforce,observe" doc:"Default enforce. observe: the text refuses nothing, what it would refuse is counted, and what refused before goes on to refuse, unless it is the same text"`
+	TimeZone       string     `json:"timeZone,omitempty" example:"Europe/Berlin" doc:"IANA name of the time zone in which the text reads context.hour and context.weekday; absent: UTC"`
 	ConfirmMinutes *front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
 }
 
@@ -82,7 +85,7 @@ func (a *api) putPolicy(ctx context.Context, c *front.Call, in policyInput) (pol
 	if in.Text == nil {
 		return policyView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
 	}
-	d := policy.Draft{Text: *in.Text}
+	d := policy.Draft{Text: *in.Text, TimeZone: in.TimeZone}
 	if in.Mode != nil {
 		if d.Mode = policy.Mode(*in.Mode); d.Mode == "" {
 			return policyView{}, doorward.Invalid("/mode", "invalid", "The mode is enforce or observe; leave it out for enforce.")

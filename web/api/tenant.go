@@ -145,6 +145,7 @@ func (a *api) restoreTenant(ctx context.Context, c *front.Call, _ front.None) (t
 type createTenantInput struct {
 	Name       string `json:"name" doc:"At most 100 characters" example:"Acme"`
 	OwnerEmail string `json:"ownerEmail" format:"email" doc:"Who is invited as the first OWNER" example:"ann@acme.example"`
+	Locale     string `json:"locale,omitempty" doc:"Language of the mails to this person (BCP 47): English or German; English for any other" example:"de"`
 }
 
 type createdTenant struct {
@@ -158,7 +159,7 @@ var docCreateTenant = front.Doc{
 }
 
 func (a *api) createTenant(ctx context.Context, c *front.Call, in createTenantInput) (tenant.Created, error) {
-	return a.app.Tenants.Create(ctx, c.Caller, in.Name, in.OwnerEmail)
+	return a.app.Tenants.Create(ctx, c.Caller, tenant.Draft{Name: in.Name, OwnerEmail: in.OwnerEmail, Locale: in.Locale})
 }
 
 func (a *api) viewCreated(c *front.Call, made tenant.Created) createdTenant {

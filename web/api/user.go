@@ -29,7 +29,7 @@ type userList struct {
 }
 
 // csvFormat chooses a file in place of JSON.
-var csvFormat = front.Parameter{Name: "format", Description: "Format of the answer; json if absent", Enum: []string{"json", "csv"}}
+var csvFormat = front.Parameter{Name: "format", Description: "Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8", Enum: []string{"json", "csv", front.Spreadsheet}}
 
 var docUsers = front.Doc{
 	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",
@@ -71,12 +71,8 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList,
 }
 
 func userFilter(c *front.Call) (f user.Filter, err error) {
-	for name, value := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
-		if *value, err = c.Filter(name); err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	err = c.Filters(front.To("role", &f.Role), front.To("status", &f.Status), front.To("factor", &f.Factor), front.To("q", &f.Text))
+	return f, err
 }
 
 func (a *api) userRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {

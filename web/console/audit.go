@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -222,7 +223,7 @@ func (t trail) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter
 // trailFile returns the path of the same part of the trail from the API, as a file.
 func trailFile(f filters) string {
 	a := auditFilter(f)
-	q := url.Values{"format": {"csv"}}
+	q := url.Values{"format": {front.Spreadsheet}}
 	for name, value := range map[string]string{
 		"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To, "outcome": a.Outcome, "request": a.Request,
 	} {

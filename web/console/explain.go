@@ -47,7 +47,7 @@ type explained struct {
 }
 
 // Granted reports whether the role grants the action.
-func (e explained) Granted() bool { return len(e.GrantedBy) > 0 }
+func (e explained) Granted() bool { return slices.Contains(e.GrantedBy, e.Role) }
 
 // Resource is the type of the chosen action's resource; empty for the tenant.
 func (p explainPage) Resource() string {
@@ -76,7 +76,7 @@ func (h *console) explain(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // answer fills in the answer, or what is wrong with the question.
 func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err error) {
-	question := policy.Question{Action: doorward.Action(p.Action), IncludeInternal: true, Context: policy.Context{IP: p.IP}}
+	question := policy.Question{Action: doorward.Action(p.Action), Context: policy.Context{IP: p.IP}}
 	if p.Wrong = p.readQuestion(&question); p.Wrong != "" {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -64,7 +65,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	body := invitations{pageData: s, pager: pages, States: invitationStates, Deliveries: mailStates, Roles: highestFirst(c.Caller.Rules)}
-	body.Export = h.exportLink(c, invitationsPath, pages, "/api/v2/invitations"+pages.Filter.With("format", "csv"))
+	body.Export = h.exportLink(c, invitationsPath, pages, "/api/v2/invitations"+pages.Filter.With("format", front.Spreadsheet))
 	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{
 		Text: pages.Filter.Get("q"), Role: pages.Filter.Get("role"), State: pages.Filter.Get("status"), Delivery: pages.Filter.Get("delivery"),
 	}, window)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/csv"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -62,6 +64,7 @@ func parsePeople(text string, rules *doorward.Rules) []draft {
 	var all []draft
 	seen := map[draft]bool{}
 	for _, d := range parseLines(text, rules) {
+		d.Email = pastedAddress(d.Email)
 		if !seen[d] {
 			all = append(all, d)
 		}
@@ -70,9 +73,34 @@ func parsePeople(text string, rules *doorward.Rules) []draft {
 	return all
 }
 
+// withoutInvisible removes what copying from mails and pages brings along: byte order marks, zero-width and
+// other format characters, which an address can't have.
+func withoutInvisible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' { // joiners may belong to a name
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// pastedAddress returns the address of a link that was copied, such as mailto:ann@acme.example?subject=x.
+func pastedAddress(text string) string {
+	const scheme = "mailto:"
+	text = strings.Trim(text, " \u200c\u200d")
+	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {
+		return text
+	}
+	address, _, _ := strings.Cut(text[len(scheme):], "?")
+	if plain, err := url.PathUnescape(address); err == nil {
+		address = plain
+	}
+	return address
+}
+
 func parseLines(text string, rules *doorward.Rules) (all []draft) {
 	var heading []string
-	for i, line := range strings.FieldsFunc(strings.TrimPrefix(text, byteOrderMark), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for i, line := range strings.FieldsFunc(withoutInvisible(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}

@@ -20,7 +20,9 @@ func TestParsePeople(t *testing.T) {
 		"email,name\nnone,Bob":                                                 {{Email: "none", Name: "Bob"}},
 		"Vorname;Nachname;E-Mail\nJürgen;Müller;j@x.example":                   {{Email: "j@x.example", Name: "Jürgen Müller"}},
 		"a@x.example\na@x.example":                                             {{Email: "a@x.example"}},
-		" \n\n":                                                                nil,
+		"\u200bann@acme.example\u200b\nmailto:bob@acme.example?subject=Hi\n<MAILTO:cat%2Bx@acme.example>": {{Email: "ann@acme.example"}, {Email: "bob@acme.example"}, {Email: "cat+x@acme.example"}},
+		"\u202aAnn\u202c <\u00a0ann@acme.example\u2060>":                                                  {{Email: "ann@acme.example", Name: "Ann"}},
+		" \n\n": nil,
 	} {
 		if diff := cmp.Diff(want, parsePeople(text, nil)); diff != "" {
 			t.Errorf("%q:\n%s", text, diff)

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -53,7 +54,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 		pages.Total = found.Total
 		err = pages.setLinks(ctx, c, found.Prev, found.Next)
 	}
-	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", "csv"))}
+	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", front.Spreadsheet))}
 	for _, u := range found.Items {
 		body.Items = append(body.Items, memberOf(c, u))
 	}

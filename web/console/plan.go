@@ -46,7 +46,7 @@ func (c plannedChange) ByPolicy() *policy.Cause {
 
 // planPolicy shows the page of the policies, with what the typed text would change.
 func (h *console) planPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
-	plan, err := h.app.Policies.Plan(ctx, c.Caller, typedPolicy(c), policy.PlanHoursMax)
+	plan, err := h.app.Policies.Plan(ctx, c.Caller, policy.Draft{Text: typedPolicy(c), TimeZone: c.Value("timeZone")}, policy.PlanHoursMax)
 	if err != nil {
 		return ui.View{}, err
 	}

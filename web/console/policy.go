@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -73,6 +74,7 @@ type policyPage struct {
 	Changes    *linediff.Diff
 	Plan       *planned // nil unless it was asked for
 	Minutes    string   // time to confirm, as typed
+	TimeZone   string   // as typed
 	MaxMinutes int64
 	Examples   []string // for an empty editor
 	Types      string   // what policies may name, as in a Cedar schema
@@ -135,9 +137,9 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 // fillEditor puts into the editor what was sent, or else an earlier version or an example
 // that the query names, or else the text in force.
 func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) error {
-	p.Minutes, p.Mode = strconv.Itoa(defaultConfirmMinutes), p.Now.Mode
+	p.Minutes, p.Mode, p.TimeZone = strconv.Itoa(defaultConfirmMinutes), p.Now.Mode, cmp.Or(p.Now.TimeZone, "UTC")
 	if c.Value("version") != "" { // sent
-		p.Typed, p.Minutes, p.Mode = typedPolicy(c), c.Value("confirmMinutes"), policy.Mode(c.Value("mode"))
+		p.Typed, p.Minutes, p.Mode, p.TimeZone = typedPolicy(c), c.Value("confirmMinutes"), policy.Mode(c.Value("mode")), c.Value("timeZone")
 		if changes := linediff.Compare(p.Now.Text, p.Typed); len(changes.Hunks) > 0 {
 			p.Changes = &changes
 		}
@@ -155,7 +157,7 @@ func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) err
 		return nil
 	}
 	from, err := h.app.Policies.Get(ctx, c.Caller, number)
-	p.Typed = from.Text
+	p.Typed, p.TimeZone = from.Text, cmp.Or(from.TimeZone, "UTC")
 	return err
 }
 
@@ -201,11 +203,9 @@ var policyExampleNames = []string{"hours", "network", "signin", "keys"}
 // policyExamples are texts to start from. They name only what every model has.
 var policyExamples = map[string]string{
 	"hours": `@id("office-hours")
-@reason("People are invited between 8 and 18 o'clock UTC.")
+@reason("People are invited from Monday to Friday between 8 and 18 o'clock.")
 forbid(principal, action == Action::"user.invite", resource)
-unless {
-  context.now.toTime() >= duration("8h") && context.now.toTime() < duration("18h")
-};
+unless { context.weekday <= 5 && context.hour >= 8 && context.hour < 18 };
 `,
 	"network": `@id("own-network")
 @reason("Settings are changed from the office only.")
@@ -224,7 +224,7 @@ forbid(principal is Key, action == Action::"audit.read", resource);
 }
 
 func (h *console) putPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
-	d := policy.Draft{Text: typedPolicy(c), Mode: policy.Mode(c.Value("mode"))}
+	d := policy.Draft{Text: typedPolicy(c), Mode: policy.Mode(c.Value("mode")), TimeZone: strings.TrimSpace(c.Value("timeZone"))}
 	minutes, faults := optionalNumber(c, "confirmMinutes", nil)
 	if len(faults) > 0 || minutes != nil && (*minutes < 1 || *minutes > policy.ConfirmMinutesMax) {
 		return ui.View{}, doorward.Invalid("/confirmMinutes", "out_of_range", "Give 1 to 60 minutes, or leave it out.")
@@ -300,7 +300,7 @@ func (p policyVersionPage) Version() string { return policy.Tag(p.Now.Version) }
 
 // RestoreChangesNothing reports whether restoring the version would change nothing.
 func (p policyVersionPage) RestoreChangesNothing() bool {
-	return p.Shown.Text == p.Now.Text && p.Shown.Mode == p.Now.Mode && p.Now.ConfirmUntil == nil
+	return p.Shown.Text == p.Now.Text && p.Shown.Mode == p.Now.Mode && p.Shown.TimeZone == p.Now.TimeZone && p.Now.ConfirmUntil == nil
 }
 
 func (h *console) policyVersionPage(ctx context.Context, c *ui.Call) (ui.View, error) {

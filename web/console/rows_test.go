@@ -14,12 +14,12 @@ func TestFilesOfListsNeedProof(t *testing.T) {
 	h := newFixture(t)
 	owner := h.browserOf(t, "OWNER")
 	for _, list := range []string{"people", "invitations", "audit"} {
-		owner.get("/console/"+list, http.StatusOK, `format=csv`)
+		owner.get("/console/"+list, http.StatusOK, `format=spreadsheet`)
 	}
 	h.Advance(11 * time.Minute)
 	for _, list := range []string{"people", "invitations", "audit"} {
 		page := owner.get("/console/"+list+"?limit=5", http.StatusOK, `/step-up?return=%2Fconsole%2F`+list+`%3F`)
-		lacks(t, page, "format=csv")
+		lacks(t, page, "format=spreadsheet")
 	}
 }
 
@@ -34,7 +34,7 @@ func TestMenusOfRows(t *testing.T) {
 	lacks(t, h.browserOf(t, "VIEWER").get("/console/people", http.StatusOK), "/suspend", "/console/audit?actor=")
 
 	inv := "/console/invitations/" + makeInvitation(t, h)
-	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+`/revoke"`, inv+`/resend"`, `/api/v2/invitations?format=csv&amp;status=PENDING"`)
+	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+`/revoke"`, inv+`/resend"`, `/api/v2/invitations?format=spreadsheet&amp;status=PENDING"`)
 	owner.submit(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, "The invitation is revoked.", `/console/invitations?status=PENDING`)
 	page := owner.get("/console/invitations?status=REVOKED", http.StatusOK, inv)
 	if strings.Contains(page, inv+"/revoke") {

@@ -70,7 +70,7 @@ func samples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
-		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
+		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"}), Frame: owner},
 		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
@@ -79,7 +79,7 @@ func samples() []uitest.Sample {
 		{Name: "person-reset", View: wide("person", withWord(sampledPerson())), Frame: owner},
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
 		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
@@ -87,8 +87,8 @@ func samples() []uitest.Sample {
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
-		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
-		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}, Export: "?format=csv"}), Frame: owner},
+		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}, Export: "?format=spreadsheet"}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), ExpiresAt: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
@@ -123,7 +123,7 @@ func samples() []uitest.Sample {
 		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
-		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
+		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
 		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
 		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
@@ -315,7 +315,7 @@ func sampledPolicyVersions() (all []policyVersion) {
 func sampledPolicy() ui.View {
 	current := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 

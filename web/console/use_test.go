@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/internal/waittest"
@@ -605,7 +606,7 @@ func TestSortedLists(t *testing.T) {
 func TestSessionsOfOneTenant(t *testing.T) {
 	h := newFixture(t)
 	ann := h.people["OWNER"] // of Acme, where her session stays
-	created, err := h.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Third", ann.Email)
+	created, err := h.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), tenant.Draft{Name: "Third", OwnerEmail: ann.Email})
 	if err != nil {
 		t.Fatal(err)
 	}

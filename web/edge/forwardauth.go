@@ -58,6 +58,7 @@ var docCheck = front.Doc{
 		{Name: "resource", Description: "Only `deferred`: the service behind the gateway asks again, with the resource, so that a policy that needs it doesn't refuse here", Enum: []string{"deferred"}},
 		{Name: "maxAge", Description: "The longest age, in seconds, of the user's last proof of identity: by a second factor if the user has one, else by the password. Older is 403 `step_up_required`. API keys are never asked", Example: "600"},
 		{Name: "aal", Description: "The least assurance level of the proof: 2 is a second factor or a passkey", Enum: []string{"1", "2"}},
+		{Name: "touch", Description: "Only `false`: the check is no use of the session, which goes on idling. For a service that asks by itself, such as about an open WebSocket", Enum: []string{"false"}},
 		{Name: "aud", Description: "The audience of the assertion, one of `--assertion-audience`; without it the first", Example: "https://messages.example.com"},
 	},
 	Headers: []front.Parameter{
@@ -168,23 +169,37 @@ func setIdentity(h http.Header, v *[identityHeaders]string) {
 
 // identify finds the caller in memory, or else in the database.
 func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
+	untouched := isUntouched(r.URL.RawQuery)
 	if key, ok := c.site.SoleKey(r); ok {
 		if p, ok := c.site.App.APIKeys.Remembered(key, c.site.ClientAddr(r)); ok {
 			return p, nil
 		}
-	} else if token, ok := c.site.SoleSession(r); ok {
+	} else if token, ok := c.site.SoleSession(r); ok && !untouched {
 		if p, ok := c.site.App.Sessions.Remembered(token); ok {
 			return p, nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
-	by, err := c.site.Caller(ctx, r)
+	identify := c.site.Caller
+	if untouched {
+		identify = c.site.CallerUnused
+	}
+	by, err := identify(ctx, r)
 	// A check is about users and API keys only.
 	if err == nil && (by.Kind == doorward.Operator || by.Kind == doorward.ByService) {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	return by.Principal, err
+}
+
+// isUntouched reports whether the gateway's own part of the query has touch=false.
+func isUntouched(query string) bool {
+	if !strings.Contains(query, touchName) { // the usual case, without allocation
+		return false
+	}
+	query, _, _ = strings.Cut("&"+query, andOriginal)
+	return strings.Contains(query+"&", "&"+touchName+"=false&")
 }
 
 // authorize decides whether the request may pass, and then returns the signed assertion about
@@ -240,6 +255,7 @@ const (
 	deferredName = "deferred" // a value of resource: the service behind the gateway asks again, with the resource
 	maxAgeName   = "maxAge"
 	aalName      = "aal"
+	touchName    = "touch" // only false: the check is no use of the session
 	// originalName separates the gateway's own parameters from the client's query, for
 	// gateways that can only prepend text to the client's path and query (path_prefix of
 	// Envoy and Istio).
@@ -283,7 +299,7 @@ func (c *checker) readQuery(text string) (q query, err error) {
 	}
 	values, err := url.ParseQuery(text)
 	if err != nil || !hasOnlyKnown(values) {
-		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\" and \"aal\", and no other; \"resource\" is \"deferred\". A gateway that appends the client's own query must write \"&original=\" before it.")
+		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\", \"aal\" and \"touch\", and no other; \"resource\" is \"deferred\", \"touch\" is \"false\". A gateway that appends the client's own query must write \"&original=\" before it.")
 	}
 	if actions := values["action"]; len(actions) > 0 {
 		q.action, q.hasAction = doorward.Action(actions[0]), true
@@ -365,18 +381,21 @@ func audienceSpellings(audiences []string) map[string]int {
 	return all
 }
 
-// hasOnlyKnown reports whether all names are parameters of a check, and resource, if it is
-// there, is deferred.
+// hasOnlyKnown reports whether all names are parameters of a check, resource, if it is there, is
+// deferred, and touch is false.
 func hasOnlyKnown(values url.Values) bool {
 	for name := range values {
 		switch name {
-		case "action", audienceName, resourceName, originalName, maxAgeName, aalName:
+		case "action", audienceName, resourceName, originalName, maxAgeName, aalName, touchName:
 		default:
 			return false
 		}
 	}
-	resource := values[resourceName]
-	return len(resource) == 0 || len(resource) == 1 && resource[0] == deferredName
+	isAbsentOr := func(name, value string) bool {
+		sent := values[name]
+		return len(sent) == 0 || len(sent) == 1 && sent[0] == value
+	}
+	return isAbsentOr(resourceName, deferredName) && isAbsentOr(touchName, "false")
 }
 
 // mayBeFromPage reports whether the request may come from a page in a browser. Only such

@@ -493,6 +493,34 @@ func TestCheckSeesEndedSessions(t *testing.T) {
 	d.check(t, "GET", "", as(admin)).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
+// TestCheckThatIsNoUse: with touch=false a session goes on idling, whether it is in memory or not and
+// however its cookies are sent; what the client sends as original doesn't count.
+func TestCheckThatIsNoUse(t *testing.T) {
+	t.Parallel()
+	for name, untouched := range map[string]string{"alone": "touch=false", "after the action": "action=message.send&touch=false", "first": "touch=false&action=message.send&original=?a=b"} {
+		d := start(t)
+		user := d.people["USER"]
+		for range 3 {
+			d.Advance(19 * time.Minute)
+			d.check(t, "GET", untouched, as(user)).passes(user)
+			d.check(t, "GET", untouched, append(as(user), "Cookie", "other=1")).passes(user)
+		}
+		d.Advance(4 * time.Minute) // more than an hour since the login
+		if a := d.check(t, "GET", untouched, as(user)); a.status != http.StatusUnauthorized {
+			t.Errorf("%s: %d", name, a.status)
+		}
+	}
+	d := start(t)
+	user := d.people["USER"]
+	for range 3 {
+		d.Advance(55 * time.Minute)
+		d.check(t, "GET", "action=message.send&original=?x&touch=false", as(user)).passes(user)
+	}
+	for _, wrong := range []string{"touch=true", "touch=", "touch=false&touch=false"} {
+		d.check(t, "GET", wrong, as(user)).fails(http.StatusBadRequest, "invalid_query")
+	}
+}
+
 // TestCheckWithoutDatabase: without the database, the answer is 503 once the lease has
 // expired; for a session that isn't cached it is so from the start.
 func TestCheckWithoutDatabase(t *testing.T) {

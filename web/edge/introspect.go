@@ -33,6 +33,7 @@ type question struct {
 	Credential string `json:"credential" doc:"The token of a session, or an API key"`
 	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
 	IP         string `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. Without it, a key bound to addresses is inactive"`
+	Resource   string `json:"resource,omitempty" enum:"deferred" doc:"Only \"deferred\": the service asks again, with the resource, so that a policy that needs it doesn't refuse here"`
 
 	Context *policyContext `json:"context,omitempty" doc:"About the request that the service serves, for the tenant's policies"`
 }
@@ -46,7 +47,7 @@ type policyContext struct {
 // request returns the request as policies read it. A value that can't be parsed is absent, so
 // that a policy that reads it refuses.
 func (q question) request(now time.Time) *doorward.Request {
-	r := &doorward.Request{At: now, Now: now}
+	r := &doorward.Request{At: now, Now: now, Deferred: q.Resource == deferredName}
 	ip := q.IP
 	if c := q.Context; c != nil {
 		ip = cmp.Or(c.IP, ip)
@@ -63,6 +64,7 @@ type introspectInput struct {
 	Credential string         `json:"credential,omitempty" doc:"The token of a session, or an API key"`
 	Action     string         `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
 	IP         string         `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. Without it, a key bound to addresses is inactive"`
+	Resource   string         `json:"resource,omitempty" enum:"deferred" doc:"Only \"deferred\": the service asks again, with the resource, so that a policy that needs it doesn't refuse here"`
 	Context    *policyContext `json:"context,omitempty" doc:"About the request that the service serves, for the tenant's policies"`
 	Items      []question     `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
 }
@@ -98,7 +100,7 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 	isBatch := in.Items != nil
 	questions := in.Items
 	if !isBatch {
-		questions = []question{{in.Credential, in.Action, in.IP, in.Context}}
+		questions = []question{{in.Credential, in.Action, in.IP, in.Resource, in.Context}}
 	}
 	model, err := i.app.Model(ctx)
 	if err != nil {
@@ -137,7 +139,7 @@ func (i *introspection) answerAll(ctx context.Context, by *doorward.ServiceKey, 
 }
 
 func validate(in introspectInput, questions []question, model *doorward.Model) error {
-	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "" || in.Context != nil) {
+	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "" || in.Resource != "" || in.Context != nil) {
 		return doorward.Invalid("/items", "invalid", "Ask one question, or several in \"items\", not both.")
 	}
 	if len(questions) < 1 || len(questions) > maxQuestions {
@@ -154,6 +156,9 @@ func validate(in introspectInput, questions []question, model *doorward.Model) e
 		}
 		if _, err := netip.ParseAddr(q.IP); q.IP != "" && err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: item + "/ip", Code: "invalid", Message: "Write the client's address, such as 192.0.2.7 or 2001:db8::1."})
+		}
+		if q.Resource != "" && q.Resource != deferredName {
+			faults = append(faults, doorward.FieldError{Pointer: item + "/resource", Code: "invalid", Message: "Write \"deferred\", or leave it out."})
 		}
 		if q.Action != "" && !model.IsPermission(doorward.Action(q.Action)) {
 			faults = append(faults, doorward.FieldError{Pointer: item + "/action", Code: "invalid", Message: model.ActionsHelp()})

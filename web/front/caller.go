@@ -242,14 +242,25 @@ func (s *Site) anonymous(r *http.Request) doorward.Caller {
 // Caller identifies the caller by the only credential of the request. Errors: unauthenticated,
 // unavailable; for keys also too_many_attempts, ip_not_allowed, rate_limited.
 func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
+	return s.caller(ctx, r, s.App.Sessions.Check)
+}
+
+// CallerUnused is Caller, but doesn't count as a use of a session.
+func (s *Site) CallerUnused(ctx context.Context, r *http.Request) (doorward.Caller, error) {
+	return s.caller(ctx, r, s.App.Sessions.CheckUnused)
+}
+
+type checkSession func(context.Context, secret.Token) (doorward.Principal, error)
+
+func (s *Site) caller(ctx context.Context, r *http.Request, check checkSession) (doorward.Caller, error) {
 	by := s.anonymous(r)
 	sessions := s.SessionTokens(r)
 	bearer, hasBearer := bearerOf(r.Header)
 	switch {
 	case len(sessions) == 1 && !hasBearer:
-		return s.withSession(ctx, by, sessions[0])
+		return withSession(ctx, by, sessions[0], check)
 	case len(sessions) == 0 && hasBearer:
-		return s.withBearer(ctx, by, r, bearer)
+		return s.withBearer(ctx, by, r, bearer, check)
 	case len(sessions) > 1:
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has several different session cookies. Send one.")
 	case hasBearer:
@@ -258,8 +269,8 @@ func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, er
 	return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 }
 
-func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, error) {
-	p, err := s.App.Sessions.Check(ctx, token)
+func withSession(ctx context.Context, by doorward.Caller, token secret.Token, check checkSession) (doorward.Caller, error) {
+	p, err := check(ctx, token)
 	if err == nil {
 		by.Principal = p
 	}
@@ -268,10 +279,10 @@ func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret
 
 // withBearer distinguishes session tokens from keys by their length, since a token may
 // begin like a key. Pages take no session or API key this way.
-func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string) (doorward.Caller, error) {
+func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string, check checkSession) (doorward.Caller, error) {
 	if !infoOf(r).page {
 		if token, err := secret.Parse(bearer); err == nil {
-			return s.withSession(ctx, by, token)
+			return withSession(ctx, by, token, check)
 		}
 		if strings.HasPrefix(bearer, apikey.Prefix) {
 			return s.App.APIKeys.Check(ctx, by, bearer)

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"encoding/csv"
+	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -10,8 +11,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// writeCSV answers with rows as a CSV download (RFC 4180).
-func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Position) error {
+// writeCSV answers with rows as a CSV download (RFC 4180), with a byte order mark if marked.
+func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Position, marked bool) error {
 	cursor, err := c.Cursor(ctx, next)
 	if err != nil {
 		return err
@@ -24,6 +25,9 @@ func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Pos
 	name := c.R.URL.Path[strings.LastIndexByte(c.R.URL.Path, '/')+1:]
 	h.Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
 	c.W.WriteHeader(http.StatusOK)
+	if marked {
+		_, _ = io.WriteString(c.W, "\ufeff") // fails if the client has disconnected
+	}
 	out := csv.NewWriter(c.W)
 	out.UseCRLF = true
 	for _, row := range rows {

@@ -29,7 +29,7 @@ type Explanation struct {
 	Allowed   bool            `json:"allowed"`
 	Role      doorward.Role   `json:"role" example:"ADMIN" doc:"For a key: the role that it has in effect"`
 	Because   []Because       `json:"because" nullable:"false" doc:"All that refuses; or else all that allows"`
-	GrantedBy []doorward.Role `json:"grantedBy" nullable:"false" example:"[\"ADMIN\"]" doc:"The role, if it grants the action; else empty"`
+	GrantedBy []doorward.Role `json:"grantedBy" nullable:"false" example:"[\"ADMIN\",\"OWNER\"]" doc:"All roles that grant the action, the lowest first"`
 }
 
 // Because is one of the causes of a decision.

@@ -179,7 +179,11 @@ func (e Endpoint) EndsSession() Endpoint {
 // maxRowsCSV is the default and largest number of rows of an answer as CSV.
 const maxRowsCSV = 10_000
 
-// OrCSV adds the answer to "?format=csv", for which a session needs a recent proof of identity: a
+// Spreadsheet is the format of a CSV file that begins with a byte order mark: without it, spreadsheets read
+// UTF-8 as the code page of the country. Programs would read it as part of the first column's name.
+const Spreadsheet = "spreadsheet"
+
+// OrCSV adds the answer to "?format=csv" and "?format=spreadsheet", for which a session needs a recent proof of identity: a
 // file takes the whole list away. fn returns the rows, the first with the names
 // of the columns, and the position of the next page.
 func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window) (rows [][]string, next *doorward.Position, err error)) Endpoint {
@@ -192,8 +196,8 @@ func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window)
 			return err
 		case format == "" || format == "json":
 			return asJSON(ctx, c)
-		case format != "csv":
-			return badParameter("format", "invalid", "The formats are json and csv.")
+		case format != "csv" && format != Spreadsheet:
+			return badParameter("format", "invalid", "The formats are json, csv and spreadsheet.")
 		}
 		if err := c.site.App.Access.NeedProof(c.Caller); err != nil {
 			return err
@@ -206,7 +210,7 @@ func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window)
 		if err != nil {
 			return err
 		}
-		return c.writeCSV(ctx, rows, next)
+		return c.writeCSV(ctx, rows, next, format == Spreadsheet)
 	}
 	return e
 }

@@ -92,6 +92,37 @@ func (c *Call) Filter(name string) (string, error) {
 	return "", nil
 }
 
+// Into says where the value of a query parameter goes. Make it with To.
+type Into struct {
+	name  string
+	value *string
+}
+
+// To puts the value of the parameter into a variable.
+func To(name string, value *string) Into { return Into{name, value} }
+
+// Filters is Filter for several parameters. Errors: invalid_query, and validation_failed with the faults of
+// all of them, in their order.
+func (c *Call) Filters(all ...Into) error {
+	var faults []doorward.FieldError
+	for _, one := range all {
+		value, err := c.Filter(one.name)
+		var e *doorward.Error
+		switch {
+		case err == nil:
+			*one.value = value
+		case errors.As(err, &e) && len(e.Fields) > 0:
+			faults = append(faults, e.Fields...)
+		default:
+			return err
+		}
+	}
+	if len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
+}
+
 // Given is Filter, and also reports whether the parameter is there. An empty one is often a
 // mistake in a script, so it must not count as absent. Errors: those of Filter.
 func (c *Call) Given(name string) (value string, isGiven bool, err error) {

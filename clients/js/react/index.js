@@ -1,12 +1,18 @@
+"use client";
+
 // Who is signed in, for React. The page is served from Doorward's origin, so the browser
 // sends the session cookie, which is HttpOnly: no script sees a token.
 
 import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
 
+export { SignInLink, TenantSwitcher, UserButton } from "./components.js";
+
 /** createStore keeps the answer to "who am I". A state is {status, user, session}; status is
- * "loading", "signed-in", "signed-out" or, while that is unknown, "unavailable". */
-export function createStore({ baseUrl = "", fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
-	let state = { status: "loading" };
+ * "loading", "signed-in", "signed-out" or, while that is unknown, "unavailable". initialSession is
+ * the answer that the server of the page got, or null if nobody was signed in. */
+export function createStore({ baseUrl = "", initialSession, fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
+	let state = stateOf(initialSession);
+	let rendered; // the state with which the server has rendered the page
 	let questions = 0;
 	let timer;
 	const listeners = new Set();
@@ -45,9 +51,10 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 		set({ status: "signed-out" });
 	}
 
-	/** request is fetch that leads to the page of a step-up when the answer asks for one. */
+	/** request is fetch that leads to the page of a step-up when the answer asks for one. Paths of
+	 * Doorward's API are below baseUrl; others are those of the application, and stay as they are. */
 	async function request(path, options) {
-		const response = await call(path, options);
+		const response = await (path.startsWith("/api/v2/") ? call(path, options) : send(path, { cache: "no-store", ...options }));
 		if (response.status === 403 && (await response.clone().json().catch(() => ({}))).code === "step_up_required") stepUp();
 		if (response.status === 401) void refresh();
 		return response;
@@ -60,23 +67,32 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 	const stepUp = (to) => lead("/step-up", to);
 
 	return {
+		baseUrl,
 		getState: () => state,
+		getInitialState: () => rendered ?? state,
 		subscribe(listener) {
+			rendered ??= state;
 			listeners.add(listener);
 			return () => {
 				listeners.delete(listener);
 				if (!listeners.size) clearTimeout(timer);
 			};
 		},
-		refresh, signOut, signIn, stepUp, request,
+		refresh, signOut, signIn, stepUp, request, lead,
 	};
+}
+
+function stateOf(initialSession) {
+	if (initialSession === undefined) return { status: "loading" };
+	return initialSession ? { status: "signed-in", user: initialSession.user, session: initialSession.session } : { status: "signed-out" };
 }
 
 const Context = createContext(undefined);
 
-/** DoorwardProvider asks once, and again when the page is shown after a while. */
-export function DoorwardProvider({ baseUrl, store, children }) {
-	const current = useMemo(() => store ?? createStore({ baseUrl }), [store, baseUrl]);
+/** DoorwardProvider asks once, and again when the page is shown after a while. Only the first
+ * initialSession counts: later ones are no newer than what the store has asked for itself. */
+export function DoorwardProvider({ baseUrl, initialSession, store, children }) {
+	const current = useMemo(() => store ?? createStore({ baseUrl, initialSession }), [store, baseUrl]);
 	useEffect(() => {
 		const onVisible = () => { if (document.visibilityState === "visible") void current.refresh(); };
 		const onPageShow = (event) => { if (event.persisted) onVisible(); }; // from the back/forward cache
@@ -91,11 +107,18 @@ export function DoorwardProvider({ baseUrl, store, children }) {
 	return createElement(Context.Provider, { value: current }, children);
 }
 
-/** useSession returns {status, user, session, can, refresh, signIn, signOut, stepUp, request}. */
-export function useSession() {
+/** useStore returns the store of the provider: for components.js. */
+export function useStore() {
 	const store = useContext(Context);
 	if (!store) throw new Error("useSession needs a DoorwardProvider above it");
-	const state = useSyncExternalStore(store.subscribe, store.getState, store.getState);
+	return store;
+}
+
+/** useSession returns {status, user, session, can, refresh, signIn, signOut, stepUp, request}. */
+export function useSession() {
+	const store = useStore();
+	// React compares the page with what the server rendered, so it has to begin with the same state.
+	const state = useSyncExternalStore(store.subscribe, store.getState, store.getInitialState);
 	const can = useCallback((action) => Boolean(state.user?.permissions.includes(action)), [state]);
 	return useMemo(() => {
 		const { refresh, signIn, signOut, stepUp, request } = store;

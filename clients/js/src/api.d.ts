@@ -2281,6 +2281,11 @@ export interface components {
         };
         CreateTenantInput: {
             /**
+             * @description Language of the mails to this person (BCP 47): English or German; English for any other
+             * @example de
+             */
+            locale?: string;
+            /**
              * @description At most 100 characters
              * @example Acme
              */
@@ -2655,9 +2660,10 @@ export interface components {
             /** @description All that refuses; or else all that allows */
             because: components["schemas"]["Because"][];
             /**
-             * @description The role, if it grants the action; else empty
+             * @description All roles that grant the action, the lowest first
              * @example [
-             *       "ADMIN"
+             *       "ADMIN",
+             *       "OWNER"
              *     ]
              */
             grantedBy: string[];
@@ -3029,6 +3035,11 @@ export interface components {
             ip?: string;
             /** @description Several at once, instead of credential and action */
             items?: components["schemas"]["Question"][];
+            /**
+             * @description Only "deferred": the service asks again, with the resource, so that a policy that needs it doesn't refuse here
+             * @enum {string}
+             */
+            resource?: "deferred";
         };
         Invitation: {
             /** Format: date-time */
@@ -3365,6 +3376,11 @@ export interface components {
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string | null;
+            /**
+             * @description As in PUT policy
+             * @example Europe/Berlin
+             */
+            timeZone?: string;
         };
         Policy: {
             /**
@@ -3387,6 +3403,11 @@ export interface components {
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string;
+            /**
+             * @description IANA name of the time zone in which the text reads context.hour and context.weekday
+             * @example Europe/Berlin
+             */
+            timeZone: string;
             /**
              * Format: date-time
              * @description Absent for version 0
@@ -3433,6 +3454,11 @@ export interface components {
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string | null;
+            /**
+             * @description IANA name of the time zone in which the text reads context.hour and context.weekday; absent: UTC
+             * @example Europe/Berlin
+             */
+            timeZone?: string;
         };
         PolicyList: {
             items: components["schemas"]["Policy"][];
@@ -3565,6 +3591,11 @@ export interface components {
              * @example 192.0.2.7
              */
             ip?: string;
+            /**
+             * @description Only "deferred": the service asks again, with the resource, so that a policy that needs it doesn't refuse here
+             * @enum {string}
+             */
+            resource?: "deferred";
         };
         Quotas: {
             /**
@@ -4878,6 +4909,8 @@ export interface operations {
                 maxAge?: string;
                 /** @description The least assurance level of the proof: 2 is a second factor or a passkey */
                 aal?: "1" | "2";
+                /** @description Only `false`: the check is no use of the session, which goes on idling. For a service that asks by itself, such as about an open WebSocket */
+                touch?: "false";
                 /** @description The audience of the assertion, one of `--assertion-audience`; without it the first */
                 aud?: string;
             };
@@ -6122,8 +6155,8 @@ export interface operations {
                 outcome?: "done" | "refused";
                 /** @description Only events of the request with this id, as in X-Request-Id */
                 request?: string;
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "at" | "-at";
                 /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
@@ -10634,8 +10667,8 @@ export interface operations {
                 outcome?: "done" | "refused";
                 /** @description Only events of the request with this id, as in X-Request-Id */
                 request?: string;
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "at" | "-at";
                 /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
@@ -10740,8 +10773,8 @@ export interface operations {
     listInvitations: {
         parameters: {
             query?: {
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description Only invitations whose address or name contains these words, in any order, without regard to case and accents */
                 q?: string;
                 /** @description Only invitations to this role, built in or made by the tenant */
@@ -14440,8 +14473,8 @@ export interface operations {
                 status?: "active" | "suspended";
                 /** @description Only people who have any second factor that can be used, or none; for those who manage people */
                 factor?: "any" | "none";
-                /** @description Format of the answer; json if absent */
-                format?: "json" | "csv";
+                /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
+                format?: "json" | "csv" | "spreadsheet";
                 /** @description Only people whose address or name contains these words, in any order, without regard to case and accents */
                 q?: string;
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */

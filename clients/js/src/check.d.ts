@@ -1,3 +1,5 @@
+import type { Client, Resource, Schemas } from "./index.js";
+
 /** Identity is who is calling. For a server with an API key only tenantId, role and keyId
  * are set, for a person all but keyId; the others are empty. */
 export interface Identity {
@@ -13,10 +15,32 @@ export interface Identity {
 	aal: number;
 }
 
-export interface CheckOptions {
+export interface GuardOptions {
 	/** "introspection" asks with the key of the client. */
 	via?: "check" | "introspection";
 	/** How old the proof of the session may be, in seconds; only with "check". */
 	maxAge?: number;
 	aal?: 1 | 2;
+	/** Leaves policies that depend on the resource to the handler, which asks again with check. */
+	resource?: "deferred";
 }
+
+export interface CheckOptions extends Omit<GuardOptions, "resource"> {
+	/** What the action acts on. It needs a client with a key that may access.evaluate. */
+	resource?: "deferred" | Resource;
+	/** The address of the peer; the caller's with "introspection" or a resource. */
+	ip?: string | undefined;
+}
+
+/** Resolves to who sent the request, if they may do the action or, without an action, are signed in.
+ * The request is one of Node or of fetch, and isn't changed: don't believe its X-Auth- headers.
+ * Rejects with Unauthenticated, Forbidden, RateLimited or Unavailable, and with TypeError if the
+ * client lacks a key that the options need. */
+export declare function check(client: Client, request: {
+	method?: string | undefined;
+	headers: Headers | Record<string, string | string[] | undefined>;
+}, action?: string, options?: CheckOptions): Promise<Identity>;
+
+/** Resolves to the session of a request for a page, for initialSession of @doorward/react: null if
+ * nobody is signed in, undefined if that is unknown now, which is logged. */
+export declare function currentSession(client: Client, request: { headers: Headers | Record<string, string | string[] | undefined> }): Promise<Schemas["Current"] | null | undefined>;

@@ -1,33 +1,88 @@
-// Checks who is calling a service and whether they may do the action, for the middleware of
-// Express and Fastify.
+// Checks who is calling a service and whether they may do the action: for the middleware of
+// Express and Fastify, and for handlers.
 
-import { DoorwardError, Forbidden, Invalid, RateLimited, Unauthenticated, Unavailable } from "./errors.js";
+import { DoorwardError, Forbidden, Invalid, RateLimited, StepUpRequired, Unauthenticated, Unavailable } from "./errors.js";
 import { addressOf, bearerOf, forwarded, isCrossOrigin, sessionsOf } from "./incoming.js";
 
 const checkTimeout = 3_000; // Doorward answers a check within 2 s
 const maxAttempts = 3;
 
-/** optionsOf returns the options of check that a middleware has been given. It throws TypeError
- * for an unknown via, and for a proof with introspection, which can't demand one. */
-export function optionsOf({ via = "check", ...options }) {
+/** optionsOf returns the options of check for a middleware of the client. It throws TypeError as
+ * check does, for introspection without a key, and for a resource: the middleware doesn't know it. */
+export function optionsOf(client, options) {
+	validate(options);
+	if (options.via === "introspection") client.asService();
+	if (isResource(options.resource)) throw new TypeError('the resource can only be "deferred" here: call check with it in the handler');
+	return options;
+}
+
+/** validate throws TypeError for an unknown via or resource, which would leave something unchecked,
+ * and for a proof with introspection, which can't demand one. */
+function validate({ via = "check", maxAge, aal, resource }) {
 	if (via !== "check" && via !== "introspection") throw new TypeError('via must be "check" or "introspection"');
-	if (via === "introspection" && (options.maxAge !== undefined || options.aal !== undefined)) {
+	if (via === "introspection" && (maxAge !== undefined || aal !== undefined)) {
 		throw new TypeError('maxAge and aal need via "check": introspection demands no proof');
 	}
-	return { via, ...options };
+	if (resource !== undefined && resource !== "deferred" && !isResource(resource)) throw new TypeError('resource must be "deferred", or have a type and an id');
 }
 
 /** check resolves to the identity of the request's caller, or rejects with Unauthenticated,
- * Forbidden, RateLimited or Unavailable. request has method and headers, with names in
- * lower case. options.via is "check", the default, or "introspection", which needs a client
- * with a service key; options.ip is the address of the peer, or for an introspection the
- * caller's. */
-export async function check(client, request, action, options = {}) {
+ * Forbidden, RateLimited or Unavailable. request is one of Node or of fetch, with the names of its
+ * headers in lower case. It isn't changed. options.via is "check", the default, or "introspection",
+ * which needs a client with a service key. options.ip is the address of the peer, or for an
+ * introspection or with a resource the caller's. options.resource is what the action acts on, which
+ * needs a service key, too, or "deferred" where the handler asks again with it. */
+export async function check(client, { method, headers }, action, options = {}) {
+	validate(options);
+	if (isResource(options.resource) && !action) throw new TypeError("a resource needs an action");
+	// Those of a Request of fetch are a Headers.
+	const request = { method, headers: typeof headers.get === "function" ? Object.fromEntries(headers) : headers };
 	try {
-		return await (options.via === "introspection" ? introspectCaller : checkCaller)(client, request, action, options);
+		const identity = await (options.via === "introspection" ? introspectCaller : checkCaller)(client, request, action, options);
+		if (isResource(options.resource)) await decide(client, request, identity, action, options);
+		return identity;
 	} catch (error) {
-		throw toDecision(error, action);
+		throw logged(client, action, toDecision(error, action));
 	}
+}
+
+const isResource = (resource) => typeof resource?.type === "string" && typeof resource.id === "string";
+
+/** logged logs a fault, which says nothing about the caller, or an unknown action, and returns it. */
+function logged(client, action, error) {
+	if (error instanceof Unavailable || error.code === "unknown_action") {
+		const { code, requestId, cause = error } = error;
+		client.logger(`Doorward: the access check failed: ${error.message}`, { address: client.baseUrl, action, code, requestId, cause });
+	}
+	return error;
+}
+
+/** currentSession resolves to the session of a request for a page, {user, session}; to null if nobody
+ * is signed in, and to undefined if that is unknown now. */
+export async function currentSession(client, { headers }) {
+	const cookie = typeof headers.get === "function" ? headers.get("cookie") ?? undefined : headers.cookie;
+	const [token, ...more] = sessionsOf({ cookie }, client.cookieName);
+	if (!token || more.length) return null;
+	try {
+		return await client.as(token).session();
+	} catch (error) {
+		if (error instanceof Unauthenticated) return null;
+		if (!(error instanceof DoorwardError)) throw error;
+		return void logged(client, undefined, toDecision(error));
+	}
+}
+
+/** decide asks with the resource, for the session or the key of the request. */
+async function decide(client, request, identity, action, { resource, ip }) {
+	const subject = identity.keyId ? identity : credentialOf(client, request);
+	const decision = await withRetries((timeout) => client.can(subject, action, resource, { ip: addressOf(ip), timeout }));
+	if (!decision.allowed) throw refusalOf(decision);
+}
+
+/** refusalOf returns the error that a check would have answered. */
+function refusalOf({ reason: detail, policyId, stepUp }) {
+	if (stepUp) return new StepUpRequired({ status: 403, code: "step_up_required", detail, ...stepUp });
+	return new Forbidden({ status: 403, code: policyId ? "denied_by_policy" : "forbidden", detail, ...(policyId && { policyId }) });
 }
 
 /** toDecision returns the error for the caller. What says nothing about the caller, such as a
@@ -41,10 +96,10 @@ function toDecision(error, action) {
 	return new Unavailable({ detail: `Doorward doesn't judge the request: ${error.status} ${error.code}.`, requestId: error.requestId }, { cause: error });
 }
 
-async function checkCaller(client, request, action, { maxAge, aal, ip }) {
+async function checkCaller(client, request, action, { maxAge, aal, ip, resource }) {
 	const headers = forwarded(request, client.cookieName, ip);
 	const answer = await withRetries((timeout) => client.as(undefined).send("GET", "/api/v2/access/check", {
-		query: { action: action || undefined, maxAge, aal }, headers, timeout,
+		query: { action: action || undefined, maxAge, aal, resource: resource && "deferred" }, headers, timeout,
 	}));
 	const identity = identityOf(answer.headers);
 	if (!identity) throw unusable("The answer to the check names nobody.");
@@ -64,9 +119,9 @@ function identityOf(headers) {
 
 /** introspectCaller asks with a key of this service. The credential and the origin of the
  * request are checked here, since Doorward doesn't see the request. */
-async function introspectCaller(client, request, action, { ip }) {
-	const credential = credentialOf(client, request);
-	const answer = await withRetries((timeout) => client.introspect({ credential, action: action || undefined, ip: addressOf(ip) }, { timeout }));
+async function introspectCaller(client, request, action, { ip, resource }) {
+	const question = { credential: credentialOf(client, request), action: action || undefined, ip: addressOf(ip), resource: resource && "deferred" };
+	const answer = await withRetries((timeout) => client.introspect(question, { timeout }));
 	if (!answer.active) throw unauthenticated("The credential isn't valid.");
 	if (action && answer.allowed !== true) throw new Forbidden({ status: 403, code: "forbidden", detail: `${action} is not allowed.` });
 	const { user, session, apiKey } = answer;

@@ -8,7 +8,7 @@ import { refusal } from "./refusal.js";
 /** protect lets a request pass if its caller may do the action or, without an action, is signed
  * in. Handlers find the caller in req.doorward. */
 export function protect(client, action, { onRefused = answer, ...checkOptions } = {}) {
-	const options = optionsOf(checkOptions);
+	const options = optionsOf(client, checkOptions);
 	return async (req, res, next) => {
 		try {
 			req.doorward = await check(client, req, action, { ip: addressFor(options, req.ip, req), ...options });

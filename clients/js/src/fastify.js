@@ -8,7 +8,7 @@ import { refusal } from "./refusal.js";
 /** protect returns an onRequest hook that lets a request pass if its caller may do the action
  * or, without an action, is signed in. Handlers find the caller in request.doorward. */
 export function protect(client, action, { onRefused, ...checkOptions } = {}) {
-	const options = optionsOf(checkOptions);
+	const options = optionsOf(client, checkOptions);
 	return async (request, reply) => {
 		try {
 			request.doorward = await check(client, request.raw, action, { ip: addressFor(options, request.ip, request.raw), ...options });

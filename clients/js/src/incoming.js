@@ -13,7 +13,8 @@ export function forwarded({ method, headers }, cookieName, ip) {
 	const id = headers["x-request-id"] ?? "";
 	const sent = {
 		// The handshake of a WebSocket is a GET, but as unsafe as a POST: pages of other origins are refused.
-		"x-forwarded-method": isUpgrade(headers) ? "POST" : method,
+		// Without a method it counts as unsafe, too.
+		"x-forwarded-method": isUpgrade(headers) || !method ? "POST" : method,
 		"x-request-id": /^[A-Za-z0-9._-]{1,128}$/.test(id) ? id : `req_${randomUUID()}`,
 	};
 	const sessions = sessionsOf(headers, cookieName);

@@ -49,7 +49,37 @@ export interface ClientOptions {
 	cookieName?: string;
 	/** Milliseconds for one request; by default 5000. */
 	timeout?: number;
+	/** Gets each fault of a check; by default console.warn. */
+	logger?: (message: string, details: { address: string; action: string | undefined; code: string; requestId: string | undefined; cause: unknown }) => void;
 	fetch?: typeof globalThis.fetch;
+}
+
+/** What an action acts on, with the attributes that policies read. */
+export interface Resource {
+	type: string;
+	id: string;
+	properties?: Record<string, unknown>;
+}
+/** Such as the identity that a check returns. */
+export interface Subject {
+	userId?: string;
+	keyId?: string;
+	/** Needed for a user of several tenants, and where the resource is the tenant. */
+	tenantId?: string;
+}
+/** About the request that the service serves: the caller's address, and the time if it isn't now. */
+export interface Circumstances {
+	ip?: string | undefined;
+	time?: Date | undefined;
+}
+export interface Decision {
+	allowed: boolean;
+	/** Why it is refused, as a sentence. */
+	reason?: string;
+	/** The policy that refuses. */
+	policyId?: string;
+	/** The proof of identity after which the person may do it. */
+	stepUp?: Schemas["Proof"];
 }
 
 /** Client calls one Doorward with one credential, or with none. Calls reject with a
@@ -61,9 +91,10 @@ export declare class Client {
 	readonly baseUrl: string;
 	readonly publicUrl: string;
 	readonly cookieName: string;
+	readonly logger: NonNullable<ClientOptions["logger"]>;
 	/** A client with the token of a session, an API key, or a service key; undefined: with none. */
 	as(credential: string | undefined): Client;
-	/** A client whose credential is the option key. */
+	/** A client whose credential is the option key. Throws TypeError without that option. */
 	asService(): Client;
 	get<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): Promise<Answer<At<P, "get">>>;
 	post<P extends PathsWith<"post">>(path: P, body?: Body<At<P, "post">>, ...rest: Rest<At<P, "post">>): Promise<Answer<At<P, "post">>>;
@@ -86,6 +117,11 @@ export declare class Client {
 	/** Whether a credential is valid, whose it is, and whether it may do the action, asked with the
 	 * key of the options. If that key is refused, it rejects with Unavailable. */
 	introspect(question: Schemas["IntrospectInput"], options?: Common): Promise<Schemas["Answers"]>;
+	/** Whether the subject, an identity or the token of a session, may do the action on the resource or,
+	 * without one, on its tenant. Asked with the key of the options, which needs access.evaluate.
+	 * If that key is refused, it rejects with Unavailable. A refusal is a Decision. */
+	can(subject: Subject, action: string, resource?: Resource, about?: Circumstances & Common): Promise<Decision>;
+	can(token: string, action: string, resource: Resource, about?: Circumstances & Common): Promise<Decision>;
 	/** Repeated with the same idempotencyKey, it makes one invitation only. Rejects with Conflict for
 	 * somebody who is invited already. */
 	invite(input: Schemas["InviteInput"], options?: Common): Promise<Invitation>;

@@ -11,19 +11,25 @@ const json = "application/json";
 export class Client {
 	#options;
 
-	constructor({ baseUrl, publicUrl = baseUrl, credential, key, cookieName = "JSESSIONID", timeout = 5_000, fetch: send = globalThis.fetch } = {}) {
-		this.#options = { baseUrl: urlOf("baseUrl", baseUrl), publicUrl: urlOf("publicUrl", publicUrl), credential, key, cookieName, timeout, fetch: send };
+	constructor({ baseUrl, publicUrl = baseUrl, credential, key, cookieName = "JSESSIONID", timeout = 5_000, logger = warn, fetch: send = globalThis.fetch } = {}) {
+		this.#options = { baseUrl: urlOf("baseUrl", baseUrl), publicUrl: urlOf("publicUrl", publicUrl), credential, key, cookieName, timeout, logger, fetch: send };
 	}
 
 	get baseUrl() { return this.#options.baseUrl; }
 	get publicUrl() { return this.#options.publicUrl; }
 	get cookieName() { return this.#options.cookieName; }
+	get logger() { return this.#options.logger; }
 
 	/** as returns a client with the token of a session, an API key, or a service key. */
 	as(credential) { return new Client({ ...this.#options, credential }); }
 
-	/** asService returns a client with the service key of the option key. */
-	asService() { return this.as(this.#options.key); }
+	/** asService returns a client with the service key of the option key, or throws TypeError
+	 * without one: its calls would be those of nobody. */
+	asService() {
+		const { key } = this.#options;
+		if (!key) throw new TypeError("the client needs the option key, a service key (dws_…)");
+		return this.as(key);
+	}
 
 	get(path, options) { return this.request("GET", path, options); }
 	post(path, body, options) { return this.request("POST", path, { ...options, body }); }
@@ -45,7 +51,7 @@ export class Client {
 		const timedOut = AbortSignal.timeout(timeout);
 		const { response, text } = await this.#exchange(address, {
 			method, headers: this.#headers(options), body: body === undefined ? undefined : JSON.stringify(body),
-			redirect: "manual", signal: signal ? AbortSignal.any([signal, timedOut]) : timedOut,
+			redirect: "manual", cache: "no-store", signal: signal ? AbortSignal.any([signal, timedOut]) : timedOut,
 		}, signal);
 		return { status: response.status, headers: response.headers, body: bodyOf(response, text) };
 	}
@@ -93,9 +99,24 @@ export class Client {
 	/** introspect resolves to whether a credential is valid, whose it is, and whether it may do the
 	 * action, asked with the key of the client. It rejects with Unavailable when Doorward refuses
 	 * that key, since a 401 or 403 would seem to be about the credential. */
-	async introspect(question, options) {
+	introspect(question, options) { return this.#ask("/api/v2/access/introspect", question, options); }
+
+	/** can resolves to a Decision: whether the subject may do the action on the resource or, without
+	 * one, on its tenant. The subject is an identity, or the token of a session. */
+	async can(subject, action, resource, { ip, time, ...options } = {}) {
+		const question = {
+			subject: subjectOf(subject), action: { name: action }, resource: resource ?? { type: "tenant", id: subject.tenantId },
+			context: { ...(ip && { ip }), ...(time && { time: time.toISOString() }) },
+		};
+		const answer = await this.#ask("/access/v1/evaluation", question, options);
+		if (typeof answer?.decision !== "boolean") throw new Unavailable({ detail: "The answer is no decision." });
+		return { allowed: answer.decision, ...answer.context };
+	}
+
+	async #ask(path, question, options) {
+		const service = this.asService();
 		try {
-			return await this.asService().post("/api/v2/access/introspect", question, options);
+			return await service.post(path, question, options);
 		} catch (error) {
 			if (!(error instanceof Unauthenticated || error instanceof Forbidden)) throw error;
 			throw new Unavailable({ code: "service_key_refused", detail: "Doorward refuses the key of this service.", requestId: error.requestId }, { cause: error });
@@ -106,6 +127,16 @@ export class Client {
 	invite(input, { idempotencyKey = crypto.randomUUID(), ...options } = {}) {
 		return this.post("/api/v2/auth/invite", input, { ...options, idempotencyKey });
 	}
+}
+
+const warn = (...args) => console.warn(...args);
+
+/** subjectOf returns what AuthZEN calls the subject. */
+function subjectOf(subject) {
+	if (typeof subject === "string") return { type: "session", id: subject };
+	const { userId, keyId, tenantId } = subject;
+	if (!userId && !keyId) throw new TypeError("an identity without userId and keyId is nobody");
+	return keyId ? { type: "key", id: keyId } : { type: "user", id: userId, ...(tenantId && { properties: { tenantId } }) };
 }
 
 function urlOf(name, value) {

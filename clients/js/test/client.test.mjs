@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { Client, Conflict, DoorwardError, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable } from "@doorward/client";
 import { Verifier } from "@doorward/client/assertion";
+import { startDoorward } from "@doorward/client/test";
 import { audience, password, start } from "./server.mjs";
 
 let server, doorward;
@@ -103,4 +104,17 @@ test("assertions verify offline", async () => {
 	await assert.rejects(new Verifier(doorward, "https://other.example").verify(assertion), /another audience/);
 	await assert.rejects(new Verifier(doorward, audience, { now: () => Date.now() + 31_000 }).verify(assertion), /expired/);
 	await assert.rejects(new Verifier(new Client({ baseUrl: "http://127.0.0.1:1" }), audience).verify(assertion), Unavailable);
+});
+
+test("the kit for tests names a missing program, and one that ends", async (t) => {
+	const { DOORWARD_BIN, PATH } = process.env;
+	t.after(() => Object.assign(process.env, { DOORWARD_BIN, PATH }));
+	await assert.rejects(startDoorward({ flags: ["--session-idle", "0s"] }), /dev ended with 3/);
+	process.env.DOORWARD_BASE_URL = "https://auth.example"; // not meant for the server of a test
+	t.after(() => { delete process.env.DOORWARD_BASE_URL; });
+	const own = await startDoorward();
+	assert.equal((await (await own.signIn("viewer")).session()).user.role, "VIEWER");
+	await own.stop();
+	Object.assign(process.env, { DOORWARD_BIN: "", PATH: "/nowhere" });
+	await assert.rejects(startDoorward(), /set DOORWARD_BIN/);
 });

@@ -4,10 +4,13 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import express from "express";
 import { Client, Unauthenticated, Unavailable } from "@doorward/client";
 import { Verifier } from "@doorward/client/assertion";
+import { check } from "@doorward/client/check";
 import { protect } from "@doorward/client/express";
+import { protect as protectFastify } from "@doorward/client/fastify";
 
 const token = "A".repeat(43);
 const identity = { "x-auth-user": "usr_1", "x-auth-tenant": "tnt_1", "x-auth-role": "USER", "x-auth-email": "ann@acme.example", "x-auth-session": "ses_1", "x-auth-aal": "1" };
@@ -26,7 +29,7 @@ async function startStub(t, answer) {
 		asked.push({ ...req.headers, url: req.url });
 		answer(res, asked.length);
 	});
-	return { asked, url, doorward: new Client({ baseUrl: url, key: "dws_x" }) };
+	return { asked, url, doorward: new Client({ baseUrl: url, key: "dws_x", logger() {} }) };
 }
 
 /** ask sends raw bytes, since fetch refuses such headers, and resolves to status and body. */
@@ -182,4 +185,51 @@ test("a wrong address of Doorward is named when the client is made", () => {
 	}
 	assert.throws(() => new Client(), { message: /^baseUrl must be/ });
 	assert.throws(() => new Client({ baseUrl: "https://auth.example", publicUrl: "x" }), { message: /^publicUrl must be/ });
+});
+
+// Next.js keeps answers of fetch otherwise.
+test("no answer comes from a cache", async () => {
+	const modes = [];
+	const send = async (address, { cache }) => {
+		modes.push(cache);
+		return new Response('{"keys":[]}', { status: 200, headers: { "content-type": "application/json" } });
+	};
+	const doorward = new Client({ baseUrl: "https://auth.example", key: "dws_x", fetch: send });
+	await doorward.session();
+	await doorward.introspect({ credential: token });
+	await assert.rejects(new Verifier(doorward, "https://reports.example").verify(unsigned({ alg: "ES256", typ: "doorward+jwt", kid: "k" })), Unauthenticated);
+	assert.deepEqual(modes, ["no-store", "no-store", "no-store"]);
+});
+
+test("faults are logged with address, action and cause, refusals are not", async (t) => {
+	const logged = [];
+	const logger = (message, details) => logged.push([message, details]);
+	const down = new Client({ baseUrl: "http://127.0.0.1:1", key: "dws_x", logger });
+	const request = { method: "GET", headers: { cookie: `JSESSIONID=${token}` } };
+	for (const via of ["check", "introspection"]) await assert.rejects(check(down, request, "message.send", { via }), Unavailable);
+	const answers = [[404, "not_found"], [422, "validation_failed", [{ pointer: "/action" }]], [403, "forbidden"], [401, "unauthenticated"]];
+	const { doorward } = await startStub(t, (res) => {
+		const [status, code, errors] = answers.shift();
+		res.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ status, code, errors }));
+	});
+	const stub = new Client({ baseUrl: doorward.baseUrl, logger });
+	for (let left = 4; left > 0; left--) await assert.rejects(check(stub, request, "message.send"));
+	assert.deepEqual(logged.map(([, { address, action, code }]) => [address, action, code]), [
+		[down.baseUrl, "message.send", "unavailable"], [down.baseUrl, "message.send", "unavailable"], [stub.baseUrl, "message.send", "unavailable"], [stub.baseUrl, "message.send", "unknown_action"],
+	]);
+	assert.ok(logged[0][1].cause.cause instanceof Error, "why fetch failed");
+	assert.ok(logged.every(([message, { cause }]) => /^Doorward: the access check failed: /.test(message) && cause instanceof Error));
+	assert.doesNotMatch(inspect(logged, { depth: 9 }), new RegExp(token));
+
+	t.mock.method(console, "warn", () => {}); // the default
+	await assert.rejects(check(new Client({ baseUrl: down.baseUrl }), request), Unavailable);
+	assert.equal(console.warn.mock.callCount(), 1);
+});
+
+test("without a key nothing is asked as a service", async () => {
+	const keyless = new Client({ baseUrl: "https://auth.example" });
+	assert.throws(() => keyless.asService(), { name: "TypeError", message: /key/ });
+	for (const guard of [protect, protectFastify]) assert.throws(() => guard(keyless, "message.send", { via: "introspection" }), TypeError);
+	await assert.rejects(keyless.introspect({ credential: token }), TypeError);
+	await assert.rejects(keyless.can(token, "message.send", { type: "tenant", id: "tnt_1" }), TypeError);
 });

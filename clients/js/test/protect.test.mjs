@@ -13,8 +13,8 @@ import { password, start } from "./server.mjs";
 let server, doorward, tokens;
 before(async () => {
 	server = await start();
-	const key = (await server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")).trim().split("\n").at(-1);
-	doorward = new Client({ baseUrl: server.url, key });
+	const key = await server.createServiceKey("access.introspect");
+	doorward = new Client({ baseUrl: server.url, key, logger() {} });
 	tokens = {};
 	for (const role of ["owner", "viewer"]) tokens[role] = (await doorward.login({ email: `${role}@acme.example`, password })).token;
 });
@@ -89,8 +89,8 @@ for (const [framework, serve] of Object.entries(services)) {
 		const other = createServer((_, res) => res.writeHead(401, { "content-type": "text/html" }).end("who?"));
 		await new Promise((done) => other.listen(0, "127.0.0.1", done));
 		t.after(() => other.close());
-		const clients = [new Client({ baseUrl: "http://127.0.0.1:1", key: "dws_x" }), new Client({ baseUrl: `http://127.0.0.1:${other.address().port}`, key: "dws_x" })];
-		for (const client of [...clients, new Client({ baseUrl: server.url, key: `dws_${"a".repeat(49)}` })]) {
+		const clients = [new Client({ baseUrl: "http://127.0.0.1:1", key: "dws_x", logger() {} }), new Client({ baseUrl: `http://127.0.0.1:${other.address().port}`, key: "dws_x", logger() {} })];
+		for (const client of [...clients, new Client({ baseUrl: server.url, key: `dws_${"a".repeat(49)}`, logger() {} })]) {
 			for (const via of client.baseUrl === server.url ? ["introspection"] : ["check", "introspection"]) {
 				const service = await serve(client, { via });
 				t.after(service.close);

@@ -4,7 +4,9 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { createElement as h } from "react";
 import { renderToString } from "react-dom/server";
-import { createStore, DoorwardProvider, RequirePermission, SignedIn, SignedOut, useSession } from "../react/index.js";
+import { Client } from "@doorward/client";
+import { currentSession } from "@doorward/client/check";
+import { createStore, DoorwardProvider, RequirePermission, SignedIn, SignedOut, SignInLink, TenantSwitcher, UserButton, useSession } from "../react/index.js";
 import { password, start } from "./server.mjs";
 
 let server;
@@ -27,7 +29,7 @@ async function signedIn(role) {
 	return send;
 }
 
-const page = (store) => renderToString(h(DoorwardProvider, { store },
+const page = (store, props = { store }) => renderToString(h(DoorwardProvider, props,
 	h(SignedIn, { fallback: h("i", null, "in?") }, h(Name)), h(SignedOut, null, "out"),
 	h(RequirePermission, { action: "user.invite", fallback: h("i", null, "no invitations") }, "invite")));
 const Name = () => useSession().user.email;
@@ -46,6 +48,56 @@ test("RequirePermission hides what the role doesn't grant", async () => {
 	const store = createStore({ fetch: await signedIn("viewer") });
 	await store.refresh();
 	assert.equal(page(store), "viewer@acme.example<i>no invitations</i>");
+});
+
+// The server of a page knows who is signed in, so what it renders isn't "loading".
+test("a page is rendered on the server with the session of its request", async () => {
+	const doorward = new Client({ baseUrl: server.url });
+	const { token } = await doorward.login({ email: "owner@acme.example", password });
+	const request = (cookie) => ({ headers: new Headers(cookie && { cookie }) });
+	const initialSession = await currentSession(doorward, request(`a=b; JSESSIONID=${token}`));
+	assert.equal(initialSession.user.role, "OWNER");
+	assert.equal(page(undefined, { initialSession }).replace("<!-- -->", ""), "owner@acme.exampleinvite");
+	for (const nobody of [undefined, "JSESSIONID=short", `JSESSIONID=${"A".repeat(43)}`, `JSESSIONID=${token}; JSESSIONID=${"A".repeat(43)}`]) {
+		assert.equal(await currentSession(doorward, request(nobody)), null, nobody);
+	}
+	assert.equal(await currentSession(doorward, { headers: { cookie: `JSESSIONID=${token}` } }).then((current) => current.user.role), "OWNER");
+	assert.equal(page(undefined, { initialSession: null }), "<i>in?</i>out<i>no invitations</i>");
+
+	const faults = [];
+	const down = new Client({ baseUrl: "http://127.0.0.1:1", logger: (message, details) => faults.push(details.address) });
+	assert.equal(await currentSession(down, request(`JSESSIONID=${token}`)), undefined);
+	assert.deepEqual(faults, [down.baseUrl]);
+
+	// While parts of the page are still compared with what the server rendered, the state may change.
+	const store = createStore({ initialSession, fetch: async () => new Response('{"code":"unauthenticated"}', { status: 401 }) });
+	store.subscribe(() => {});
+	assert.equal((await store.refresh()).status, "signed-out");
+	assert.equal(page(store).replace("<!-- -->", ""), "owner@acme.exampleinvite");
+	assert.equal(store.getState().status, "signed-out");
+});
+
+test("baseUrl is put before the paths of Doorward's API only", async () => {
+	const asked = [];
+	const store = createStore({ baseUrl: "/platform", fetch: async (address) => asked.push(address) && new Response("{}") });
+	for (const path of ["/api/v2/users", "/board/messages", "/api/v1/orders", "https://shop.example/api/v2/x"]) await store.request(path);
+	await store.refresh();
+	assert.deepEqual(asked, ["/platform/api/v2/users", "/board/messages", "/api/v1/orders", "https://shop.example/api/v2/x", "/platform/api/v2/auth/session"]);
+});
+
+test("components", () => {
+	const user = { id: "usr_1", email: "ann@acme.example", name: "Ann", tenantId: "tnt_1", tenantName: "Acme", permissions: [] };
+	const signedIn = { user, session: {} };
+	const render = (component, props, initialSession) => renderToString(h(DoorwardProvider, { baseUrl: "/platform", initialSession }, h(component, props)));
+	assert.equal(render(SignInLink, {}, signedIn), '<a href="/platform/login" class="doorward-sign-in">Sign in</a>');
+	assert.equal(render(SignInLink, { to: "/a?b=c", className: "x" }, null), '<a href="/platform/login?return=%2Fa%3Fb%3Dc" class="x">Sign in</a>');
+	const menu = render(UserButton, { labels: { signOut: "Abmelden" }, children: h("li", null, "Help") }, signedIn);
+	for (const text of ["<summary>Ann</summary>", "ann@acme.example", "Acme", 'href="/platform/account"', 'href="/platform/account/security"', "<li>Help</li>", ">Abmelden</button>"]) {
+		assert.ok(menu.includes(text), `${text} in ${menu}`);
+	}
+	for (const component of [UserButton, TenantSwitcher]) {
+		for (const initialSession of [null, undefined]) assert.equal(render(component, {}, initialSession), "");
+	}
 });
 
 // A restart of Doorward signs nobody out.
@@ -85,9 +137,12 @@ test("an answer that asks for a step-up leads to its page and back", async () =>
 	delete globalThis.location;
 });
 
-test("the package has at most 4 KB compressed, and reads no token", async () => {
-	const text = await readFile(new URL("../react/index.js", import.meta.url));
-	const size = gzipSync(text).length;
-	assert.ok(size <= 4096, `${size} bytes`);
-	assert.doesNotMatch(String(text), /document\.cookie|localStorage|sessionStorage|authorization/i);
+test("the package has at most 5 KB compressed, reads no token, and is for browsers", async () => {
+	const texts = await Promise.all(["index.js", "components.js"].map((name) => readFile(new URL(`../react/${name}`, import.meta.url))));
+	const size = gzipSync(Buffer.concat(texts)).length;
+	assert.ok(size <= 5120, `${size} bytes`);
+	for (const text of texts.map(String)) {
+		assert.doesNotMatch(text, /document\.cookie|localStorage|sessionStorage|authorization/i);
+		assert.ok(text.startsWith('"use client";\n')); // else a server component can't import it
+	}
 });

@@ -9,7 +9,9 @@ import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import ts from "typescript";
 import { Client } from "@doorward/client";
-import { audience, password, start } from "./server.mjs";
+import { startDoorward } from "@doorward/client/test";
+import { Webhook } from "standardwebhooks";
+import { audience, model, password, policy, start } from "./server.mjs";
 
 let server, doorward;
 before(async () => {
@@ -62,6 +64,33 @@ test("Express", async (t) => {
 	assert.equal((await write({})).status, 401);
 });
 
+test("a resource", async (t) => {
+	const own = await startDoorward({ model });
+	t.after(() => own.stop());
+	await (await own.signIn("owner")).put("/api/v2/policy", { text: policy }, { headers: { "if-match": "*" } });
+	const client = new Client({ baseUrl: own.url, key: await own.createServiceKey("access.evaluate") });
+	globalThis.inputs = { doorward: client, invoices: new Map([["1", { amount: 10 }], ["2", { amount: 1001 }]]) };
+	const { url } = await serve(t, `${app}app.set("env", "test");\nimport { protect } from "@doorward/client/express";\nconst { doorward, invoices } = inputs;\n${await block("../README.md", "await check")}`);
+	const { token } = await client.login({ email: "admin@acme.example", password });
+	const pay = async (number) => (await fetch(`${url}/invoices/${number}/pay`, { method: "POST", headers: { authorization: `Bearer ${token}` } })).status;
+	assert.deepEqual([await pay(1), await pay(2)], [204, 403]);
+});
+
+test("webhooks", async (t) => {
+	process.env.WEBHOOK_SECRET = `whsec_${"A".repeat(32)}`;
+	const { url, seen } = await serve(t, `${app}export const seen = new Set(), console = { log() {} };\n${await block("../README.md", "receive(")}`);
+	const at = new Date();
+	const body = '{"type":"user.role","timestamp":"2031-03-10T09:31:12Z","data":{"target":{"id":"usr_1"}}}';
+	const headers = { "webhook-id": "evt_1", "webhook-timestamp": String(Math.floor(at / 1000)), "webhook-signature": new Webhook(process.env.WEBHOOK_SECRET).sign("evt_1", at, body) };
+	const send = async (more) => (await fetch(`${url}/doorward`, { method: "POST", headers: { ...headers, ...more }, body })).status;
+	assert.deepEqual([await send(), await send(), await send({ "webhook-id": "evt_2" })], [204, 204, 401]);
+	assert.deepEqual([...seen], ["evt_1"]);
+});
+
+test("the kit for tests", async (t) => {
+	await run(t, `import { Client } from "@doorward/client";\n${await block("../README.md", "startDoorward")}`);
+});
+
 test("signed assertions", async (t) => {
 	const { assertion } = await doorward.as(await signedIn("user")).post("/api/v2/auth/token", { audience });
 	globalThis.inputs = { doorward, req: { headers: { "x-auth-assertion": assertion } } };
@@ -73,10 +102,11 @@ const jsx = (text) => ts.transpileModule(text, { compilerOptions: { jsx: ts.JsxE
 
 test("React", async (t) => {
 	const page = (await block("../README.md", "DoorwardProvider")).replace("<DoorwardProvider>", "export const App = () => <DoorwardProvider>");
-	const { App } = await run(t, jsx(`const SignInButton = () => "sign in";\nconst InviteForm = () => "invite";\n${page}`));
-	assert.equal(renderToString(createElement(App)), "sign in");
-	const kit = await run(t, jsx(await block("../react/README.md", "DoorwardProvider")));
-	assert.equal(renderToString(createElement(kit.App)), "Please sign in.");
+	const { App } = await run(t, jsx(`const InviteForm = () => "invite";\n${page}`));
+	const link = '<a href="/login" class="doorward-sign-in">Sign in</a>';
+	assert.equal(renderToString(createElement(App)), link);
+	const kit = await run(t, jsx((await block("../react/README.md", "DoorwardProvider")).replace('import "@doorward/react/style.css";', "").replace('import "../react/index.js/style.css";', "")));
+	assert.equal(renderToString(createElement(kit.App)), link);
 });
 
 test("a session on the server's side", async (t) => {

@@ -1,42 +1,25 @@
-// Starts a real Doorward for a test: "doorward dev" in a folder of its own, with one person
-// for each role.
+// The server of these tests: the kit for tests, with the program of this checkout.
 
-import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
+import { startDoorward } from "@doorward/client/test";
 
-const program = process.env.DOORWARD ?? path.resolve(import.meta.dirname, "../../../bin/doorward");
+export { password } from "@doorward/client/test";
 
-export const password = "open sesame 9042";
+process.env.DOORWARD_BIN ??= path.resolve(import.meta.dirname, "../../../bin/doorward");
+
 export const audience = "https://reports.example";
 
-export async function start(...flags) {
-	const folder = await mkdtemp(path.join(tmpdir(), "doorward-js-"));
-	const cheap = ["--password-memory-kib", "1024", "--password-time", "1", "--log-level", "error"];
-	const server = spawn(program, ["dev", "--listen", "localhost:0", "--assertion-audience", audience, ...cheap, ...flags], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
-	const url = await new Promise((resolve, reject) => {
-		let output = "";
-		server.stdout.on("data", (text) => {
-			output += text;
-			const found = output.match(/is ready at (\S+)/);
-			if (found) resolve(found[1]);
-		});
-		server.once("error", reject).once("exit", (code) => reject(new Error(`doorward dev ended with ${code}`)));
-	});
-	return {
-		url,
-		/** operate runs a command on the server's database, and returns what it prints. */
-		async operate(...args) {
-			const { stdout } = await promisify(execFile)(program, [...args, "--database", "sqlite:doorward-dev/doorward.db", "--base-url", url], { cwd: folder });
-			return stdout;
-		},
-		async stop() {
-			const ended = new Promise((done) => { server.removeAllListeners("exit").once("exit", done); });
-			server.kill("SIGKILL");
-			await ended;
-			await rm(folder, { recursive: true });
-		},
-	};
-}
+export const start = (...flags) => startDoorward({ flags: ["--assertion-audience", audience, ...flags] });
+
+/** model and policy are of invoices: a policy of the tenant reads their amount. */
+export const model = `
+actions:
+  invoice.pay: {roles: [OWNER, ADMIN], resource: invoice}
+resources:
+  invoice: {amount: long}
+`;
+export const policy = `
+@id("large") @reason("Large invoices are paid by the OWNER.") forbid(principal, action == Action::"invoice.pay", resource)
+  when { resource.amount > 1000 } unless { principal in Role::"OWNER" };
+@id("inside") forbid(principal, action == Action::"invoice.pay", resource) when { resource.amount < 10 && !context.ip.isInRange(ip("192.0.2.0/24")) };
+`;

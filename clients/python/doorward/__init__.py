@@ -1,7 +1,6 @@
 """The client of Doorward's API, with the standard library alone. See README.md."""
 
-from .check import Identity
-from .client import Client
+from .client import Client, Decision
 from .errors import (
     Conflict,
     DoorwardError,
@@ -16,8 +15,9 @@ from .errors import (
     Unauthenticated,
     Unavailable,
 )
+from .identity import Identity
 
 __all__ = [
-    "Client", "Conflict", "DoorwardError", "Forbidden", "Gone", "Identity", "Invalid", "Malformed", "NotFound",
+    "Client", "Conflict", "Decision", "DoorwardError", "Forbidden", "Gone", "Identity", "Invalid", "Malformed", "NotFound",
     "RateLimited", "SecondFactorRequired", "StepUpRequired", "Unauthenticated", "Unavailable",
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable, Dict, Optional
 
-from .check import Identity, check, options_of
+from .check import check, options_of
 from .client import Client
 from .errors import DoorwardError, Unavailable
+from .identity import Identity
 from .incoming import is_identity
 from .refusal import refusal
 
@@ -37,12 +38,15 @@ class Protect:
     """Lets a request or a WebSocket pass if its caller may do the action, and puts the caller
     into scope["doorward"]. action is a name, or None for everybody who is signed in, or a
     function of scope that returns one of these, or False for what is open to all. on_refused
-    answers refused requests in place of a problem; the other options are those of check."""
+    answers refused requests in place of a problem; the other options are those of check. With
+    resource="deferred" policies that depend on the resource are left to the handler, which calls
+    identify with it."""
 
     def __init__(self, app: Callable, client: Client, action: Any = None, *, via: str = "check",
-                 max_age: Optional[int] = None, aal: Optional[int] = None, on_refused: Callable = answer):
+                 max_age: Optional[int] = None, aal: Optional[int] = None, resource: Optional[str] = None,
+                 on_refused: Callable = answer):
         self._app, self._client, self._action, self._on_refused = app, client, action, on_refused
-        self._options = options_of(via, max_age, aal)
+        self._options = options_of(client, via, max_age, aal, resource)
 
     async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
         if scope["type"] not in ("http", "websocket"):

@@ -3,14 +3,16 @@ middleware."""
 
 from __future__ import annotations
 
+import collections.abc
 import logging
 import random
 import re
 import time
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from .client import Client
-from .errors import DoorwardError, Forbidden, Invalid, RateLimited, Unauthenticated, Unavailable
+from .errors import DoorwardError, Forbidden, Invalid, RateLimited, StepUpRequired, Unauthenticated, Unavailable
+from .identity import Identity
 from .incoming import address_of, bearer_of, forwarded, is_cross_origin, sessions_of
 
 _TIMEOUT = 3.0  # seconds; Doorward answers a check within 2
@@ -18,46 +20,62 @@ _TRIES = 3
 _log = logging.getLogger("doorward")
 
 
-def options_of(via: str, max_age: Optional[int], aal: Optional[int]) -> Dict[str, Any]:
+def options_of(client: Client, via: str, max_age: Optional[int], aal: Optional[int], resource: Optional[str]) -> Dict[str, Any]:
     """Returns the options of check that a middleware has been given. Raises ValueError for an
-    unknown via, and for a proof with introspection, which can't demand one."""
+    unknown via, for introspection without a key, for a proof with introspection, which can't demand
+    one, and for a resource: the middleware doesn't know it."""
     if via not in ("check", "introspection"):
         raise ValueError('via must be "check" or "introspection"')
+    if via == "introspection":
+        client.as_service()
     if via == "introspection" and (max_age is not None or aal is not None):
         raise ValueError('max_age and aal need via="check": introspection demands no proof')
-    return {"via": via, "max_age": max_age, "aal": aal}
-
-
-class Identity(NamedTuple):
-    """Who is calling. For a server with an API key only tenant_id, role and key_id are set, for
-    a person all but key_id; the others are empty."""
-
-    user_id: str
-    tenant_id: str  # the tenant whose data the caller may see, and no other
-    role: str
-    email: str
-    session_id: str  # for logs; no credential
-    key_id: str
-    aal: int  # 2 after a second factor or a passkey, else 1; 0 for a server
+    if resource not in (None, "deferred"):
+        raise ValueError('the resource can only be "deferred" here: call identify with it in the handler')
+    return {"via": via, "max_age": max_age, "aal": aal, "resource": resource}
 
 
 def check(client: Client, method: str, headers: Mapping[str, str], action: Optional[str] = None, *, via: str = "check",
-          ip: Optional[str] = None, max_age: Optional[int] = None, aal: Optional[int] = None) -> Identity:
+          ip: Optional[str] = None, max_age: Optional[int] = None, aal: Optional[int] = None,
+          resource: Union[None, str, Mapping[str, Any]] = None) -> Identity:
     """Returns who sent the request, or raises Unauthenticated, Forbidden, RateLimited or
     Unavailable. The names in headers are in lower case; ip is the address of the peer, or for an
-    introspection the caller's. With via="introspection" the client needs a service key.
-    max_age, in seconds, and aal say what proof a person must have given; they work with
-    via="check" only."""
-    options_of(via, max_age, aal)
+    introspection or with a resource the caller's. max_age, in seconds, and aal say what proof a
+    person must have given; they work with via="check" only. resource is what the action acts on,
+    {"type", "id", "properties"}, or "deferred" where the handler asks again with it. Introspection
+    and a resource need a client with a service key."""
+    is_known = isinstance(resource, collections.abc.Mapping)
+    options_of(client, via, max_age, aal, None if is_known else resource)
+    if is_known and not action:
+        raise ValueError("a resource needs an action")
+    deferred = "deferred" if resource else None
     try:
         if via == "introspection":
-            return _introspect_caller(client, method, headers, action, ip)
-        return _check_caller(client, forwarded(method, headers, client.cookie_name, ip), {"action": action or None, "maxAge": max_age, "aal": aal})
+            identity = _introspect_caller(client, method, headers, action, ip, deferred)
+        else:
+            query = {"action": action or None, "maxAge": max_age, "aal": aal, "resource": deferred}
+            identity = _check_caller(client, forwarded(method, headers, client.cookie_name, ip), query)
+        if is_known:
+            _decide(client, identity if identity.key_id else _credential(client, method, headers), action, resource, ip)
+        return identity
     except DoorwardError as error:
         decided = _to_decision(error, action)
         if isinstance(decided, Unavailable) or decided.code == "unknown_action":
-            _log.error("access check of %s failed: %s (cause: %s)", action, decided, decided.__cause__)
+            _log.error("access check of %s at %s failed: %s (cause: %s)", action, client.base_url, decided, decided.__cause__)
         raise decided from decided.__cause__
+
+
+def _decide(client: Client, subject: Union[Identity, str], action: str, resource: Mapping[str, Any], ip: Optional[str]) -> None:
+    """Asks with the resource, and raises what a check would."""
+    decision = _with_retries(lambda timeout: client.can(subject, action, resource, ip=address_of(ip), timeout=timeout))
+    if decision.allowed:
+        return
+    problem = {"status": 403, "detail": decision.reason}
+    if decision.step_up:
+        raise StepUpRequired({**problem, "code": "step_up_required", **decision.step_up})
+    if decision.policy_id:
+        raise Forbidden({**problem, "code": "denied_by_policy", "policyId": decision.policy_id})
+    raise Forbidden({**problem, "code": "forbidden"})
 
 
 def _to_decision(error: DoorwardError, action: Optional[str]) -> DoorwardError:
@@ -92,11 +110,12 @@ def _identity(headers: Mapping[str, str]) -> Optional[Identity]:
     return Identity(user, tenant, role, email, session, key, int(aal) if aal in ("1", "2") else 0)
 
 
-def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], action: Optional[str], ip: Optional[str]) -> Identity:
+def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], action: Optional[str], ip: Optional[str],
+                       resource: Optional[str]) -> Identity:
     """Asks with a key of this service. The credential and the origin of the request are checked
     here, since Doorward doesn't see the request."""
     credential = _credential(client, method, headers)
-    answer = _with_retries(lambda timeout: client.introspect(credential, action, address_of(ip), timeout=timeout))
+    answer = _with_retries(lambda timeout: client.introspect(credential, action, address_of(ip), resource=resource, timeout=timeout))
     if not answer.get("active"):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The credential isn't valid.")
     if action and answer.get("allowed") is not True:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import json
 import re
 import ssl
 import uuid
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Union
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from .connections import Connections
 from .errors import Forbidden, Unauthenticated, Unavailable, error_of
+from .identity import Identity
 
 
 class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: Any
+
+
+class Decision(NamedTuple):
+    """Whether somebody may do something."""
+
+    allowed: bool
+    reason: str  # of a refusal, a sentence
+    policy_id: str  # the policy that refuses; else empty
+    step_up: Optional[Mapping[str, Any]]  # {"acr", "maxAge", "methods"}: the proof of identity that is missing
 
 
 class Client:
@@ -47,7 +58,10 @@ class Client:
         return other
 
     def as_service(self) -> "Client":
-        """Returns a client with the key of this service, the parameter key."""
+        """Returns a client with the key of this service, the parameter key. Raises ValueError
+        without one: its calls would be those of nobody."""
+        if not self._key:
+            raise ValueError("the client needs the parameter key, a service key (dws_…)")
         return self.as_(self._key)
 
     def close(self) -> None:
@@ -86,7 +100,7 @@ class Client:
                "Authorization": _bearer(self._credential), "Content-Type": None if body is None else "application/json"}
         merged.update({name: value for name, value in own.items() if value})
         encoded = None if body is None else json.dumps(body).encode()
-        repeatable = method == "GET" or path == "/api/v2/access/introspect"
+        repeatable = method == "GET" or path in ("/api/v2/access/introspect", "/access/v1/evaluation")
         raw = self._connections.exchange(
             method, self._path + _fill(path, params or {}) + _query(query or {}), encoded, merged, timeout or self._timeout, repeatable)
         return Answer(raw.status, raw.headers, _body(*raw))
@@ -118,13 +132,37 @@ class Client:
         """Ends the session on every node. It is no error if the session has already ended."""
         self.post("/api/v2/auth/logout")
 
-    def introspect(self, credential: str, action: Optional[str] = None, ip: Optional[str] = None, *, timeout: Optional[float] = None) -> Any:
+    def introspect(self, credential: str, action: Optional[str] = None, ip: Optional[str] = None, *,
+                   resource: Optional[str] = None, timeout: Optional[float] = None) -> Any:
         """Returns whether a credential is valid, whose it is, and whether it may do the action,
-        asked with the key of this service. If Doorward refuses that key, this raises Unavailable,
-        since a 401 or 403 would seem to be about the credential."""
-        question = {"credential": credential, **({"action": action} if action else {}), **({"ip": ip} if ip else {})}
+        asked with the key of this service. resource="deferred" leaves policies that depend on the
+        resource to a later call. If Doorward refuses that key, this raises Unavailable, since a 401
+        or 403 would seem to be about the credential."""
+        question = {"credential": credential, "action": action or None, "ip": ip, "resource": resource}
+        return self._ask("/api/v2/access/introspect", {name: value for name, value in question.items() if value}, timeout)
+
+    def can(self, subject: Union[Identity, str], action: str, resource: Optional[Mapping[str, Any]] = None, *,
+            ip: Optional[str] = None, time: Optional[datetime.datetime] = None, timeout: Optional[float] = None) -> Decision:
+        """Returns whether the subject, an Identity or the token of a session, may do the action on
+        the resource, {"type", "id", "properties"}, or without one on the tenant of the Identity.
+        ip is the caller's address, time the time of the request if it isn't now. The key of this
+        service may access.evaluate. A refusal is a Decision; Unavailable is raised as by introspect."""
+        if resource is None:
+            if isinstance(subject, str):
+                raise ValueError("with the token of a session, name the resource")
+            resource = {"type": "tenant", "id": subject.tenant_id}
+        about = {**({"ip": ip} if ip else {}), **({"time": time.astimezone().isoformat()} if time else {})}
+        question = {"subject": _subject(subject), "action": {"name": action}, "resource": dict(resource), "context": about}
+        answer = self._ask("/access/v1/evaluation", question, timeout)
+        if not isinstance(answer, dict) or not isinstance(answer.get("decision"), bool):
+            raise Unavailable("The answer is no decision.")
+        refusal = answer.get("context") or {}
+        return Decision(answer["decision"], refusal.get("reason") or "", refusal.get("policyId") or "", refusal.get("stepUp"))
+
+    def _ask(self, path: str, question: Any, timeout: Optional[float]) -> Any:
+        service = self.as_service()
         try:
-            return self.as_service().post("/api/v2/access/introspect", question, timeout=timeout)
+            return service.post(path, question, timeout=timeout)
         except (Unauthenticated, Forbidden) as error:
             raise Unavailable("Doorward refuses the key of this service.", "service_key_refused", request_id=error.request_id) from error
 
@@ -132,6 +170,17 @@ class Client:
         """Invites a person. Repeated with the same idempotency_key, it makes one invitation only."""
         body = {"email": email, "role": role, **more}
         return self.post("/api/v2/auth/invite", body, idempotency_key=idempotency_key or str(uuid.uuid4()))
+
+
+def _subject(subject: Union[Identity, str]) -> Dict[str, Any]:
+    """Returns what AuthZEN calls the subject."""
+    if isinstance(subject, str):
+        return {"type": "session", "id": subject}
+    if subject.key_id:
+        return {"type": "key", "id": subject.key_id}
+    if not subject.user_id:
+        raise ValueError("an Identity without user_id and key_id is nobody")
+    return {"type": "user", "id": subject.user_id, **({"properties": {"tenantId": subject.tenant_id}} if subject.tenant_id else {})}
 
 
 def _address(name: str, url: str) -> SplitResult:

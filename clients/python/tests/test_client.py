@@ -1,21 +1,25 @@
 import http.server
+import os
 import threading
 import unittest
+import unittest.mock
 
 import doorward
-from tests.server import PASSWORD, Server
+from doorward import asgi, check, wsgi
+from doorward.testing import start_doorward
+from tests.server import PASSWORD, start
 
 
 class WithServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = start()
         cls.addClassCleanup(cls.server.stop)
         cls.client = doorward.Client(cls.server.url)
         cls.addClassCleanup(cls.client.close)
 
     def signed_in(self, role):
-        return self.client.as_(self.client.login(f"{role}@acme.example", PASSWORD)["token"])
+        return self.server.sign_in(role)
 
 
 class ClientTest(WithServer):
@@ -115,3 +119,31 @@ class FaultTest(unittest.TestCase):
             self.assertEqual(caught.exception.status, 503)
         with self.assertRaises(doorward.Unavailable):
             doorward.Client("http://127.0.0.1:1").session()
+
+    def test_without_a_key_nothing_is_asked_as_a_service(self):
+        keyless = doorward.Client("https://auth.example")
+        for call in (keyless.as_service, lambda: keyless.introspect("x"), lambda: keyless.can(doorward.Identity("usr_1", "tnt_1"), "message.send"),
+                     lambda: wsgi.Protect(None, keyless, "message.send", via="introspection"), lambda: asgi.Protect(None, keyless, via="introspection")):
+            with self.assertRaises(ValueError):
+                call()
+
+    def test_a_fault_is_logged_with_address_and_cause(self):
+        with self.assertLogs("doorward") as logged, self.assertRaises(doorward.Unavailable):
+            check.check(doorward.Client("http://127.0.0.1:1"), "GET", {}, "message.send")
+        self.assertIn("access check of message.send at http://127.0.0.1:1 failed", logged.output[0])
+        self.assertIn("Connection refused", logged.output[0])
+
+
+class TestKitTest(unittest.TestCase):
+    def test_a_missing_program_is_named(self):
+        with unittest.mock.patch.dict(os.environ, {"DOORWARD_BIN": "", "PATH": "/nowhere"}), self.assertRaisesRegex(FileNotFoundError, "DOORWARD_BIN"):
+            start_doorward()
+
+    def test_a_server_that_ends_is_reported(self):
+        with self.assertRaisesRegex(RuntimeError, "dev ended with"):
+            start_doorward("--session-idle", "0s")
+
+    def test_it_ignores_settings_of_the_environment(self):
+        with unittest.mock.patch.dict(os.environ, {"DOORWARD_BASE_URL": "https://auth.example"}), start_doorward() as server:
+            self.assertEqual(server.sign_in("viewer").session()["user"]["role"], "VIEWER")
+        self.assertFalse(os.path.exists(server.folder))

@@ -51,8 +51,7 @@ class ProtectTest(WithServer):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        output = cls.server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")
-        cls.client = doorward.Client(cls.server.url, key=output.strip().splitlines()[-1])
+        cls.client = doorward.Client(cls.server.url, key=cls.server.create_service_key("access.introspect"))
         cls.addClassCleanup(cls.client.close)
         cls.tokens = {role: cls.client.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("owner", "viewer")}
 

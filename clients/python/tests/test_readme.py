@@ -4,13 +4,17 @@ import importlib.util
 import pathlib
 import re
 import tempfile
+import types
 import unittest
 import zipfile
 
 import backend
 import doorward
+from doorward import webhook, wsgi
+from doorward.testing import start_doorward
 from tests.server import PASSWORD
 from tests.test_client import WithServer
+from tests.test_resource import MODEL, POLICY
 
 HERE = pathlib.Path(backend.HERE)
 
@@ -46,6 +50,25 @@ class ReadmeTest(WithServer):
         self.assertEqual(app.test_client(use_cookies=False).get("/messages", headers=headers).text, "USER")
 
     @unittest.skipUnless(importlib.util.find_spec("flask"), "needs Flask: apt-get install python3-flask")
+    def test_a_resource(self):
+        import flask
+        with start_doorward(model=MODEL) as server:
+            server.sign_in("owner").put("/api/v2/policy", {"text": POLICY}, headers={"If-Match": "*"})
+            client = doorward.Client(server.url, key=server.create_service_key("access.evaluate"))
+            app = flask.Flask("resource")
+            self.run_block(HERE / "README.md", 'resource="deferred"', wsgi=wsgi, app=app, client=client, request=flask.request, amounts={"1": 10, "2": 1001})
+            headers = {"Cookie": f"JSESSIONID={client.login('admin@acme.example', PASSWORD)['token']}"}
+            answers = [app.test_client(use_cookies=False).post(f"/invoices/{number}/pay", headers=headers) for number in (1, 2)]
+        self.assertEqual([(answer.status_code, (answer.json or {}).get("policyId")) for answer in answers], [(204, None), (403, "large")])
+
+    def test_a_webhook(self):
+        self.assertRaises(webhook.InvalidWebhook, self.run_block, HERE / "README.md", "webhook.verify", secret="whsec_AAAA",
+                          request=types.SimpleNamespace(headers={}, get_data=lambda: b""))
+
+    def test_the_kit_for_tests(self):
+        self.run_block(HERE / "README.md", "start_doorward")
+
+    @unittest.skipUnless(importlib.util.find_spec("flask"), "needs Flask: apt-get install python3-flask")
     def test_a_session_on_the_servers_side(self):
         import flask
         app, tokens = flask.Flask("docs"), {"one": self.client.login("user@acme.example", PASSWORD)["token"], "two": "ended"}
@@ -67,7 +90,7 @@ class ReadmeTest(WithServer):
 class WheelTest(unittest.TestCase):
     def test_its_files(self):
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(pathlib.Path(folder) / backend.build_wheel(folder)) as wheel:
-            names, record = wheel.namelist(), wheel.read("doorward-0.0.0.dist-info/RECORD").decode()
+            names, record = wheel.namelist(), wheel.read(f"{backend.release()}.dist-info/RECORD").decode()
         self.assertEqual([line.split(",")[0] for line in record.splitlines()], names)
-        for name in ("doorward/__init__.py", "doorward/py.typed", "doorward-0.0.0.dist-info/LICENSE", "doorward-0.0.0.dist-info/METADATA"):
+        for name in ("doorward/__init__.py", "doorward/py.typed", f"{backend.release()}.dist-info/LICENSE", f"{backend.release()}.dist-info/METADATA"):
             self.assertIn(name, names)

@@ -3,18 +3,20 @@
 
 import { useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { DoorwardProvider, RequirePermission, SignedIn, SignedOut, useSession } from "@doorward/react";
+import { DoorwardProvider, RequirePermission, SignedIn, SignedOut, SignInLink, TenantSwitcher, UserButton, useSession } from "@doorward/react";
+import "@doorward/react/style.css";
 
 function App() {
-	const { status, signIn } = useSession();
+	const { status } = useSession();
 	return (
 		<main>
+			<header><TenantSwitcher label="Tenant" /> <UserButton /></header>
 			<h1>Board</h1>
 			{status === "loading" && <p>One moment …</p>}
 			{status === "unavailable" && <p role="alert">The server can't say now who is signed in. This page tries again.</p>}
 			<SignedOut>
 				<p>Sign in to read what your colleagues write.</p>
-				<button type="button" onClick={() => signIn()}>Sign in</button>
+				<SignInLink />
 			</SignedOut>
 			<SignedIn>
 				<Board />
@@ -24,7 +26,7 @@ function App() {
 }
 
 function Board() {
-	const { user, signOut, request } = useSession();
+	const { user, request } = useSession();
 	const [messages, setMessages] = useState([]);
 	const [notice, setNotice] = useState("");
 
@@ -43,7 +45,7 @@ function Board() {
 
 	return (
 		<>
-			<p>Signed in as <strong>{user.email}</strong>, {user.role} of {user.tenantName}. <button type="button" onClick={() => signOut().catch(() => setNotice("You are still signed in. Try again."))}>Sign out</button></p>
+			<p>Signed in as <strong>{user.email}</strong>, {user.role} of {user.tenantName}.</p>
 			{notice && <p role="alert">{notice}</p>}
 			<ul>{messages.map((message, i) => <li key={i}>{message}</li>)}</ul>
 			<RequirePermission action="message.send" fallback={<p>Your role may read, and not write.</p>}>

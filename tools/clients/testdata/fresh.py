@@ -3,7 +3,7 @@
 import sys
 
 import doorward
-from doorward import asgi, wsgi
+from doorward import asgi, testing, webhook, wsgi
 
 address, password = sys.argv[1:]
 client = doorward.Client(address)
@@ -15,3 +15,4 @@ except doorward.Unauthenticated:
 owner = client.as_(client.login("owner@acme.example", password)["token"])
 people = [person["email"] for person in owner.list("/api/v2/users", query={"limit": 2})]
 assert len(people) >= 4 and callable(wsgi.Protect) and callable(asgi.Protect), people
+assert callable(testing.start_doorward) and callable(webhook.verify)

@@ -1,0 +1,3 @@
+import { Client } from "@doorward/client";
+
+export const doorward = new Client({ baseUrl: process.env.DOORWARD });

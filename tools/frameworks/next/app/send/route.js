@@ -1,0 +1,13 @@
+import { DoorwardError } from "@doorward/client";
+import { check } from "@doorward/client/check";
+import { doorward } from "../doorward.js";
+
+export async function POST(request) {
+	try {
+		const { email } = await check(doorward, request, "message.send");
+		return Response.json({ email });
+	} catch (error) {
+		if (!(error instanceof DoorwardError)) throw error;
+		return Response.json(error.problem, { status: error.status });
+	}
+}

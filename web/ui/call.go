@@ -32,7 +32,7 @@ type Call struct {
 
 func (s *Set) call(c *front.Call) *Call {
 	c.R = withReturnQuery(c.R)
-	page := &Call{Call: c, Language: languageOf(c), set: s}
+	page := &Call{Call: c, Language: s.languageOf(c), set: s}
 	page.setLanguage(c.R.URL.Query().Get(languageQuery))
 	page.chooseTheme()
 	return page

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/texts"
 )
@@ -18,8 +20,9 @@ type Set struct {
 	name  string  // of the section in files of texts
 	files []fs.FS // those of this package first
 
-	mu     sync.Mutex
-	parsed map[*texts.File]func() (map[string]page, error)
+	mu       sync.Mutex
+	parsed   map[*texts.File]func() (map[string]page, error)
+	matchers map[*texts.File]language.Matcher
 }
 
 // page is a page in one language.
@@ -32,7 +35,7 @@ type page struct {
 // those of this package; own is nil for none. They are parsed on first use. An operator's file of
 // texts has its messages in a section of the name.
 func NewSet(name string, own fs.FS) *Set {
-	s := &Set{name: name, files: []fs.FS{files}, parsed: map[*texts.File]func() (map[string]page, error){}}
+	s := &Set{name: name, files: []fs.FS{files}, parsed: map[*texts.File]func() (map[string]page, error){}, matchers: map[*texts.File]language.Matcher{}}
 	if own != nil {
 		s.files = append(s.files, own)
 	}
@@ -49,6 +52,16 @@ func (s *Set) pages(own *texts.File) (map[string]page, error) {
 	}
 	s.mu.Unlock()
 	return parse()
+}
+
+// matcher returns what finds the nearest language of LanguagesWith.
+func (s *Set) matcher(own *texts.File) language.Matcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.matchers[own] == nil {
+		s.matchers[own] = newMatcher(LanguagesWith(own))
+	}
+	return s.matchers[own]
 }
 
 // shared are the files whose templates every page of a set can use: those of this package,

@@ -22,7 +22,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/netip"
-	"net/url"
 	"regexp"
 	"sync"
 	"testing"
@@ -33,6 +32,7 @@ import (
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/returnto"
+	"github.com/doorward/doorward/internal/siteurl"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
@@ -57,7 +57,7 @@ func Database(dsn string) Option { return func(c *node.Config) { c.Database = ds
 // server listens on.
 func BaseURL(address string) Option {
 	return func(c *node.Config) {
-		u, err := url.Parse(address)
+		u, err := siteurl.Parse(address)
 		if err != nil {
 			panic("doorwardtest: " + err.Error())
 		}
@@ -77,6 +77,11 @@ func ReturnTo(addresses ...string) Option {
 			c.ReturnTo = append(c.ReturnTo, place)
 		}
 	}
+}
+
+// AllowedOrigins lets pages of these origins use the API, as --allowed-origins does.
+func AllowedOrigins(origins ...string) Option {
+	return func(c *node.Config) { c.AllowedOrigins = origins }
 }
 
 // Home sets the redirect target after signing in, as --home does: a path below the base
@@ -111,7 +116,7 @@ func TrustLoopback() Option {
 // Mail sends real mail, to a destination as in --smtp.
 func Mail(destination string) Option {
 	return func(c *node.Config) {
-		t, err := smtp.Open(destination, "Doorward <no-reply@localhost>", c.Log)
+		t, err := smtp.Open(destination, "Doorward <no-reply@localhost>", "", c.Log)
 		if err != nil {
 			panic("doorwardtest: " + err.Error())
 		}

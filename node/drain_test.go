@@ -142,7 +142,7 @@ func TestRaceDrainDropsNoRequest(t *testing.T) {
 func TestPublicURL(t *testing.T) {
 	for listen, want := range map[string]string{
 		"localhost:8080":    "http://localhost:8080",
-		"10.1.2.3:80":       "http://10.1.2.3:80",
+		"10.1.2.3:80":       "http://10.1.2.3",
 		"[::1]:8080":        "http://[::1]:8080",
 		":8080":             "http://localhost:8080",
 		"0.0.0.0:8080":      "http://localhost:8080",

@@ -135,7 +135,7 @@ func newPerson(email, role string) *person {
 func openOperator(t *testing.T, dsn string) *node.Node {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	transport, err := smtp.Open("log:", "Doorward <no-reply@localhost>", quiet)
+	transport, err := smtp.Open("log:", "Doorward <no-reply@localhost>", "", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
+	"github.com/doorward/doorward/internal/siteurl"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
@@ -43,14 +44,16 @@ type Config struct {
 
 	Listen      string   // host:port; port 0 takes a free one
 	AdminListen string   // host:port; empty: health is on the main address
-	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
+	BaseURL     *url.URL // as seen from outside, of siteurl.Parse; nil: see PublicURL
 	Proxies     []netip.Prefix
 	// ConnectionsPerClient is how many connections an IPv4 address, or a /64 of IPv6,
 	// may have open to Listen and to AdminListen each; 0: any number. Proxies have no limit.
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, Doorward's
 	ReturnTo             returnto.List  // other sites that people may be sent to after signing in; may be empty
+	AllowedOrigins       []string       // other origins whose pages may use the API, as browsers send them; may be empty
 	CookieName           string         // of the session, for which front.CookieNameFault finds no fault; empty: JSESSIONID
+	SessionCookie        string         // EndsWithBrowser or OutlastsBrowser
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
@@ -89,7 +92,11 @@ func (c Config) PublicURL() *url.URL {
 	if c.TLS != nil {
 		scheme = "https"
 	}
-	return &url.URL{Scheme: scheme, Host: Dialable(c.Listen)}
+	host := Dialable(c.Listen)
+	if u, err := siteurl.Parse(scheme + "://" + host); err == nil { // port 0 is one that isn't known yet
+		return u
+	}
+	return &url.URL{Scheme: scheme, Host: host}
 }
 
 // KeyFile returns the file from which the master key is read; the zero File if there is none.
@@ -171,6 +178,7 @@ func (n *Node) addFeatures() {
 	n.site.SetBrand(n.cfg.brand())
 	n.site.Texts = cfg.Texts
 	n.site.ReturnTo, n.site.Home, n.site.Cookie = cfg.ReturnTo, cfg.Home, cmp.Or(cfg.CookieName, front.SessionCookie)
+	n.site.AllowedOrigins, n.site.PersistentCookie = cfg.AllowedOrigins, cfg.SessionCookie == OutlastsBrowser
 	n.registerMetrics()
 }
 

@@ -58,9 +58,10 @@ type RawConfig struct {
 	LogFormat, LogLevel         string
 	BaseURL, TLSCert, TLSKey    string
 	ACMEDir, ACMEURL, ACMEEmail string
-	SMTP, MailFrom              string
+	SMTP, MailFrom, SMTPHello   string
 	Proxies, ReturnTo           []string
 	Audiences                   []string
+	Origins                     []string
 	Home                        string
 	TraceOTLP, TraceHeader      string
 	BrandName, BrandAccent      string
@@ -144,6 +145,10 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
+		{
+			Name: "smtp-hello", Value: newField(&r.SMTPHello, ""),
+			Help: "`name` or address of this machine for mail servers (EHLO) (default the host of --base-url, or this machine's own name if that is a loopback name)",
+		},
 	}
 }
 
@@ -164,6 +169,10 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 		{
 			Name: "return-to", Value: newField(&r.ReturnTo, nil),
 			Help: "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/",
+		},
+		{
+			Name: "allowed-origins", Shared: true, Value: newField(&r.Origins, nil),
+			Help: "`origins` other than that of --base-url whose pages may use the API, with the session cookie, like https://app.example.com; each is trusted with what its visitors may do",
 		},
 		{
 			Name: "assertion-audience", Shared: true, Value: newField(&r.Audiences, nil),
@@ -219,6 +228,15 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		{
 			Name: "cookie-name", Shared: true, Strict: true, Value: newField(&c.CookieName, front.SessionCookie),
 			Help: "`name` of the session cookie; a new name signs all browsers out; __Host-… and __Secure-… need https, and __Host-… a --base-url without a path",
+		},
+		{
+			Name: "session-cookie", Shared: true, Value: newField(&c.SessionCookie, EndsWithBrowser, func(v string) string {
+				if v != EndsWithBrowser && v != OutlastsBrowser {
+					return "it must be session or persistent."
+				}
+				return ""
+			}),
+			Help: "`life` of the session cookie: session (it ends with the browser) or persistent (it ends at --session-absolute, or at the tenant's limit)",
 		},
 		{
 			Name: "revocation-lease", Shared: true,
@@ -289,6 +307,12 @@ func sealSettings(c *Config, _ *RawConfig) []Setting {
 		},
 	}
 }
+
+// The values of Config.SessionCookie.
+const (
+	EndsWithBrowser = "session"
+	OutlastsBrowser = "persistent"
+)
 
 // maxKeyDays is ten years.
 const maxKeyDays = 3650
@@ -363,7 +387,7 @@ func Defaults() Config {
 // Shared are the settings that must be the same on all nodes, with their values
 // here. The base URL is PublicURL.
 func (c Config) Shared() (all []lease.Setting) {
-	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/"), Audiences: c.Audiences}
+	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/"), Audiences: c.Audiences, Origins: c.AllowedOrigins}
 	for _, s := range Settings(&c, &raw) {
 		if s.Shared {
 			all = append(all, lease.Setting{Name: s.Name, Value: s.Value.String(), Strict: s.Strict})

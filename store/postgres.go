@@ -103,6 +103,16 @@ func tunePostgres(cfg *pgxpool.Config) {
 	// of them, and closing the pool waits for open pings: a minute without this
 	// setting.
 	cfg.PingTimeout = 500 * time.Millisecond
+	cfg.AfterConnect = setIsolation
+}
+
+// setIsolation makes transactions read committed, as their locks need it, whatever
+// default_transaction_isolation the role, the database or the server has: with serializable,
+// transactions that wait for each other's locks are aborted. It isn't a parameter of the start,
+// which PgBouncer would refuse.
+func setIsolation(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED`)
+	return err
 }
 
 // maxWriters is how many connections of a pool may write. While a synchronous standby

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"sync"
 	"testing"
@@ -114,5 +115,17 @@ func TestRaceWritersLeaveConnectionsToReaders(t *testing.T) {
 	defer cancel()
 	if err := db.Ping(ctx); err != nil {
 		t.Errorf("a read with %d writers blocked: %v", db.Pools()[0].Busy, err)
+	}
+}
+
+// Transactions that wait for a lock go on when they have it, whatever default isolation the database has.
+func TestDefaultIsolationOfTheDatabase(t *testing.T) {
+	db := storetest.Migrated(t, storetest.Engines["postgres"](t)+"&default_transaction_isolation=serializable", time.Now)
+	write, read := store.Pools(db)
+	for name, pool := range map[string]*sql.DB{"writers": write, "readers": read} {
+		var level string
+		if err := pool.QueryRowContext(t.Context(), `SELECT current_setting('transaction_isolation')`).Scan(&level); err != nil || level != "read committed" {
+			t.Errorf("%s are %s, %v", name, level, err)
+		}
 	}
 }

@@ -131,6 +131,7 @@ func (s *server) checkFilters(t *testing.T, acme *doorwardtest.Tenant, ann, bob 
 		"?action=tenant.create":           1,
 		"?action=tenant.freeze":           0,
 		"?from=9999-12-31T00:00:00Z":      0,
+		"?from=9999-12-31t23:59:60z":      0,
 		"?actor=nobody@acme.example":      0,
 		"?target=" + acme.ID + "&from=":   1,
 		"?outcome=refused":                0,

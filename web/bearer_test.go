@@ -11,6 +11,22 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
+// A session token in quotes isn't one, which the answer says.
+func TestQuotedCookie(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		token := d.Tenant("Acme").Owner.Token()
+		a := d.send(t, "GET /api/v2/auth/session", nil, cookie(`JSESSIONID="`+token+`"`)).fails(http.StatusUnauthorized, "unauthenticated")
+		if !strings.Contains(a.text("detail"), "JSESSIONID is in quotes") {
+			t.Errorf("the answer is %s", a.body)
+		}
+		a = d.send(t, "GET /api/v2/auth/session", nil, cookie(`JSESSIONID="of a Tomcat"`)).fails(http.StatusUnauthorized, "unauthenticated")
+		if strings.Contains(a.text("detail"), "quotes") {
+			t.Errorf("the answer is about another program's cookie: %s", a.body)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, cookie(`JSESSIONID="`+token+`"; JSESSIONID=`+token)).ok(http.StatusOK)
+	})
+}
+
 // A session token gives the same access as a bearer credential and as a cookie.
 func TestBearerSession(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -240,6 +240,14 @@ func TestMediaTypes(t *testing.T) {
 			}
 			post(t, "", typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
+		for reason, opts := range map[string][]opt{
+			"The only charset is utf-8": {typed("application/json; charset=utf8")}, "leave the header out, identity too": {with("Content-Encoding", "identity")},
+			"has 2 headers Content-Type": {with("Content-Type", "application/json")}, "isn't declared as JSON": {typed("text/plain")},
+		} {
+			if a := post(t, good, opts...).fails(http.StatusUnsupportedMediaType, "unsupported_media_type"); !strings.Contains(a.text("detail"), reason) {
+				t.Errorf("%q isn't said: %s", reason, a.text("detail"))
+			}
+		}
 		post(t, good, without("Content-Type")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		twice := with("Content-Type", "application/json") // added to the one that each request has
 		post(t, good, twice).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")

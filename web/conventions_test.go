@@ -18,6 +18,7 @@ import (
 // faults returns the violations of the rules that hold for every answer.
 func (s *server) faults(req *http.Request, a answer) (all []string) {
 	all = append(all, s.headerFaults(a)...)
+	all = append(all, s.sharingFaults(req, a)...)
 	if a.status >= 400 && req.Method != http.MethodHead {
 		all = append(all, s.problemFaults(req, a)...)
 	}
@@ -48,6 +49,9 @@ func (s *server) headerFaults(a answer) (all []string) {
 	if isDocument(a.route) && a.status == http.StatusOK {
 		want["Cache-Control"] = "no-cache"
 	}
+	if strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+		want["Referrer-Policy"] = "same-origin" // so that forms have an Origin
+	}
 	for name, value := range want {
 		if got := a.header.Values(name); len(got) != 1 || got[0] != value {
 			all = append(all, fmt.Sprintf("%s is %q, want %q", name, got, value))
@@ -62,10 +66,26 @@ func (s *server) headerFaults(a answer) (all []string) {
 	if has := a.header.Get("Strict-Transport-Security") != ""; has != strings.HasPrefix(s.base, "https:") {
 		all = append(all, fmt.Sprintf("Strict-Transport-Security is sent: %v, with base URL %s", has, s.base))
 	}
-	if cors := a.header.Get("Access-Control-Allow-Origin"); cors != "" {
-		all = append(all, "CORS is allowed to "+cors)
-	}
 	return append(all, statusFaults(a)...)
+}
+
+// sharingFaults checks that answers of the API, and no others, are shared with pages of the allowed origin.
+func (s *server) sharingFaults(req *http.Request, a answer) (all []string) {
+	path := strings.TrimPrefix(req.URL.Path, s.path)
+	isAPI := s.sharedWith != "" && strings.HasPrefix(path, "/api/")
+	if varies := strings.Contains(strings.Join(a.header.Values("Vary"), ","), "Origin"); varies != isAPI {
+		all = append(all, fmt.Sprintf("Vary is %q", a.header.Values("Vary")))
+	}
+	origin, credentials := "", ""
+	if isAPI && slices.Equal(req.Header.Values("Origin"), []string{s.sharedWith}) {
+		origin, credentials = s.sharedWith, "true"
+	}
+	for name, want := range map[string]string{"Access-Control-Allow-Origin": origin, "Access-Control-Allow-Credentials": credentials} {
+		if got := a.header.Get(name); got != want {
+			all = append(all, fmt.Sprintf("%s is %q, want %q", name, got, want))
+		}
+	}
+	return all
 }
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -408,13 +428,13 @@ func TestOrigins(t *testing.T) {
 		const absent = "(absent)"
 		sites := []string{absent, "same-origin", "none", "same-site", "cross-site", "other"}
 		origins := []string{
-			absent, d.base, "https://" + own.Host, "http://localhost:1", "http://localhost",
+			absent, d.base, "http://" + own.Hostname() + ".:" + own.Port(), "https://" + own.Host, "http://localhost:1", "http://localhost",
 			"http://evil.example", "http://" + own.Host + ".evil.example", d.base + "/", "null", "", "http://evil.example@" + own.Host,
 		}
 		for _, site := range sites {
 			for i, origin := range origins {
-				// Without Sec-Fetch-Site the first two pass: no origin, and the server's own.
-				allowed := site == "same-origin" || site == "none" || site == absent && i <= 1
+				// Without Sec-Fetch-Site the first three pass: no origin, and the server's own.
+				allowed := site == "same-origin" || site == "none" || site == absent && i <= 2
 				var opts []opt
 				if site != absent {
 					opts = append(opts, with("Sec-Fetch-Site", site))

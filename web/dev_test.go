@@ -36,7 +36,7 @@ func TestOnlyOwnHosts(t *testing.T) {
 			for _, name := range []string{"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", "[::1].evil.example"} {
 				d.send(t, "GET "+path, nil, host(name)).fails(http.StatusForbidden, "cross_origin")
 			}
-			for _, name := range []string{"localhost", "localhost:8080", "LOCALHOST", "127.0.0.1", "[::1]:9", "door.example:8443", "tenant.localhost"} {
+			for _, name := range []string{"localhost", "localhost:8080", "LOCALHOST", "127.0.0.1", "[::1]:9", "door.example:8443", "tenant.localhost", "localhost.:8080", "door.example."} {
 				if a := d.send(t, "GET "+path, nil, host(name)); a.status == http.StatusForbidden {
 					t.Errorf("%s at %s: %s", path, name, a.body)
 				}

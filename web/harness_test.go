@@ -61,6 +61,8 @@ type server struct {
 	client *http.Client
 	spec   *spec
 	keys   atomic.Int32 // number of keys created; makes their names unique
+	// sharedWith is the other origin whose pages may use the API, if any.
+	sharedWith string
 }
 
 // onSQLite runs a test on a new server. It is for behaviour that doesn't depend on

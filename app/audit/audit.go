@@ -88,7 +88,7 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 		if text == "" {
 			return
 		}
-		at, err := time.Parse(time.RFC3339, text)
+		at, err := doorward.ParseTime(text)
 		*to = &at
 		if err != nil {
 			fault(parameter, "Write the time as in 2031-05-06T12:00:00Z (RFC 3339), and a + in it as %2B.")

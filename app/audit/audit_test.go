@@ -403,15 +403,14 @@ func TestManyAtOnce(t *testing.T) {
 				for n := range each {
 					// Two tenants in one transaction, in both orders.
 					first, second := []string{"tnt_a", "tnt_b"}[w/2%2], []string{"tnt_b", "tnt_a"}[w/2%2]
-					var err error
-					for repeat := true; repeat; repeat = err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") { // the other process may have the file for long on a busy machine
-						_, err = nodes[w%2].Write(r.Context(), func(tx *store.Tx) error {
+					errs[w] = errors.Join(errs[w], storetest.Patiently(func() error {
+						_, err := nodes[w%2].Write(r.Context(), func(tx *store.Tx) error {
 							return errors.Join(
 								tx.InsertEvent(r.Context(), event(first, w*100+n)), tx.InsertEvent(r.Context(), event(second, w*100+n)),
 								tx.InsertEvent(r.Context(), event(first, 5000+w*100+n)))
 						})
-					}
-					errs[w] = errors.Join(errs[w], err)
+						return err
+					}))
 				}
 			})
 		}

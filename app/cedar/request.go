@@ -524,7 +524,7 @@ func datetime(v any) types.Value {
 	case time.Time:
 		return types.NewDatetime(v)
 	case string:
-		if t, err := time.Parse(time.RFC3339, v); err == nil {
+		if t, err := doorward.ParseTime(v); err == nil {
 			return types.NewDatetime(t)
 		}
 	}

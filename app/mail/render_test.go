@@ -81,7 +81,7 @@ var (
 // Whatever the values are, the transport accepts the mail, and its subject is one line of 1 to
 // maxSubject characters.
 func TestEveryMailCanBeSent(t *testing.T) {
-	transport, err := smtp.Open("file:"+t.TempDir(), "Doorward <no-reply@door.example>", nil)
+	transport, err := smtp.Open("file:"+t.TempDir(), "Doorward <no-reply@door.example>", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

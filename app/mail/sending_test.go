@@ -74,7 +74,7 @@ func (f *fixture) newNode() node {
 	f.noError(err)
 	f.Cleanup(func() { db.Close() })
 	writer := access.New(db, lease.New(db, lease.MinLease))
-	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
+	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", "", slog.New(slog.DiscardHandler))
 	f.noError(err)
 	counting := &countingTransport{Transport: transport, current: map[string]int{}, highest: map[string]int{}}
 	return node{mail.New(writer, db, counting, "http://localhost:8080", nil, doorward.Brand{}, slog.New(slog.DiscardHandler)), db, writer, counting}

@@ -297,7 +297,7 @@ func (q Question) request(now time.Time) *doorward.Request {
 	ip, _ := netip.ParseAddr(q.Context.IP)
 	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
 	if q.Context.Time != "" {
-		r.Now, _ = time.Parse(time.RFC3339, q.Context.Time)
+		r.Now, _ = doorward.ParseTime(q.Context.Time)
 	}
 	r.StatedRequest = q.Context.Stated
 	if q.Resource != nil && q.Resource.Type != tenantType {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,26 +70,41 @@ func (e entry) read() (string, error) {
 
 // resolve gives every flag of the command that was not typed its value from the
 // environment, or else the file. An unknown name is refused: a misspelt setting would
-// silently have no effect.
+// silently have no effect. The error has a line for each fault; a setting with a fault keeps
+// its default. The origins are nil if the file can't be read.
 func resolve(cmd *cobra.Command) (origins, error) {
-	if err := checkEnvironment(os.Environ()); err != nil {
-		return nil, err
-	}
+	faults := []error{checkEnvironment(os.Environ())}
 	found, flags := origins{}, cmd.Flags()
 	config := flags.Lookup("config")
 	if err := found.set(flags, config, nil); err != nil {
-		return found, err
+		return nil, joinFaults(append(faults, err)...)
 	}
 	file, err := readConfigFile(config.Value.String())
-	if err != nil {
-		return found, err
+	if err != nil && file == nil {
+		return nil, joinFaults(append(faults, err)...)
 	}
+	faults = append(faults, err)
 	flags.VisitAll(func(f *pflag.Flag) {
-		if err == nil && slices.Contains(settingNames(), f.Name) {
-			err = found.set(flags, f, file)
+		if slices.Contains(settingNames(), f.Name) {
+			faults = append(faults, found.set(flags, f, file))
 		}
 	})
-	return found, err
+	return found, joinFaults(faults...)
+}
+
+// joinFaults returns an error with a line for each fault, so that all can be corrected at once; nil
+// if all are nil.
+func joinFaults(faults ...error) error {
+	var lines []string
+	for _, err := range faults {
+		if err != nil {
+			lines = append(lines, plain(err))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return badConfig("%s", strings.Join(lines, "\n"))
 }
 
 // set gives one flag its value, unless it was typed.
@@ -159,13 +175,30 @@ func checkEnvironment(environ []string) error {
 			known = append(known, variable(name)+"_FILE")
 		}
 	}
+	var faults []error
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "DOORWARD_") && !strings.HasPrefix(name, "DOORWARD_TEST_") && !slices.Contains(known, name) {
-			return badConfig("the environment sets %s, which is not a setting.%s", name, suggestSetting(name, known))
+		isOurs := strings.HasPrefix(name, "DOORWARD_") && !strings.HasPrefix(name, "DOORWARD_TEST_")
+		if isOurs && !slices.Contains(known, name) && !serviceLink.MatchString(pair) {
+			faults = append(faults, badConfig("the environment sets %s, which is not a setting.%s", name, suggestSetting(name, known)))
 		}
 	}
-	return nil
+	return joinFaults(faults...)
+}
+
+// serviceLink matches what Kubernetes sets in every pod about a service that is called doorward, or
+// doorward-…, with or without a port: for compatibility with Docker's links.
+var serviceLink = regexp.MustCompile(`^DOORWARD(_[A-Z0-9_]+)?_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT=(tcp|udp|sctp)://.*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*)$`)
+
+// findServiceLink returns the name of a variable about a service of Kubernetes; empty: there is none.
+func findServiceLink(environ []string) string {
+	for _, pair := range environ {
+		if serviceLink.MatchString(pair) {
+			name, _, _ := strings.Cut(pair, "=")
+			return name
+		}
+	}
+	return ""
 }
 
 func suggestSetting(name string, known []string) string {
@@ -176,7 +209,8 @@ func suggestSetting(name string, known []string) string {
 }
 
 // readConfigFile reads the YAML file of --config: one level of names, each a flag
-// without the leading dashes, or a secret's with -file appended.
+// without the leading dashes, or a secret's with -file appended. With faults of some lines
+// it returns the settings of the others; without a file that can be read, nil.
 func readConfigFile(path string) (map[string]entry, error) {
 	if path == "" {
 		return nil, nil
@@ -205,10 +239,7 @@ func readConfigFile(path string) (map[string]entry, error) {
 // else "". A file that holds only a secret is refused instead; this one holds other
 // settings too.
 func exposedSecret(path string) string {
-	settings, err := readConfigFile(path)
-	if err != nil {
-		return ""
-	}
+	settings, _ := readConfigFile(path) // resolve has reported its faults
 	for _, name := range secrets {
 		e, set := settings[name]
 		if !set || e.isPath || !holdsPassword(name, e.value) {
@@ -230,26 +261,31 @@ func holdsPassword(name, value string) bool {
 
 // readSettings returns the settings in nodes, which are names and values alternately.
 func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
-	settings := map[string]entry{}
+	settings, faults := map[string]entry{}, []error(nil)
 	for pair := range slices.Chunk(nodes, 2) {
-		written, place := pair[0].Value, fmt.Sprintf("%s line %d", path, pair[0].Line)
-		if !slices.Contains(fileNames(), written) {
-			return nil, badConfig("%s: %q is not a setting.%s", place, written, suggestSetting(written, fileNames()))
-		}
-		name, isPath := written, false
-		if !slices.Contains(settingNames(), written) { // master-key-file is a setting itself
-			name, isPath = strings.CutSuffix(written, "-file")
-		}
-		if earlier, twice := settings[name]; twice {
-			return nil, badConfig("%s: %s is already set, in %s. Keep one of them.", place, name, earlier.origin)
-		}
-		value, ok := scalar(pair[1])
-		if !ok {
-			return nil, badConfig("%s: %s: write a plain value, or a list of plain values.", place, written)
-		}
-		settings[name] = entry{value, place + ": " + written, isPath}
+		faults = append(faults, readSetting(settings, fmt.Sprintf("%s line %d", path, pair[0].Line), pair[0].Value, pair[1]))
 	}
-	return settings, nil
+	return settings, joinFaults(faults...)
+}
+
+// readSetting adds the setting of one line, which is at the place.
+func readSetting(settings map[string]entry, place, written string, node *yaml.Node) error {
+	if !slices.Contains(fileNames(), written) {
+		return badConfig("%s: %q is not a setting.%s", place, written, suggestSetting(written, fileNames()))
+	}
+	name, isPath := written, false
+	if !slices.Contains(settingNames(), written) { // master-key-file is a setting itself
+		name, isPath = strings.CutSuffix(written, "-file")
+	}
+	if earlier, twice := settings[name]; twice {
+		return badConfig("%s: %s is already set, in %s. Keep one of them.", place, name, earlier.origin)
+	}
+	value, ok := scalar(node)
+	if !ok {
+		return badConfig("%s: %s: write a plain value, or a list of plain values.", place, written)
+	}
+	settings[name] = entry{value, place + ": " + written, isPath}
+	return nil
 }
 
 // scalar returns a plain value, or the plain values of a list joined by commas; false for

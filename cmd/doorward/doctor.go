@@ -227,6 +227,10 @@ func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	defer cancel()
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
+		if smtp.IsClientRefused(err) {
+			f.remedy = "Let the server take mail of this machine to other hosts, by its address or by user and password in " + s.origins.place("smtp") + "; if it refuses the name in EHLO, set " + s.origins.place("smtp-hello") + ". Mails stay queued until they can be sent."
+			return f
+		}
 		if smtp.IsSenderRefused(err) {
 			f.remedy = "Set " + s.origins.place("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
 			return f

@@ -198,21 +198,40 @@ func TestDoctorFindsARefusedSender(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	_, args := openInstallation(t, dsn)
 	for reply, isAccepted := range map[string]bool{"250 ok": true, "550 5.7.1 you may not send as this": false, "451 try later": false} {
-		server, received := startMailServer(t, reply)
+		server, received := startMailServer(t, reply, "250 ok")
 		out, code := runDoctor(t, append(args, "--smtp", "smtp://"+server+"?tls=none")...)
 		if isAccepted != (code == 0) || !isAccepted && (!strings.Contains(out, "FAIL  mail ") || !strings.Contains(out, reply[4:]) || !strings.Contains(out, "Set --mail-from")) {
 			t.Errorf("%s: exit code %d\n%s", reply, code, out)
 		}
 		commands := <-received
-		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT") || strings.Contains(commands, "DATA") || isAccepted && !strings.Contains(commands, "RSET") {
+		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT TO:<postmaster@example.com>") != isAccepted || strings.Contains(commands, "DATA") || isAccepted && !strings.Contains(commands, "RSET") {
 			t.Errorf("%s: the commands were %q", reply, commands)
 		}
 	}
 }
 
-// startMailServer serves one connection, and answers MAIL with reply. received gets
+// TestDoctorFindsRefusedRelaying: the mail server accepts the sender, and no mail to other hosts.
+func TestDoctorFindsRefusedRelaying(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	_, args := openInstallation(t, dsn)
+	for reply, isFound := range map[string]bool{
+		"554 5.7.1 <postmaster@example.com>: Relay access denied": true, "504 5.5.2 <box>: Helo command rejected: need fully-qualified hostname": true,
+		"550 5.1.1 no such user": false, "450 4.2.0 greylisted": false,
+	} {
+		server, received := startMailServer(t, "250 ok", reply)
+		out, code := runDoctor(t, append(args, "--smtp", "smtp://"+server+"?tls=none", "--base-url", "https://auth.example.com")...)
+		if isFound != (code != 0) || isFound && (!strings.Contains(out, reply[4:]) || !strings.Contains(out, "set --smtp-hello")) {
+			t.Errorf("%s: exit code %d\n%s", reply, code, out)
+		}
+		if commands := <-received; !strings.Contains(commands, "EHLO auth.example.com\n") || strings.Contains(commands, "DATA") {
+			t.Errorf("%s: the commands were %q", reply, commands)
+		}
+	}
+}
+
+// startMailServer serves one connection, and answers MAIL and RCPT with these replies. received gets
 // the commands when the connection has ended.
-func startMailServer(t *testing.T, reply string) (address string, received <-chan string) {
+func startMailServer(t *testing.T, reply, toRecipient string) (address string, received <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -234,6 +253,8 @@ func startMailServer(t *testing.T, reply string) (address string, received <-cha
 			switch {
 			case strings.HasPrefix(lines.Text(), "MAIL"):
 				fmt.Fprint(conn, reply+"\r\n")
+			case strings.HasPrefix(lines.Text(), "RCPT"):
+				fmt.Fprint(conn, toRecipient+"\r\n")
 			case lines.Text() == "QUIT":
 				fmt.Fprint(conn, "221 bye\r\n")
 				return

@@ -127,7 +127,7 @@ func describeAddressInUse(err error) string {
 	if l := (*node.ListenError)(nil); errors.As(err, &l) {
 		setting = l.Setting
 	}
-	return where + " is in use by another program.\n  Stop that program, or choose another address with --" + setting + "."
+	return where + " is in use by another program.\n  Stop that program, or choose another address with --" + setting + " or " + variable(setting) + "."
 }
 
 // describeUnavailable recognises a missing SQLite file by the stat of store.OpenExisting.

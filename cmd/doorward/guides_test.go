@@ -20,6 +20,8 @@ func TestModelPage(t *testing.T) { follow(t, "../../docs/model.md") }
 // TestTextsPage follows docs/pages.md, whose only commands are about texts.
 func TestTextsPage(t *testing.T) { follow(t, "../../docs/pages.md") }
 
+func TestOtherOriginsPage(t *testing.T) { follow(t, "../../docs/other-origins.md") }
+
 func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }
 
 // TestAuditPage follows docs/audit.md, on an installation with a tenant.

@@ -120,7 +120,7 @@ func mask(name, value string) string {
 			return masked
 		}
 	case "smtp":
-		if _, err := smtp.Open(value, "Doorward <no-reply@localhost>", slog.New(slog.DiscardHandler)); err != nil {
+		if _, err := smtp.Open(value, "Doorward <no-reply@localhost>", "", slog.New(slog.DiscardHandler)); err != nil {
 			return masked
 		}
 	case "webhook-proxy":

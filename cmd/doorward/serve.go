@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -79,6 +80,9 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	}
 	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
 		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.raw.TraceOTLP})
+	}
+	if name := findServiceLink(os.Environ()); name != "" {
+		all = append(all, warning{text: name + " is no setting and is ignored: Kubernetes sets it for a service of this name; set enableServiceLinks: false in the pod"})
 	}
 	if exposed := exposedSecret(s.raw.File); exposed != "" {
 		all = append(all, warning{text: exposed})

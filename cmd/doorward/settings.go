@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/returnto"
+	"github.com/doorward/doorward/internal/siteurl"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
@@ -120,13 +121,15 @@ var addresses = sync.OnceValue(func() []string {
 
 // read gives the settings their values and makes a configuration of them.
 func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
-	if s.origins, err = resolve(cmd); err != nil {
+	s.origins, err = resolve(cmd)
+	if s.origins == nil {
 		return cfg, err
 	}
 	for _, d := range s.list() {
 		s.hasNodeSettings = s.hasNodeSettings || (d.Name == "config" || d.Strict) && cmd.Flags().Changed(d.Name) // by flag, variable or file
 	}
-	return s.nodeConfig()
+	cfg, invalid := s.nodeConfig()
+	return cfg, joinFaults(err, invalid)
 }
 
 // readToServe is read for commands that serve or check a server's settings: it also
@@ -172,18 +175,17 @@ func (s *settings) readAudiences(cfg *node.Config) error {
 func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := s.cfg
 	cfg.Announce, cfg.Version = time.Second, version()
-	if err := s.openLog(&cfg); err != nil {
-		return cfg, err
-	}
-	if err := runChecks(&cfg, s.checkDSN, s.checkAddresses, s.readBaseURL); err != nil { // the other checks depend on these
-		return cfg, err
+	addresses := runChecks(&cfg, s.openLog, s.checkDSN, s.checkAddresses, s.readBaseURL)
+	var dependent error
+	if addresses == nil {
+		dependent = runChecks(&cfg, s.openTLS, s.checkClockOffset, s.readDestinations, s.readOrigins, s.checkCookie)
 	}
 	type checks = []func(*node.Config) error
-	return cfg, runChecks(&cfg, slices.Concat(
-		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readDestinations, s.checkCookie, s.checkSessions},
+	return cfg, joinFaults(addresses, dependent, runChecks(&cfg, slices.Concat(
+		checks{s.readProxies, s.checkSessions},
 		s.boundChecks(),
 		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readTexts, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
-	)...)
+	)...))
 }
 
 // boundChecks returns for each setting a check of its bounds.
@@ -199,19 +201,13 @@ func (s *settings) boundChecks() (checks []func(*node.Config) error) {
 	return checks
 }
 
-// runChecks runs all steps and returns a line for each failure, so that all can be
-// corrected at once.
+// runChecks runs all steps and returns the faults of all.
 func runChecks(cfg *node.Config, steps ...func(*node.Config) error) error {
-	var faults []string
+	var faults []error
 	for _, step := range steps {
-		if err := step(cfg); err != nil {
-			faults = append(faults, plain(err))
-		}
+		faults = append(faults, step(cfg))
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return badConfig("%s", strings.Join(faults, "\n"))
+	return joinFaults(faults...)
 }
 
 // refuse returns an error about a setting, named by the place it came from. It
@@ -225,6 +221,7 @@ func (s *settings) refuseValue(name, value, format string, args ...any) error {
 }
 
 func (s *settings) openLog(cfg *node.Config) error {
+	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)) // for the other checks, if this one fails
 	var level slog.Level
 	if level.UnmarshalText([]byte(s.raw.LogLevel)) != nil {
 		return s.refuseValue("log-level", s.raw.LogLevel, "write debug, info, warn or error.")
@@ -284,14 +281,37 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	if s.raw.BaseURL == "" {
 		return nil
 	}
-	u, err := url.Parse(s.raw.BaseURL)
+	u, err := siteurl.Parse(s.raw.BaseURL)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return s.refuseValue("base-url", s.raw.BaseURL, "write the address that people open, for example https://auth.example.com.")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return s.refuse("base-url", "it may have a host and a path, nothing else.")
+	case err != nil && strings.ContainsAny(s.raw.BaseURL, "@?#"): // a password, perhaps
+		return s.refuse("base-url", "%s.", err)
+	case err != nil:
+		return s.refuseValue("base-url", s.raw.BaseURL, "%s.", err)
 	}
 	cfg.BaseURL = u
+	return nil
+}
+
+// readOrigins refuses plain http for other machines, unless Doorward has plain http as well: anybody
+// on the network path could impersonate the site whose pages may use the API.
+func (s *settings) readOrigins(cfg *node.Config) error {
+	secure := cfg.PublicURL().Scheme == "https"
+	for _, text := range s.raw.Origins {
+		u, err := siteurl.Parse(strings.TrimSpace(text))
+		switch {
+		case strings.Contains(text, "*"):
+			return s.refuseValue("allowed-origins", text, "* is not a wildcard here: write out each origin.")
+		case err != nil && strings.ContainsAny(text, "@?#"): // a password, perhaps
+			return s.refuse("allowed-origins", "%s.", err)
+		case err != nil:
+			return s.refuseValue("allowed-origins", text, "%s.", err)
+		case u.Path != "":
+			return s.refuseValue("allowed-origins", text, "an origin has no path: write %s.", siteurl.Origin(u))
+		case secure && insecurePublicURL(u):
+			return s.refuseValue("allowed-origins", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
+		}
+		cfg.AllowedOrigins = append(cfg.AllowedOrigins, siteurl.Origin(u))
+	}
 	return nil
 }
 
@@ -463,11 +483,15 @@ func (s *settings) readPasswordList(cfg *node.Config) error {
 	return nil
 }
 
-// openMail puts the place of the setting where errors of package smtp say "mail destination" or
-// "mail sender". They quote neither setting, except the path of a directory.
+// openMail puts the place of the setting where errors of package smtp say "mail destination", "mail
+// sender" or "mail hello". They quote neither setting, except the path of a directory.
 func (s *settings) openMail(cfg *node.Config) (err error) {
-	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, cfg.Log); err != nil {
-		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"))
+	hello := s.raw.SMTPHello
+	if public := cfg.PublicURL().Hostname(); hello == "" && !front.IsLoopback(public) {
+		hello = public
+	}
+	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, hello, cfg.Log); err != nil {
+		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"), "mail hello", s.origins.place("smtp-hello"))
 		return badConfig("%s.", named.Replace(err.Error()))
 	}
 	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)

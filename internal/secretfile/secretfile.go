@@ -14,6 +14,8 @@
 package secretfile
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -38,7 +40,8 @@ func (e *ExposedError) Error() string {
 	return fmt.Sprintf("the file %s holds a secret that others can read or change (mode %04o). Run: %s", e.Path, e.Mode, e.Remedy)
 }
 
-// Read returns the content of the file. Errors: *ExposedError, and those of reading.
+// Read returns the content of the file, without the byte order mark that Windows editors put in front.
+// Errors: *ExposedError, ErrEncoding, and those of reading.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -48,8 +51,15 @@ func Read(path string) ([]byte, error) {
 	if err := checkPermissions(f, path); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(f)
+	text, err := io.ReadAll(f)
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil, ErrEncoding
+	}
+	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), err
 }
+
+// ErrEncoding says that the file isn't in UTF-8.
+var ErrEncoding = errors.New("it is in UTF-16; save it in UTF-8")
 
 // Check returns nil if Read would accept the file. It is for files that another package
 // reads. Errors: those of Read.

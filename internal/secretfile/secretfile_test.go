@@ -212,3 +212,17 @@ func TestPipesAndLinks(t *testing.T) {
 		t.Errorf("for a missing file: %v", err)
 	}
 }
+
+// Editors of Windows begin a file with a byte order mark, or save it in UTF-16.
+func TestByteOrderMarks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	for content, want := range map[string]string{"\xef\xbb\xbfSESAME\r\n": "SESAME\r\n", "SESAME": "SESAME", "\xef\xbb\xbf": "", "\xff\xfeS\x00": "", "\xfe\xff\x00S": ""} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, err := Read(file)
+		if isUTF16 := content[0] >= 0xfe; string(text) != want || errors.Is(err, ErrEncoding) != isUTF16 {
+			t.Errorf("%q: read %q, %v", content, text, err)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func TestDestinationIsRefused(t *testing.T) {
 		"file://mails":                         "file:relative/directory",
 		"log:/var/log/sekret":                  "file:DIR",
 	} {
-		transport, err := Open(dest, sender, quiet)
+		transport, err := Open(dest, sender, "", quiet)
 		if err == nil {
 			t.Errorf("%q is accepted", dest)
 			continue
@@ -124,6 +124,9 @@ func TestSenderIsUnderstood(t *testing.T) {
 		"<no-reply@localhost>":                          `<no-reply@localhost>`,
 		`"Doorward, Inc." <no-reply@x.example>`:         `"Doorward, Inc." <no-reply@x.example>`,
 		"Zürcher Tür <no-reply@xn--tr-xka.example>":     `=?utf-8?q?Z=C3=BCrcher_T=C3=BCr?= <no-reply@xn--tr-xka.example>`,
+		`"Müller, Türen & Tore" <no-reply@x.example>`:   `=?utf-8?b?TcO8bGxlciwgVMO8cmVuICYgVG9yZQ==?= <no-reply@x.example>`,
+		`"Zürcher \"Tür\"" <no-reply@x.example>`:        `=?utf-8?b?WsO8cmNoZXIgIlTDvHIi?= <no-reply@x.example>`,
+		`"Doorward" <no-reply@x.example>`:               `"Doorward" <no-reply@x.example>`,
 		"=?utf-8?q?T=C3=BCr?= <no-reply@doorward.test>": `=?utf-8?q?T=C3=BCr?= <no-reply@doorward.test>`,
 	} {
 		got, err := parseSender(from)
@@ -160,7 +163,7 @@ func TestSenderIsRefused(t *testing.T) {
 		"D\xff <no-reply@localhost>",
 		strings.Repeat("D", 320) + " <no-reply@localhost>",
 	} {
-		if got, err := Open("log:", from, quiet); err == nil {
+		if got, err := Open("log:", from, "", quiet); err == nil {
 			t.Errorf("%q is accepted as %s", from, got.(*logTransport).from)
 		}
 	}

@@ -246,7 +246,7 @@ func TestUnusableDirectoryIsTemporary(t *testing.T) {
 			t.Errorf("%s: %v, want a temporary error that names %s", name, err, dir)
 		}
 	}
-	if transport, err := Open("file:"+dir, sender, quiet); err == nil || transport != nil {
+	if transport, err := Open("file:"+dir, sender, "", quiet); err == nil || transport != nil {
 		t.Errorf("opening it again: %v, %v, want only an error", transport, err)
 	}
 }

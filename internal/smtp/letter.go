@@ -163,6 +163,9 @@ func domainOf(address string) string {
 	return address[strings.LastIndexByte(address, '@')+1:]
 }
 
+// quotable escapes what a quoted string can't hold as it is (RFC 5322, section 3.2.4).
+var quotable = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
 var errSender = errors.New("mail sender: write Name <local@domain>, or the address alone; the address in ASCII (an international domain as xn--…), a name with special characters in double quotes")
 
 // parseSender reads the From of all mails. The parser of net/mail drops
@@ -177,7 +180,7 @@ func parseSender(s string) (*mail.Address, error) {
 		return nil, errSender
 	}
 	switch s {
-	case a.Address, a.String(), a.Name + " <" + a.Address + ">":
+	case a.Address, a.String(), a.Name + " <" + a.Address + ">", `"` + quotable.Replace(a.Name) + `" <` + a.Address + ">":
 		return a, nil
 	}
 	return nil, errSender

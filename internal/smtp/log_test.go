@@ -14,7 +14,7 @@ import (
 
 func TestLogShowsTheMailInOneLine(t *testing.T) {
 	var lines bytes.Buffer
-	transport, err := Open("log:", sender, slog.New(slog.NewJSONHandler(&lines, nil)))
+	transport, err := Open("log:", sender, "", slog.New(slog.NewJSONHandler(&lines, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLogShowsTheMailInOneLine(t *testing.T) {
 
 func TestLogThatDropsTheLineFails(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	transport, err := Open("log:", sender, log)
+	transport, err := Open("log:", sender, "", log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"net/mail"
+	"net/netip"
 	"net/textproto"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -44,30 +46,49 @@ type server struct {
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-func openServer(dest string, from *mail.Address, log *slog.Logger) (Transport, error) {
+func openServer(dest string, from *mail.Address, hello string, log *slog.Logger) (Transport, error) {
 	d, err := parseDestination(dest)
 	if err != nil {
+		return nil, err
+	}
+	if hello, err = parseHello(hello); err != nil {
 		return nil, err
 	}
 	return &server{
 		destination: d,
 		from:        from,
 		log:         log,
-		hello:       helloName(),
+		hello:       hello,
 		sendTimeout: sendTimeout,
 		dial:        (&net.Dialer{}).DialContext,
 	}, nil
 }
 
-// helloName returns the name for EHLO: the host's, or localhost if that is malformed,
-// because servers refuse a malformed name.
-func helloName() string {
-	name, err := os.Hostname()
-	if err != nil || len(name) > 255 || !dotAtom.MatchString(name) {
-		return "localhost"
+var errHello = errors.New("mail hello: write the name of this machine, as in auth.example.com, or its IP address")
+
+// parseHello returns the argument of EHLO for a name or an IP address (RFC 5321, section 4.1.3). For
+// an empty name it is that of the machine, or localhost if that is malformed: servers refuse a
+// malformed name.
+func parseHello(name string) (string, error) {
+	if addr, err := netip.ParseAddr(name); err == nil && addr.Zone() == "" {
+		if addr = addr.Unmap(); addr.Is6() {
+			return "[IPv6:" + addr.String() + "]", nil
+		}
+		return "[" + addr.String() + "]", nil
 	}
-	return name
+	if name != "" {
+		if !isHelloName(name) {
+			return "", errHello
+		}
+		return name, nil
+	}
+	if name, err := os.Hostname(); err == nil && isHelloName(name) {
+		return name, nil
+	}
+	return "localhost", nil
 }
+
+func isHelloName(name string) bool { return len(name) <= 255 && dotAtom.MatchString(name) }
 
 func (s *server) Send(ctx context.Context, m Message) error {
 	l, err := newLetter(s.from, m)
@@ -77,10 +98,22 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	return s.withClient(ctx, l.deliver)
 }
 
+// strangerAddress is a recipient to whom a server that relays for this machine accepts mail, or whom it
+// refuses for a reason of the recipient's. No mail is sent there: Check ends with RSET.
+const strangerAddress = "postmaster@example.com"
+
 func (s *server) Check(ctx context.Context) error {
 	return s.withClient(ctx, func(client *smtp.Client) error {
 		if err := client.Mail("<" + s.from.Address + ">"); err != nil {
-			return &senderError{fmt.Errorf("sender %s: %w", s.from.Address, err)}
+			err = fmt.Errorf("sender %s: %w", s.from.Address, err)
+			if isClientRefusal(err) {
+				return &clientError{err}
+			}
+			return &senderError{err}
+		}
+		// Many servers say only now that they refuse the name of EHLO, or don't relay for this machine.
+		if err := client.Rcpt("<" + strangerAddress + ">"); isClientRefusal(err) {
+			return &clientError{fmt.Errorf("a recipient elsewhere: %w", err)}
 		}
 		return client.Reset()
 	})
@@ -152,7 +185,7 @@ func (s *server) prepare(ctx context.Context, conn net.Conn) (*smtp.Client, erro
 	// the way that doesn't support it would bounce them.
 	client.SkipSMTPUTF8(true)
 	if err := client.Hello(s.hello); err != nil {
-		return nil, fmt.Errorf("saying hello: %w", err)
+		return nil, helloError(s.hello, err)
 	}
 	if err := s.secure(client); err != nil {
 		return nil, err
@@ -239,19 +272,46 @@ func (l *letter) deliver(client *smtp.Client) error {
 	return nil
 }
 
-// classify makes the error of a 5xx reply permanent, except for the codes of RFC 4954
-// section 6 that ask for (another way of) authentication: some servers send them only at
-// RCPT.
+// helloError is a refusal of the name of EHLO, or a fault of the connection.
+func helloError(name string, err error) error {
+	named := fmt.Errorf("saying hello as %s: %w", name, err)
+	if reply := (*textproto.Error)(nil); errors.As(err, &reply) && reply.Code >= 500 {
+		return &clientError{named}
+	}
+	return named
+}
+
+// classify makes the error of a 5xx reply permanent, unless the reply is about this client or its sender:
+// the operator can correct that while the mail waits.
 func classify(err error) error {
 	var reply *textproto.Error
-	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 {
-		return err
-	}
-	switch reply.Code {
-	case 530, 534, 535, 538:
+	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 || isClientRefusal(err) || aboutSender.MatchString(reply.Msg) {
 		return err
 	}
 	return &permanentError{err}
+}
+
+// aboutClient matches refusals of this client, which Postfix, Exim, Exchange and qmail send at RCPT: no
+// relaying for it, its name in EHLO, its address or name in DNS (RFC 7372, 5.7.25).
+var aboutClient = regexp.MustCompile(`(?i)\brelay|rcpthosts|\b(helo|ehlo)\b|client host|^5\.7\.25\b`)
+
+// aboutSender matches refusals of the sender, which servers send at RCPT or after the content: its address
+// (RFC 3463, 5.1.7 and 5.1.8), or that SPF, DKIM or DMARC don't vouch for it (RFC 7372).
+var aboutSender = regexp.MustCompile(`(?i)^5\.1\.[78]\b|^5\.7\.2[0-7]\b|sender (address )?rejected|\b(spf|dkim|dmarc)\b`)
+
+// isClientRefusal reports whether a reply refuses this client: by its words, by 504 (a parameter of EHLO
+// as Postfix judges it), or by the codes of RFC 4954, section 6, that ask for (another way of)
+// authentication, which some servers send only at RCPT.
+func isClientRefusal(err error) bool {
+	var reply *textproto.Error
+	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 {
+		return false
+	}
+	switch reply.Code {
+	case 504, 530, 534, 535, 538:
+		return true
+	}
+	return aboutClient.MatchString(reply.Msg)
 }
 
 // explain adds the server's address to an error, whether ctx has ended, and what to do

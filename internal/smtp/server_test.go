@@ -287,6 +287,64 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 	}
 }
 
+// Replies of Postfix, Exim, Exchange, qmail and Gmail. Those about this machine or its sender are corrected by
+// the operator, while the mail waits; doctor finds those about the machine.
+func TestRefusalsOfThisMachine(t *testing.T) {
+	for _, tt := range []struct {
+		at                smtptest.Stage
+		code              int
+		text              string
+		permanent, client bool
+	}{
+		{smtptest.AtRecipient, 554, "5.7.1 <ada@example.com>: Relay access denied", false, true},
+		{smtptest.AtRecipient, 550, "relay not permitted", false, true},
+		{smtptest.AtRecipient, 550, "5.7.54 SMTP; Unable to relay recipient in non-accepted domain", false, true},
+		{smtptest.AtRecipient, 550, "5.7.1 Relaying denied", false, true},
+		{smtptest.AtRecipient, 553, "sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", false, true},
+		{smtptest.AtRecipient, 504, "5.5.2 <box>: Helo command rejected: need fully-qualified hostname", false, true},
+		{smtptest.AtRecipient, 450, "4.7.1 <box>: Helo command rejected: Host not found", false, false},
+		{smtptest.AtRecipient, 554, "5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org", false, true},
+		{smtptest.AtRecipient, 530, "5.7.0 Must issue a STARTTLS command first", false, true},
+		{smtptest.AtRecipient, 553, "5.7.1 <no-reply@doorward.example>: Sender address rejected: not owned by user bob", false, false},
+		{smtptest.AtRecipient, 550, "5.1.1 <ada@example.com>: Recipient address rejected: User unknown", true, false},
+		{smtptest.AtRecipient, 554, "5.7.1 <ada@example.com>: Recipient address rejected: Access denied", true, false},
+		{smtptest.AtContent, 550, "5.7.26 Unauthenticated email from doorward.example is not accepted due to domain's DMARC policy", false, false},
+		{smtptest.AtContent, 550, "5.7.25 The IP address sending this message does not have a PTR record", false, false},
+		{smtptest.AtContent, 554, "5.7.1 Spam message rejected", true, false},
+		{smtptest.AtSender, 504, "5.5.2 <box>: Helo command rejected: need fully-qualified hostname", false, true},
+		{smtptest.AtHello, 550, "5.7.1 invalid EHLO name", false, true},
+	} {
+		sink := smtptest.Start(t, smtptest.Options{})
+		s := mustOpen(t, sink.URL())
+		sink.RefuseSaying(tt.at, tt.code, tt.text)
+		if err := s.Send(testContext(t), sample()); err == nil || IsPermanent(err) != tt.permanent {
+			t.Errorf("%s: %v, want permanent: %v", tt.text, err, tt.permanent)
+		}
+		if err := s.Check(testContext(t)); IsClientRefused(err) != tt.client || (err != nil) != tt.client {
+			t.Errorf("%s: the check says %v, want a refusal of the machine: %v", tt.text, err, tt.client)
+		}
+	}
+}
+
+// The name in EHLO, which servers judge: RFC 5321, section 4.1.1.1.
+func TestHello(t *testing.T) {
+	for name, want := range map[string]string{"auth.example.com": "auth.example.com", "192.0.2.1": "[192.0.2.1]", "2001:db8::1": "[IPv6:2001:db8::1]"} {
+		sink := smtptest.Start(t, smtptest.Options{})
+		transport, err := Open(sink.URL(), sender, name, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := transport.Send(testContext(t), sample()); err != nil || !strings.Contains(sink.Transcript(), "EHLO "+want+"\r\n") {
+			t.Errorf("%s: %v, in\n%s", name, err, sink.Transcript())
+		}
+	}
+	for _, name := range []string{"a b", "auth.example.com\r\nQUIT", "bücher.example", "auth..example", "[192.0.2.1]", "fe80::1%eth0", strings.Repeat("a", 256)} {
+		if _, err := Open("smtp://localhost", sender, name, quiet); err == nil || !strings.Contains(err.Error(), "mail hello: ") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 func TestWrongPasswordIsTemporary(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	s := mustOpen(t, strings.Replace(sink.URL(), "sekret", "hunter2", 1))

@@ -61,8 +61,9 @@ type Transport interface {
 	Send(ctx context.Context, m Message) error
 
 	// Check tries the destination without sending: for a mail server it connects,
-	// secures the connection, signs in, sends MAIL FROM and RSET and quits
-	// (IsSenderRefused reports a refused sender); for a directory it writes a file,
+	// secures the connection, signs in, sends MAIL FROM, RCPT TO and RSET and quits
+	// (IsSenderRefused reports a refused sender, IsClientRefused that the server relays no
+	// mail for this machine, or refuses its name); for a directory it writes a file,
 	// there or where the directory would be made, and removes it; for the log it
 	// does nothing.
 	Check(ctx context.Context) error
@@ -70,12 +71,13 @@ type Transport interface {
 
 // Open makes the Transport for a destination of the package comment. From is the
 // sender of all mails, as in "Doorward <no-reply@example.com>". It doesn't contact
-// a mail server yet; a directory is made with its first mail. Warnings and the
-// mails of log: go to log, or to slog.Default when it is nil.
+// a mail server yet; a directory is made with its first mail. hello is the name or address
+// that this machine has for mail servers (EHLO); empty: that of the operating system. Warnings
+// and the mails of log: go to log, or to slog.Default when it is nil.
 //
 // Errors say what to write instead and never repeat any part of dest, since a
 // mistyped one may hold the password anywhere.
-func Open(dest, from string, log *slog.Logger) (Transport, error) {
+func Open(dest, from, hello string, log *slog.Logger) (Transport, error) {
 	sender, err := parseSender(from)
 	if err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func Open(dest, from string, log *slog.Logger) (Transport, error) {
 	scheme, rest, _ := strings.Cut(dest, ":")
 	switch strings.ToLower(scheme) {
 	case "smtp", "smtps":
-		return openServer(dest, sender, log)
+		return openServer(dest, sender, hello, log)
 	case "file":
 		return openDirectory(rest, sender)
 	case "log":
@@ -107,8 +109,8 @@ func Address(from string) (string, error) {
 // IsPermanent reports whether err, from Transport.Send, is final for the mail: the
 // server refused its recipient or its content with a 5xx reply (RFC 5321 section
 // 4.2.1), or it is malformed. Everything else may succeed later, including refused
-// credentials and a refused sender: an operator can correct these while the mail
-// waits.
+// credentials, a refused sender, a refused name in EHLO and refused relaying: an operator can
+// correct these while the mail waits.
 func IsPermanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)
@@ -120,6 +122,18 @@ func IsSenderRefused(err error) bool {
 	var s *senderError
 	return errors.As(err, &s)
 }
+
+// IsClientRefused reports whether err, from Transport.Check, is a mail server's refusal of this machine:
+// of its name in EHLO, or of relaying its mail to other servers.
+func IsClientRefused(err error) bool {
+	var c *clientError
+	return errors.As(err, &c)
+}
+
+type clientError struct{ err error }
+
+func (e *clientError) Error() string { return e.err.Error() }
+func (e *clientError) Unwrap() error { return e.err }
 
 type senderError struct{ err error }
 

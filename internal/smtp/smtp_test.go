@@ -46,7 +46,7 @@ func testContext(t *testing.T) context.Context {
 
 func mustOpen(t *testing.T, dest string) Transport {
 	t.Helper()
-	transport, err := Open(dest, sender, quiet)
+	transport, err := Open(dest, sender, "", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ const mailsPerWriter = 100
 // writeJob waits until its input is closed, so that all writers start together, and
 // sends mails from several goroutines.
 func writeJob(dest string) int {
-	transport, err := Open(dest, sender, quiet)
+	transport, err := Open(dest, sender, "", quiet)
 	if err != nil {
 		return fail(err)
 	}
@@ -111,7 +111,7 @@ func writeJob(dest string) int {
 }
 
 func checkJob(dest string) int {
-	transport, err := Open(dest, sender, quiet)
+	transport, err := Open(dest, sender, "", quiet)
 	if err != nil {
 		return fail(err)
 	}

@@ -137,7 +137,7 @@ func instant(pointer string, text *string) (*time.Time, error) {
 	if text == nil {
 		return nil, nil //nolint:nilnil // it is optional
 	}
-	at, err := time.Parse(time.RFC3339, *text)
+	at, err := doorward.ParseTime(*text)
 	if err != nil {
 		return nil, doorward.Invalid(pointer, "invalid", "Write a time as RFC 3339 has it: 2031-05-06T12:00:00Z.")
 	}

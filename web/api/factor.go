@@ -162,7 +162,7 @@ func (a *api) confirmTOTP(ctx context.Context, c *front.Call, in confirmInput) (
 
 // raised answers with a factor, and the session of the request under its new token.
 func (a *api) raised(c *front.Call, done factor.Confirmed) confirmed {
-	c.SetRaised(done.Raised)
+	c.SetSession(done.Raised)
 	session := front.ViewCurrentSession(done.Raised.Session, a.app.Sessions.Limits())
 	return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes, Token: done.Raised.Token.Reveal(), Session: &session}
 }

@@ -68,8 +68,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 
 // open answers with a new session and sets its cookie.
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
-	c.SetRevocation(o.Revocation)
-	c.SetSession(o.Token)
+	c.SetSession(o)
 	c.SetLogCaller(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
 	out := signedIn{
@@ -155,8 +154,13 @@ func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.No
 		return front.None{}, err
 	}
 	c.ClearSession()
-	if to, ok := ui.ReturnAddress(c.Site(), c.R.URL.Query().Get("return")); ok {
+	asked := c.R.URL.Query().Get("return")
+	to, ok := ui.ReturnAddress(c.Site(), asked)
+	switch {
+	case ok:
 		c.RedirectTo(to)
+	case asked != "":
+		c.LogRefusedReturn(asked)
 	}
 	return front.None{}, nil
 }

@@ -299,7 +299,7 @@ func (d document) success(r front.Route) *huma.Response {
 		res.Headers[h.Name] = &huma.Header{Description: h.Description, Required: true, Schema: &huma.Schema{Type: "string"}}
 	}
 	if r.Endpoint.Cookie != "" {
-		res.Headers["Set-Cookie"] = &huma.Header{Description: "`" + d.cookie + r.Endpoint.Cookie + "`", Schema: &huma.Schema{Type: "string"}}
+		res.Headers["Set-Cookie"] = &huma.Header{Description: "`" + d.cookie + r.Endpoint.Cookie, Schema: &huma.Schema{Type: "string"}}
 	}
 	return res
 }

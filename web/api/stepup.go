@@ -66,8 +66,7 @@ func (a *api) finishStepUp(ctx context.Context, c *front.Call, in stepUpInput) (
 	if err != nil {
 		return renewed{}, err
 	}
-	c.SetRevocation(o.Revocation)
-	c.SetSession(o.Token)
+	c.SetSession(o)
 	return renewed{o.Token.Reveal(), front.ViewCurrentSession(o.Session, a.app.Sessions.Limits())}, nil
 }
 

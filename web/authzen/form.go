@@ -107,9 +107,8 @@ func (a *attributes) UnmarshalJSON(b []byte) error {
 	return (*front.Attributes)(a).UnmarshalJSON(b)
 }
 
-// timeLayouts are the accepted layouts of a time. The second has no seconds, as in the examples
-// of the specification.
-var timeLayouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
+// withoutSeconds is a layout of a time in examples of the specification.
+const withoutSeconds = "2006-01-02T15:04Z07:00"
 
 // text returns the member if it is a string, else "".
 func (a attributes) text(name string) string {
@@ -123,12 +122,11 @@ func (a attributes) instant(name string) *time.Time {
 	if _, has := a[name]; !has {
 		return nil
 	}
-	for _, layout := range timeLayouts {
-		if at, err := time.Parse(layout, a.text(name)); err == nil {
-			return &at
-		}
+	at, err := doorward.ParseTime(a.text(name))
+	if err != nil {
+		at, _ = time.Parse(withoutSeconds, strings.ToUpper(a.text(name)))
 	}
-	return new(time.Time)
+	return &at
 }
 
 // Query has the members that evaluations and searches share: one evaluation, the defaults of

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/policy"
@@ -141,7 +140,7 @@ func (p *explainPage) readQuestion(q *policy.Question) (wrong string) {
 }
 
 func isInstant(text string) bool {
-	_, err := time.Parse(time.RFC3339, text)
+	_, err := doorward.ParseTime(text)
 	return err == nil
 }
 

@@ -361,7 +361,7 @@ func typedInstant(c *ui.Call, name string, atEnd bool, faults []doorward.FieldEr
 	if text == "" {
 		return nil, faults
 	}
-	at, err := time.Parse(time.RFC3339, instant(text, atEnd))
+	at, err := doorward.ParseTime(instant(text, atEnd))
 	if err != nil {
 		return nil, append(faults, doorward.FieldError{Pointer: "/" + name, Code: "invalid", Message: "Write a time such as 2031-05-06T12:00."})
 	}

@@ -61,7 +61,7 @@ func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if !ok { // the person has a second factor, or needs one
 		return c.To("/login"), nil
 	}
-	c.SetSession(signedIn.Token)
+	c.SetSession(signedIn.Opened)
 	return c.To("/?done=signed-in"), nil
 }
 

@@ -88,6 +88,7 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 
 // answer answers the check, and returns the status.
 func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
+	c.site.Share(w.Header(), r)
 	p, err := c.identify(r)
 	assertion := ""
 	if err == nil {
@@ -209,7 +210,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 		return "", d.Refusal()
 	}
 	if mayBeFromPage(r.Header) && !front.HasBearer(r.Header) && (mayChangeSomething(r.Header) || asksUpgrade(r)) {
-		if err := c.site.FromSameOrigin(r.Header); err != nil {
+		if err := c.site.CheckOrigin(r.Header); err != nil {
 			refusal := front.AsError(err)
 			refusal.Request = c.request(r, query{})
 			return "", refusal

@@ -52,7 +52,7 @@ func (q question) request(now time.Time) *doorward.Request {
 	if c := q.Context; c != nil {
 		ip = cmp.Or(c.IP, ip)
 		if c.Time != "" {
-			r.Now, _ = time.Parse(time.RFC3339, c.Time)
+			r.Now, _ = doorward.ParseTime(c.Time)
 		}
 	}
 	addr, _ := netip.ParseAddr(ip)

@@ -2,6 +2,7 @@ package front
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/netip"
@@ -39,6 +40,29 @@ func (c *Call) SetLogCaller(by doorward.Caller) { infoOf(c.R).setCaller(by) }
 // RedirectTo answers a success with 303 to the address, which must be one that people may
 // be redirected to. The endpoint must be documented with Endpoint.Returns.
 func (c *Call) RedirectTo(address string) { c.target = address }
+
+// LogRefusedReturn logs that a return address isn't allowed, without what follows its host: that may
+// be a secret.
+func (c *Call) LogRefusedReturn(address string) {
+	origin := "none"
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		origin = loggable(u.Scheme + "://" + u.Host[:min(len(u.Host), maxOrigin)])
+	}
+	leftOut, ok := c.site.returns.Allow(origin, time.Now())
+	if ok {
+		c.site.log.LogAttrs(c.R.Context(), slog.LevelWarn, "return address dropped; it must be below --base-url or in --return-to", infoOf(c.R).withTraceID(
+			slog.String("origin", origin), slog.String("expectedOrigin", c.site.Origin()), slog.String("requestId", infoOf(c.R).id), slog.Int("leftOut", leftOut))...)
+	}
+}
+
+// SetPage sets the headers of a page: its Content-Security-Policy, and a Referrer-Policy with which
+// browsers say the origin of its own forms. With no-referrer they send "Origin: null", and without
+// Sec-Fetch-Site every form would seem to come from another site (Fetch Standard, "append a request
+// Origin header").
+func (c *Call) SetPage(policy string) {
+	c.W.Header().Set("Content-Security-Policy", policy)
+	c.W.Header().Set("Referrer-Policy", "same-origin")
+}
 
 // SetRevocation sets headers that say how many nodes confirmed a revocation, and how long it
 // took. Without a revocation it sets none.
@@ -78,15 +102,16 @@ func isID(text, prefix string) bool {
 	return ok && rest != "" && len(rest) <= 64 && !strings.ContainsFunc(rest, func(r rune) bool { return !isSafeChar(r) })
 }
 
-// SetSession sets the session cookie.
-func (c *Call) SetSession(token secret.Token) {
-	c.addCookie(c.site.Cookie+"="+token.Reveal(), "")
-}
-
-// SetRaised sets the cookie and the headers for a session under a new token.
-func (c *Call) SetRaised(r session.Opened) {
-	c.SetRevocation(r.Revocation)
-	c.SetSession(r.Token)
+// SetSession sets the cookie for a session under a new token, and the headers about the end of those that
+// it replaces. The cookie ends with the browser, or with Site.PersistentCookie when the session must end.
+func (c *Call) SetSession(o session.Opened) {
+	c.SetRevocation(o.Revocation)
+	life := ""
+	if c.site.PersistentCookie {
+		left := o.Session.ExpiresAt(c.site.App.Sessions.Limits()).Sub(c.site.App.Now())
+		life = "; Max-Age=" + strconv.Itoa(int(left.Seconds()))
+	}
+	c.addCookie(c.site.Cookie+"="+o.Token.Reveal(), life)
 }
 
 // AllSessions returns the session tokens of the request, in cookies and bearer

@@ -266,7 +266,18 @@ func (s *Site) caller(ctx context.Context, r *http.Request, check checkSession) 
 	case hasBearer:
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has a session cookie and a bearer credential. Send one of them.")
 	}
-	return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+	return by, s.withoutCredential(r)
+}
+
+// withoutCredential is the refusal of a request without a credential. It explains a session cookie in
+// quotes, which isn't one.
+func (s *Site) withoutCredential(r *http.Request) error {
+	for _, c := range r.CookiesNamed(s.Cookie) {
+		if _, err := secret.Parse(c.Value); err == nil && c.Quoted {
+			return doorward.Fail(doorward.CodeUnauthenticated, "The value of the cookie %s is in quotes. Send it without.", s.Cookie)
+		}
+	}
+	return doorward.Fail(doorward.CodeUnauthenticated, "")
 }
 
 func withSession(ctx context.Context, by doorward.Caller, token secret.Token, check checkSession) (doorward.Caller, error) {

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,8 +41,13 @@ type Site struct {
 	// Home is where people land after signing in without a return address, as
 	// ui.ParseHome returns it; empty: their account.
 	Home string
+	// AllowedOrigins are the other origins whose pages may use the API, with cookies, as browsers
+	// send them in the header Origin.
+	AllowedOrigins []string
 	// Cookie is the name of the session cookie.
 	Cookie string
+	// PersistentCookie: browsers keep the session cookie when they are closed.
+	PersistentCookie bool
 	// Texts are the operator's own, in place of those of pages, as web.CheckTexts accepts them; nil for none.
 	Texts *texts.File
 	// ErrorPage answers a browser with a page instead of a problem, and reports
@@ -58,6 +64,7 @@ type Site struct {
 	files    map[string]*Content // by name, without a hash
 	timedOut atomic.Int64
 	outage   lograte.Limiter // for log lines about checks that can't be answered
+	returns  lograte.Limiter // for log lines about return addresses that aren't allowed
 }
 
 // New returns a site whose public address is base. Only the proxies' X-Forwarded-For
@@ -93,6 +100,7 @@ type Brand struct {
 
 // IsLoopback reports whether a host name or address can only be this machine.
 func IsLoopback(host string) bool {
+	host = strings.TrimSuffix(host, ".")
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
 }
@@ -102,7 +110,7 @@ func IsLoopback(host string) bool {
 // loopback on its second look-up (DNS rebinding), is of the same origin for the browser.
 func (s *Site) OnOwnHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := strings.ToLower((&url.URL{Host: r.Host}).Hostname())
+		host := strings.TrimSuffix(strings.ToLower((&url.URL{Host: r.Host}).Hostname()), ".")
 		if IsLoopback(host) || strings.EqualFold(host, s.base.Hostname()) {
 			next.ServeHTTP(w, r)
 			return
@@ -113,6 +121,9 @@ func (s *Site) OnOwnHosts(next http.Handler) http.Handler {
 
 // BaseURL is the address from outside, without a slash at the end.
 func (s *Site) BaseURL() string { return strings.TrimSuffix(s.base.String(), "/") }
+
+// Origin is BaseURL without its path.
+func (s *Site) Origin() string { return strings.TrimSuffix(s.BaseURL(), s.BasePath()) }
 
 // BasePath is the path of BaseURL: empty, or like "/platform".
 func (s *Site) BasePath() string { return strings.TrimSuffix(s.base.Path, "/") }
@@ -203,12 +214,15 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 		if get, has := byMethod[http.MethodGet]; !ok && r.Method == http.MethodHead && has {
 			route, ok = get, true
 		}
-		if !ok {
+		switch {
+		case ok:
+			s.serve(w, r, route)
+		case r.Method == http.MethodOptions && isAPI(r) && s.isAllowed(r.Header):
+			preflight(w, r, allowed(byMethod))
+		default:
 			w.Header().Set("Allow", allowed(byMethod))
-			s.Fail(w, r, doorward.Fail(doorward.CodeMethodNotAllowed, ""))
-			return
+			s.Fail(w, r, s.refuseMethod(r))
 		}
-		s.serve(w, r, route)
 	})
 }
 
@@ -264,11 +278,16 @@ func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 // below a base such as "/api" both occur.
 func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, candidate := range []*http.Request{s.withoutBase(r), r} {
-			if hasRoute(mux, candidate) {
-				mux.ServeHTTP(w, candidate)
-				return
+		candidates := []*http.Request{s.withoutBase(r), r}
+		if i := slices.IndexFunc(candidates, func(c *http.Request) bool { return hasRoute(mux, c) }); i >= 0 {
+			if isAPI(candidates[i]) {
+				s.Share(w.Header(), r)
 			}
+			mux.ServeHTTP(w, candidates[i])
+			return
+		}
+		if slices.ContainsFunc(candidates, isAPI) {
+			s.Share(w.Header(), r)
 		}
 		s.Fail(w, r, doorward.Fail(doorward.CodeNotFound, ""))
 	})
@@ -380,6 +399,9 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", loggable(info.path)), slog.Int("status", w.status),
 		slog.Duration("took", took), slog.String("requestId", info.id), slog.String("client", proof.Network(s.clientIP(r))),
+	}
+	if info.refusedOrigin != "" {
+		attrs = append(attrs, slog.String("origin", info.refusedOrigin), slog.String("expectedOrigin", s.Origin()))
 	}
 	if info.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))

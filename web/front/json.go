@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -70,7 +71,7 @@ type Endpoint struct {
 	// constant MaxBody.
 	MaxBody int
 	Out     reflect.Type // of the answer's body; nil: none
-	Cookie  string       // how a success changes the session cookie, from the = on, for the reference; may be empty
+	Cookie  string       // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
 	Return  bool         // whether a success may be 303, see Returns
 	CSV     bool         // the answer is also available as CSV
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
@@ -166,13 +167,13 @@ func (e Endpoint) Returns() Endpoint {
 
 // OpensSession documents that a success sets a session cookie.
 func (e Endpoint) OpensSession() Endpoint {
-	e.Cookie = "=<token>" + cookieAttributes + "; Secure"
+	e.Cookie = "=<token>" + cookieAttributes + "; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>`"
 	return e
 }
 
 // EndsSession documents that a success clears the session cookie.
 func (e Endpoint) EndsSession() Endpoint {
-	e.Cookie = "=" + cookieAttributes + "; Max-Age=0"
+	e.Cookie = "=" + cookieAttributes + "; Max-Age=0`"
 	return e
 }
 
@@ -309,15 +310,29 @@ func checkMediaType(h http.Header, size int) error {
 	if size == 0 && len(types) == 0 && !encoded {
 		return nil
 	}
-	if len(types) != 1 || encoded {
-		return doorward.Fail(doorward.CodeUnsupportedMediaType, sendJSON)
+	if fault := mediaFault(types, encoded); fault != "" {
+		return doorward.Fail(doorward.CodeUnsupportedMediaType, "%s %s", fault, sendJSON)
+	}
+	return nil
+}
+
+// mediaFault says what is wrong with the media type and the encoding of a body; empty: nothing.
+func mediaFault(types []string, encoded bool) string {
+	if encoded {
+		return "The body has a Content-Encoding: leave the header out, identity too."
+	}
+	if len(types) != 1 {
+		return fmt.Sprintf("The request has %d headers Content-Type.", len(types))
 	}
 	media, params, err := mime.ParseMediaType(types[0])
 	charset, has := params["charset"]
-	if err != nil || media != "application/json" || has && !strings.EqualFold(charset, "utf-8") {
-		return doorward.Fail(doorward.CodeUnsupportedMediaType, sendJSON)
+	switch {
+	case err != nil || media != "application/json":
+		return "The body isn't declared as JSON."
+	case has && !strings.EqualFold(charset, "utf-8"):
+		return "The only charset is utf-8, written like that; it may be left out."
 	}
-	return nil
+	return ""
 }
 
 // Malformed is the error for a body that package strictjson refuses; nil stays nil. It

@@ -66,6 +66,9 @@ func wantsPage(r *http.Request) bool {
 func (c *Call) Refuse(err error) Problem {
 	e := AsError(err)
 	c.site.logFailure(c.R, e)
+	if e.Code == doorward.CodeCrossOrigin {
+		infoOf(c.R).refusedOrigin = SentOrigin(c.R.Header)
+	}
 	h := c.W.Header()
 	if e.Kind() == doorward.KindUnauthenticated {
 		h.Set("WWW-Authenticate", `Bearer realm="doorward"`)

@@ -36,10 +36,12 @@ type requestInfo struct {
 	logLimited bool
 	// replayed: the answer was given before, see IdempotencyKey.
 	replayed bool
-	began    time.Time
-	span     *trace.Span     // nil unless the request is traced
-	trace    string          // id of its trace, or empty
-	proxies  *[]netip.Prefix // trusted when the request arrived; nil if it didn't pass harden
+	// refusedOrigin is the other origin that the request was refused for; empty: it wasn't.
+	refusedOrigin string
+	began         time.Time
+	span          *trace.Span     // nil unless the request is traced
+	trace         string          // id of its trace, or empty
+	proxies       *[]netip.Prefix // trusted when the request arrived; nil if it didn't pass harden
 	// Ids of the caller, empty if unknown.
 	userID, tenantID, keyID string
 }
@@ -177,38 +179,6 @@ func allowed[T any](byMethod map[string]T) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
-}
-
-// sameOrigin refuses requests that a browser sends from a page of another origin (CSRF).
-// It needs no token: browsers state the origin, and other clients don't send cookies
-// automatically.
-func (s *Site) sameOrigin(r *http.Request) error {
-	if Safe(r.Method) {
-		return nil
-	}
-	return s.FromSameOrigin(r.Header)
-}
-
-// FromSameOrigin returns cross_origin when the headers are those of a request
-// that a browser sent from a page of another origin.
-func (s *Site) FromSameOrigin(h http.Header) error {
-	site, origin := h.Get("Sec-Fetch-Site"), h.Get("Origin")
-	switch {
-	case site == "same-origin" || site == "none":
-		return nil
-	case site == "" && (len(h.Values("Origin")) == 0 || sameHost(origin, s.base.Scheme, s.base.Host)):
-		return nil
-	}
-	return doorward.Fail(doorward.CodeCrossOrigin, "")
-}
-
-// sameHost compares an Origin header with scheme and host, ignoring letter case and
-// the scheme's default port.
-func sameHost(origin, scheme, host string) bool {
-	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
-	norm := func(h string) string { return strings.TrimSuffix(strings.ToLower(h), port) }
-	rest, ok := strings.CutPrefix(strings.ToLower(origin), scheme+"://")
-	return ok && norm(rest) == norm(host)
 }
 
 // clientIP is ClientAddr as text, or the peer's RemoteAddr if that is no address.

@@ -22,9 +22,11 @@ type browser struct {
 	*http.Client
 	url   string
 	agent string // User-Agent; empty for the client's own
+	// origin is sent with forms in place of Sec-Fetch-Site, as by a browser without fetch metadata; empty: not.
+	origin string
 }
 
-func open(t *testing.T, s *doorwardtest.Server) browser { return browser{t, s.Client(), s.URL, ""} }
+func open(t *testing.T, s *doorwardtest.Server) browser { return browser{t, s.Client(), s.URL, "", ""} }
 
 type answer struct {
 	status   int
@@ -52,6 +54,10 @@ func (b browser) ask(method, path string, form url.Values) answer {
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		if b.origin != "" {
+			req.Header.Del("Sec-Fetch-Site")
+			req.Header.Set("Origin", b.origin)
+		}
 	}
 	if b.agent != "" {
 		req.Header.Set("User-Agent", b.agent)

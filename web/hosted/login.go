@@ -73,8 +73,7 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 			c.SetDevice(*o.Device, doorward.DeviceLife)
 		}
 		c.SetAllowance(o.Allowance)
-		c.SetRevocation(o.Revocation)
-		c.SetSession(o.Token)
+		c.SetSession(o.Opened)
 		c.SetLogCaller(by.As(o.User))
 		if o.CanSwitch {
 			return c.RedirectKeepingReturn("/login/tenant"), nil

@@ -69,6 +69,7 @@ func samples() []uitest.Sample {
 	const returnAddress = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
+		{Name: "login-dropped", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Dropped: true}},
 		{Name: "login-refused", View: ui.View{Page: "login", Body: signingIn{}}, Frame: refused},
 		{Name: "login-registered", View: ui.View{Page: "login", Body: signingIn{}, Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},

@@ -55,7 +55,7 @@ func (h *hosted) confirmTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.SetRaised(done.Raised)
+	c.SetSession(done.Raised)
 	if len(done.RecoveryCodes) == 0 {
 		return c.To(securityPage + "?done=factor"), nil
 	}

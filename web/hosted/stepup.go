@@ -61,8 +61,7 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.SetRevocation(opened.Revocation)
-	c.SetSession(opened.Token)
+	c.SetSession(opened)
 	if c.ReturnTo() == "" {
 		return c.To("/step-up?done=proved"), nil
 	}

@@ -261,11 +261,10 @@ type content struct {
 // send lets every cache keep the content, if it asks each time whether the ETag is still the
 // same: an upgrade changes it. Nothing in it is private.
 func (c content) send(call *front.Call) {
-	h := call.W.Header()
 	if c.policy != "" {
-		h.Set("Content-Security-Policy", c.policy)
+		call.SetPage(c.policy)
 	}
-	h.Set("Cache-Control", "no-cache")
+	call.W.Header().Set("Cache-Control", "no-cache")
 	call.Send(cmp.Or(c.status, http.StatusOK), c.Content)
 }
 

@@ -98,7 +98,7 @@ func TestHeadersOfPages(t *testing.T) {
 	for _, path := range paths() {
 		h := get(t, server.URL+path).Header
 		want := map[string]string{
-			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
 		}
 		for name, value := range want {
 			if got := h.Get(name); got != value {

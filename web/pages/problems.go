@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -70,6 +71,15 @@ func (r *reference) problem(code doorward.Code) pairs {
 	return problem(code, r.Server, instance)
 }
 
+// originOf returns the origin of a server's address.
+func originOf(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 func problem(code doorward.Code, server, instance string) pairs {
 	described := code.Problem()
 	p := pairs{
@@ -82,6 +92,8 @@ func problem(code doorward.Code, server, instance string) pairs {
 		{"requestId", "req_7d2c5tpae7kq2m5x3yh4n6rj7w"},
 	}
 	switch code {
+	case doorward.CodeCrossOrigin:
+		p[3].value = front.CrossOriginDetail("https://app.example.com", originOf(server))
 	case doorward.CodeValidationFailed:
 		fault := pairs{{"pointer", defaultExamples["pointer"]}, {"code", defaultExamples["code"]}, {"message", defaultExamples["message"]}}
 		return append(p, pair{"errors", []any{fault}})

@@ -181,7 +181,7 @@ func (c *Call) answer(v View) error {
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	h.Set("Content-Language", c.Language.Tag)
 	h.Set("Vary", "Accept-Language, Cookie")
-	h.Set("Content-Security-Policy", c.policy(v))
+	c.SetPage(c.policy(v))
 	if v.Status != 0 {
 		c.W.WriteHeader(v.Status)
 	}
@@ -234,6 +234,7 @@ type Frame struct {
 	Caller    doorward.Caller
 	Now       time.Time
 	Return    string // the checked return address; empty unless View.FormReturns or KeepsReturn
+	Dropped   bool   // the page would keep the return address, which isn't allowed
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
 	Paused    string // says that changes are paused, and why; empty: they are not
@@ -290,7 +291,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		f.Paused = p.words.paused(m.Reason)
 	}
 	if v.FormReturns || v.KeepsReturn {
-		f.Return = c.ReturnTo()
+		f.Return, f.Dropped = c.ReturnTo(), c.dropped
 	}
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
 		f.Sent, f.Upload = c.sent(), c.upload

@@ -25,6 +25,8 @@ type Call struct {
 	form  url.Values
 	file  []byte
 	fault error // why the form is shown again
+	// dropped: the query has a return address that isn't allowed.
+	dropped bool
 
 	upload   bool   // the form is one with a file
 	tooLarge string // name of the field with the file that is too large
@@ -35,7 +37,17 @@ func (s *Set) call(c *front.Call) *Call {
 	page := &Call{Call: c, Language: s.languageOf(c), set: s}
 	page.setLanguage(c.R.URL.Query().Get(languageQuery))
 	page.chooseTheme()
+	page.noteDroppedReturn()
 	return page
+}
+
+// noteDroppedReturn logs a return address of the query that isn't allowed, and has the page say so:
+// people would wonder why they aren't led back.
+func (c *Call) noteDroppedReturn() {
+	asked := c.R.URL.Query().Get(returnParameter)
+	if c.dropped = asked != "" && c.ReturnTo() == ""; c.dropped {
+		c.LogRefusedReturn(asked)
+	}
 }
 
 // setLanguage sets the language of this and later pages, and reports whether the tag is
@@ -123,7 +135,7 @@ func (c *Call) ReturnTo() string {
 // returnTo is ReturnTo, with the origin of a full address.
 func (c *Call) returnTo() (to, origin string) {
 	for _, requested := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
-		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, requested); ok {
+		if to, origin, ok := parseReturnAddress(c.Site().Origin(), c.Site().BasePath(), c.Site().ReturnTo, requested); ok {
 			return to, origin
 		}
 	}
@@ -160,8 +172,7 @@ func parseReturnAddress(ownOrigin, base string, places returnto.List, address st
 // ReturnAddress returns where an allowed return address leads: below the base URL, or to
 // a place of --return-to.
 func ReturnAddress(s *front.Site, address string) (to string, ok bool) {
-	ownOrigin := strings.TrimSuffix(s.BaseURL(), s.BasePath())
-	to, _, ok = parseReturnAddress(ownOrigin, s.BasePath(), s.ReturnTo, address)
+	to, _, ok = parseReturnAddress(s.Origin(), s.BasePath(), s.ReturnTo, address)
 	return to, ok
 }
 
@@ -188,9 +199,6 @@ func ownPath(origin, base, address string) (string, bool) {
 	}
 	return path, strings.HasPrefix(u.Path, base+"/")
 }
-
-// origin is the base URL without its path.
-func (c *Call) origin() string { return strings.TrimSuffix(c.Site().BaseURL(), c.Site().BasePath()) }
 
 // LoginURL returns the address of the login that returns to the path, which is relative to the
 // base URL.

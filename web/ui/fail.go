@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
@@ -92,9 +93,13 @@ func (c *Call) sendErrorPage(err error) bool {
 	if !front.Safe(c.R.Method) { // not_found is about what the form names, not about the address
 		texts = []string{"notice." + string(e.Code), key + ".text"}
 	}
+	sent := front.SentOrigin(c.R.Header)
+	if e.Code == doorward.CodeCrossOrigin && strings.Contains(sent, "://") {
+		texts = []string{key + ".from"}
+	}
 	m := errorPage{
 		Title:   p.words.firstMessageOr(problem.Title, []string{key + ".title"}),
-		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait),
+		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait, "sent", sent, "own", c.Site().Origin()),
 		Again:   problem.Kind == doorward.KindUnavailable,
 		Support: problem.Kind == doorward.KindInternal || problem.Kind == doorward.KindUnavailable,
 	}

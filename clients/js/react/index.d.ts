@@ -10,8 +10,10 @@ export interface Session {
 /** What GET /api/v2/auth/session answers. */
 export interface CurrentSession { user: User; session: Session }
 export type State =
-	| { status: "loading" | "signed-out" | "unavailable"; user?: undefined; session?: undefined }
-	| { status: "signed-in"; user: User; session: Session };
+	| { status: "loading" | "signed-out"; user?: undefined; session?: undefined; error?: undefined }
+	/** error: what the operator has to set, if Doorward answers and doesn't let this page read it. */
+	| { status: "unavailable"; user?: undefined; session?: undefined; error?: string }
+	| { status: "signed-in"; user: User; session: Session; error?: undefined };
 
 interface Actions {
 	/** Asks Doorward again. After a fault "signed-in" stays; otherwise the status is "unavailable". */

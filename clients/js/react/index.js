@@ -1,7 +1,8 @@
 "use client";
 
 // Who is signed in, for React. The page is served from Doorward's origin, so the browser
-// sends the session cookie, which is HttpOnly: no script sees a token.
+// sends the session cookie, which is HttpOnly: no script sees a token. It may also be on another
+// origin of the same site, which --allowed-origins lists.
 
 import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
 
@@ -20,21 +21,35 @@ export function createStore({ baseUrl = "", initialSession, fetch: send = (...ar
 		state = next;
 		listeners.forEach((listener) => listener());
 	};
-	const call = (path, options) => send(baseUrl + path, { credentials: "same-origin", cache: "no-store", ...options });
+	const call = (path, options) => send(baseUrl + path, { credentials: "include", cache: "no-store", ...options });
+
+	/** withheld resolves to why the browser keeps the answers from this page: they are of an origin
+	 * that doesn't allow it. If nothing answers, it is undefined. */
+	async function withheld() {
+		const own = globalThis.location?.origin;
+		if (!own || new URL(baseUrl || own, own).origin === own) return undefined;
+		const answers = await call("/api/v2/auth/session", { mode: "no-cors" }).then(() => true, () => false);
+		return answers ? `Doorward is on another origin: set --allowed-origins ${own} there` : undefined;
+	}
 
 	async function refresh() {
 		const number = ++questions;
 		clearTimeout(timer);
-		let response, body;
+		let response, body, error;
 		try {
 			response = await call("/api/v2/auth/session");
 			body = await response.json();
-		} catch { /* no answer */ }
+		} catch { // no answer, or none that this page may read
+			if (!response) error = await withheld();
+		}
 		if (number !== questions) return state; // a later question has been asked
 		if (response?.ok && body?.user) {
 			set({ status: "signed-in", user: body.user, session: body.session });
 		} else if (response?.status === 401 && body?.code === "unauthenticated") {
 			set({ status: "signed-out" });
+		} else if (error && !state.user) {
+			if (error !== state.error) console.error(error);
+			set({ status: "unavailable", error });
 		} else {
 			// A fault says nothing about the session: keep what is shown, and ask again.
 			if (!state.user) set({ status: "unavailable" });

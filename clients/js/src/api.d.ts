@@ -7538,7 +7538,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -8108,7 +8108,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -8945,7 +8945,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -9065,7 +9065,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -9533,7 +9533,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -10030,7 +10030,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -10160,7 +10160,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`, with `--session-cookie persistent` also `Max-Age=<seconds>` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

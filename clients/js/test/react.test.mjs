@@ -121,6 +121,31 @@ test("a fault leaves the state as it was", async () => {
 	assert.equal(store.getState().status, "signed-in");
 });
 
+// The browser's fetch rejects in the same way when nothing answers: then the store asks again.
+test("an origin that isn't allowed is said, and not asked for ever", async () => {
+	globalThis.location = { origin: "https://app.example.com" };
+	const error = console.error;
+	const said = [];
+	console.error = (text) => said.push(text);
+	const withheld = async (_, { mode }) => {
+		if (mode !== "no-cors") throw new TypeError("Failed to fetch");
+		return new Response();
+	};
+	const store = createStore({ baseUrl: "https://auth.example.com", fetch: withheld });
+	store.subscribe(() => {});
+	const hint = "Doorward is on another origin: set --allowed-origins https://app.example.com there";
+	assert.deepEqual(await store.refresh(), { status: "unavailable", error: hint });
+	await store.refresh();
+	assert.deepEqual(said, [hint]);
+
+	const down = async () => { throw new TypeError("Failed to fetch"); };
+	for (const baseUrl of ["https://auth.example.com", "https://app.example.com", "/platform", ""]) {
+		assert.deepEqual(await createStore({ baseUrl, fetch: down }).refresh(), { status: "unavailable" });
+	}
+	console.error = error;
+	delete globalThis.location;
+});
+
 test("an answer that asks for a step-up leads to its page and back", async () => {
 	let opened;
 	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { opened = to; } };

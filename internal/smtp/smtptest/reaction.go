@@ -13,12 +13,19 @@ import (
 
 // A reaction is how the server misbehaves at a stage.
 type reaction struct {
-	code  int  // answers with this code
-	stall bool // never answers; without code and stall it hangs up
+	code  int    // answers with this code
+	text  string // and this text; empty: one of its own
+	stall bool   // never answers; without code and stall it hangs up
 }
 
 // Refuse makes the server answer with a code from 400 to 599 at a stage.
 func (s *Server) Refuse(at Stage, code int) { s.misbehave(at, reaction{code: code}) }
+
+// RefuseSaying makes the server answer with a code and the text of a real server's reply at a stage, with the
+// enhanced status code, if it has one.
+func (s *Server) RefuseSaying(at Stage, code int, text string) {
+	s.misbehave(at, reaction{code: code, text: text})
+}
 
 // HangUp makes the server cut the connection at a stage.
 func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
@@ -65,6 +72,8 @@ func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	switch {
 	case !found:
 		return nil
+	case wanted.text != "":
+		return &smtp.SMTPError{Code: wanted.code, EnhancedCode: smtp.NoEnhancedCode, Message: wanted.text}
 	case wanted.code != 0:
 		return &smtp.SMTPError{Code: wanted.code, Message: "refused on request of the test"}
 	case wanted.stall:

@@ -179,7 +179,7 @@ var problems = []Problem{
 
 	{CodeModelInUse, KindConflict, "Model in use", "Policies of tenants name something that the new model lacks; \"errors\" lists these policies. With the new model they would refuse nothing any more. Keep in the model what they name, or apply it with force=true: then these policies are off, and all others stay in force."},
 	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first audience in --assertion-audience."},
-	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
+	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that the model of the platform does not have, or more than one. Name one of its actions, or none to check the credential alone."},
 
 	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone: change that first."},
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},

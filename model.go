@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // PlatformActionsMax is how many actions a model may have.
@@ -81,6 +82,10 @@ var builtin = newModel(slices.Concat(messaging, own))
 // BuiltIn returns the model of an installation that has applied none.
 func BuiltIn() *Model { return builtin }
 
+// IsBuiltIn reports whether the platform's actions are those of a messaging platform, which have
+// texts in each language. Those of an applied model are described by it alone.
+func (m *Model) IsBuiltIn() bool { return m == builtin }
+
 // NewModel returns the model of Doorward's own actions and those of a platform, at most
 // PlatformActionsMax. The names must be distinct and differ from those of Doorward's own
 // actions, and Lowest must be a built-in role.
@@ -152,6 +157,26 @@ func (m *Model) add(v Verb) {
 
 // Verbs returns the list of all actions, without those that are only permissions of keys.
 func (m *Model) Verbs() []Verb { return slices.Clone(m.verbs) }
+
+// helpActions is how many actions ActionsHelp lists.
+const helpActions = 10
+
+// ActionsHelp is the message for an unknown action. It lists the platform's first actions.
+func (m *Model) ActionsHelp() string {
+	var names []string
+	for _, v := range m.verbs {
+		if v.Platform {
+			names = append(names, string(v.Action))
+		}
+	}
+	switch more := len(names) - helpActions; {
+	case len(names) == 0:
+		return "There is no such action. The platform has no actions of its own."
+	case more > 0:
+		return fmt.Sprintf("There is no such action. Those of the platform are %s and %d more.", strings.Join(names[:helpActions], ", "), more)
+	}
+	return "There is no such action. Those of the platform are " + strings.Join(names, ", ") + "."
+}
 
 // Lookup returns the Verb of an action, which must not be changed, and whether there is one. It
 // returns the zero Verb for an unknown action.

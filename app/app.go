@@ -45,6 +45,7 @@ import (
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/texts"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -83,6 +84,7 @@ type Settings struct {
 	// It has no slash at the end.
 	LinkURL   string
 	MailBrand doorward.Brand // of the installation
+	Texts     *texts.File    // the operator's own, as mail.CheckTexts accepts them; nil for none
 	Name      string         // of the installation, in authenticator apps
 	Transport smtp.Transport // of mails
 	Log       *slog.Logger
@@ -168,7 +170,7 @@ func New(db *store.DB, s Settings) *App {
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
-		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
+		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),

@@ -176,6 +176,7 @@ func (n *Node) addFeatures() {
 	n.App = app.New(n.DB, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
 	n.site.SetBrand(n.cfg.brand())
+	n.site.Texts = cfg.Texts
 	n.site.ReturnTo, n.site.Home, n.site.Cookie = cfg.ReturnTo, cfg.Home, cmp.Or(cfg.CookieName, front.SessionCookie)
 	n.site.AllowedOrigins, n.site.PersistentCookie = cfg.AllowedOrigins, cfg.SessionCookie == OutlastsBrowser
 	n.registerMetrics()

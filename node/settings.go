@@ -44,6 +44,7 @@ const (
 	GroupAddress              // where the server is reached
 	GroupCommon               // what every command on the database takes
 	GroupMail
+	GroupTexts // of pages and mails
 	GroupServer
 	GroupPolicy
 	GroupSchema
@@ -67,6 +68,7 @@ type RawConfig struct {
 	BrandLogo, PasswordList     string
 	WebhookAllow                []string
 	WebhookProxy                string
+	Texts                       string
 }
 
 // Settings lists the settings of these groups, or all settings if none is given, in the order of
@@ -80,6 +82,7 @@ func Settings(c *Config, r *RawConfig, groups ...Group) (all []Setting) {
 		{GroupAddress, addressSettings},
 		{GroupCommon, commonSettings},
 		{GroupMail, mailSettings},
+		{GroupTexts, textSettings},
 		{GroupServer, serverSettings},
 		{GroupPolicy, policySettings},
 		{GroupSchema, schemaSettings},
@@ -146,6 +149,12 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 			Name: "smtp-hello", Value: newField(&r.SMTPHello, ""),
 			Help: "`name` or address of this machine for mail servers (EHLO) (default the host of --base-url, or this machine's own name if that is a loopback name)",
 		},
+	}
+}
+
+func textSettings(_ *Config, r *RawConfig) []Setting {
+	return []Setting{
+		{Name: "texts", Value: newField(&r.Texts, ""), Help: "YAML `file` of texts for pages and mails, in place of built-in ones or in another language; \"doorward texts list\" prints all"},
 	}
 }
 

@@ -85,6 +85,10 @@ func TestModelDecides(t *testing.T) {
 		check("invoice.approve", as(user.Token()), 403, "forbidden")
 		check("message.send", as(user.Token()), 403, "unknown_action")
 		check("invoice.pay", as(acme.Owner.Token()), 403, "unknown_action")
+		unknown := d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token())).text("detail")
+		if want := "There is no such action. Those of the platform are invoice."; !strings.HasPrefix(unknown, want) {
+			t.Errorf("an unknown action is answered %q, want %q…", unknown, want)
+		}
 		check("invoice.read", bearer(key), 200, "")
 		introspect(user.Token(), "invoice.read", true)
 		introspect(viewer.Token(), "invoice.read", false)

@@ -40,7 +40,7 @@ func May(p *doorward.Principal, q *Question) Decision {
 	verb, known := p.Rules.Model().Lookup(q.Action)
 	switch {
 	case q.ForService && !verb.IsPermission():
-		return no(ReasonUnknown)
+		return Decision{Reason: ReasonUnknown, model: p.Rules.Model()}
 	case !known:
 		return Decision{} // a bug: no such action
 	case q.Implied:

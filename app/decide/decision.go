@@ -69,6 +69,7 @@ type Decision struct {
 	verb   *doorward.Verb // ReasonRank, ReasonStepUp: that of the action
 	policy *doorward.PolicyRefusal
 	permit *doorward.PolicyPermit
+	model  *doorward.Model // ReasonUnknown: the model that lacks the action
 	proof  *doorward.ProofNeeded
 }
 
@@ -150,7 +151,7 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonIssuer:
 		return doorward.Fail(doorward.CodeSignInRequired, "")
 	case ReasonUnknown:
-		return doorward.Fail(doorward.CodeUnknownAction, "")
+		return doorward.Fail(doorward.CodeUnknownAction, "%s", d.model.ActionsHelp())
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}

@@ -12,9 +12,10 @@ import (
 type Shown struct {
 	doorward.Invitation
 	TenantName string
-	Brand      doorward.Brand // of the tenant
-	Inviter    string         // name or address; empty for the operator and services
-	HasAccount bool           // the invited address has an account with a password, in any tenant
+	Brand      doorward.Brand  // of the tenant
+	Inviter    string          // name or address; empty for the operator and services
+	Rules      *doorward.Rules // of the tenant
+	HasAccount bool            // the invited address has an account with a password, in any tenant
 }
 
 // Show returns the invitation of a token, if it can be accepted now, and changes
@@ -25,7 +26,7 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	s := Shown{Invitation: inv, TenantName: tenant.Name, Brand: tenant.Brand}
+	s := Shown{Invitation: inv, TenantName: tenant.Name, Brand: tenant.Brand, Rules: tenant.Rules}
 	if s.Inviter, err = i.inviterName(ctx, inv); err != nil {
 		return Shown{}, err
 	}

@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// texts has a catalogue for each language and the layout.
+// builtInTexts has a catalogue for each language and the layout.
 //
 //go:embed text
-var texts embed.FS
+var builtInTexts embed.FS
 
 // fallback is the language for recipients without a language, or with one that has
 // no catalogue.
@@ -27,6 +27,7 @@ type catalogue struct {
 	Direction string             // of writing: ltr or rtl
 	Roles     map[string]string  // display names, by doorward.Role
 	Mails     map[string]message `yaml:",inline"` // by store.MailKind
+	isOwn     bool               // with texts of the operator
 }
 
 // roleName returns the display name of a role. A tenant's own role is shown by its name.
@@ -79,21 +80,24 @@ func (s *sentence) fill(v variables) (text, error) {
 	return text(strings.Join(strings.Fields(out.String()), " ")), err
 }
 
-// catalogues has the catalogue of each language, by its tag in lower case.
-var catalogues = sync.OnceValue(func() map[string]catalogue {
-	all, err := readCatalogues(texts)
+// catalogueSet has the catalogue of each language, by its tag in lower case.
+type catalogueSet map[string]catalogue
+
+// catalogues are those that are built in.
+var catalogues = sync.OnceValue(func() catalogueSet {
+	all, err := readCatalogues(builtInTexts)
 	if err != nil {
 		panic(fmt.Sprintf("mail: %v", err))
 	}
 	return all
 })
 
-func readCatalogues(files fs.FS) (map[string]catalogue, error) {
+func readCatalogues(files fs.FS) (catalogueSet, error) {
 	names, err := fs.Glob(files, "text/*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]catalogue{}
+	all := catalogueSet{}
 	for _, name := range names {
 		source, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -119,9 +123,9 @@ func readCatalogue(source []byte) (c catalogue, err error) {
 
 // language returns the tag of the catalogue for a BCP 47 tag, found by removing subtags
 // from the end (RFC 4647, section 3.4).
-func language(locale string) string {
+func (c catalogueSet) language(locale string) string {
 	for tag := strings.ToLower(locale); tag != ""; {
-		if _, ok := catalogues()[tag]; ok {
+		if _, ok := c[tag]; ok {
 			return tag
 		}
 		tag = tag[:max(0, strings.LastIndexByte(tag, '-'))]

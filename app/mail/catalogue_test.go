@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"text/template/parse"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,40 +117,6 @@ func parts(m message) map[string][]*sentence {
 	return all
 }
 
-// variablesIn returns the variables that a part of a template reads, including those in
-// branches that aren't taken.
-func variablesIn(n parse.Node) (names []string) {
-	visit := func(nodes ...parse.Node) {
-		for _, n := range nodes {
-			names = append(names, variablesIn(n)...)
-		}
-	}
-	branch := func(b *parse.BranchNode) { visit(b.Pipe, b.List, b.ElseList) }
-	switch n := n.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			visit(n.Nodes...)
-		}
-	case *parse.ActionNode:
-		visit(n.Pipe)
-	case *parse.PipeNode:
-		for _, c := range n.Cmds {
-			visit(c.Args...)
-		}
-	case *parse.FieldNode:
-		names = append(names, strings.Join(n.Ident, "."))
-	case *parse.VariableNode:
-		names = append(names, strings.TrimPrefix(strings.Join(n.Ident, "."), "$."))
-	case *parse.IfNode:
-		branch(&n.BranchNode)
-	case *parse.WithNode:
-		branch(&n.BranchNode)
-	case *parse.RangeNode:
-		branch(&n.BranchNode)
-	}
-	return names
-}
-
 // documented returns the variables of each mail from the table in docs/mail.md,
 // which translators use.
 func documented(t *testing.T) map[string][]string {
@@ -183,7 +148,7 @@ func documented(t *testing.T) map[string][]string {
 // For each mistake that a translator can make, there is an error that names the mail or the
 // file.
 func TestFaultsOfACatalogueAreNamed(t *testing.T) {
-	german, err := texts.ReadFile("text/de.yaml")
+	german, err := builtInTexts.ReadFile("text/de.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +190,7 @@ func TestLanguage(t *testing.T) {
 		"": "en", "en": "en", "en-GB": "en", "de": "de", "DE": "de", "de-CH": "de", "de-Latn-CH-1996": "de",
 		"fr": "en", "deu": "en", "nds": "en", "-": "en", "e": "en",
 	} {
-		if got := language(locale); got != want {
+		if got := catalogues().language(locale); got != want {
 			t.Errorf("mail for %q is in %s, want %s", locale, got, want)
 		}
 	}

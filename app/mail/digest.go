@@ -62,7 +62,7 @@ func (m *Mail) composeDigest(ctx context.Context, tx *store.Tx, row store.Mail) 
 		return nil, store.ErrNone
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	digest := renderMail(row.Kind, locale, variables{Site: m.site(), Count: strconv.Itoa(total)})
+	digest := m.texts.render(row.Kind, locale, variables{Site: m.site(), Count: strconv.Itoa(total)})
 	digest.Paragraphs = append(digest.Paragraphs, items...)
 	return digest, err
 }
@@ -85,7 +85,7 @@ func (m *Mail) composeHeld(ctx context.Context, tx *store.Tx, recipient string, 
 // asItem returns the paragraphs of the mail for a digest, under its subject and a number.
 func (r *renderedMail) asItem(n int) ([]text, error) {
 	v := variables{Notice: r.Subject.Plain(), Count: strconv.Itoa(n)}
-	heading, err := catalogues()[r.Language].Mails[string(store.MailDigest)].Item.fill(v.sanitized())
+	heading, err := r.item.fill(v.sanitized())
 	var details []string
 	for _, d := range r.Details {
 		details = append(details, string(d))

@@ -27,7 +27,7 @@ func (m *Mail) composeEmailConfirm(ctx context.Context, tx *store.Tx, row store.
 		return nil, err
 	}
 	token, err := newLinkToken(ctx, tx, c.ID)
-	return renderMail(row.Kind, locale, variables{
+	return m.texts.render(row.Kind, locale, variables{
 		Email: c.Old, Address: c.New, Site: m.site(), Link: m.baseURL + "/confirm-email#token=" + token, Code: token,
 	}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
@@ -44,7 +44,7 @@ func (m *Mail) composeEmailUndo(ctx context.Context, tx *store.Tx, row store.Mai
 		at = *c.ConfirmedAt
 	}
 	token, err := newLinkToken(ctx, tx, c.UndoSubject())
-	return renderMail(row.Kind, locale, variables{
+	return m.texts.render(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: formatTime(at), Until: formatTime(c.UndoUntil),
 		Link: m.baseURL + "/undo-email#token=" + token, Code: token,
 	}), err
@@ -59,7 +59,7 @@ func (m *Mail) composeEmailRestored(ctx context.Context, tx *store.Tx, row store
 	if err != nil {
 		return nil, err
 	}
-	return renderMail(row.Kind, locale, variables{Email: row.Recipient, Site: m.site(), At: formatTime(*c.UndoneAt)}), nil
+	return m.texts.render(row.Kind, locale, variables{Email: row.Recipient, Site: m.site(), At: formatTime(*c.UndoneAt)}), nil
 }
 
 // emailChange returns the change that the mail is about, and the language of its account.

@@ -13,6 +13,7 @@
 //	render.go     the variables filled in, as plain text and as HTML
 //	style.go      colour and logo of the HTML
 //	catalogue.go  texts by language, from text/*.yaml
+//	texts.go      the operator's own texts in place of these
 //
 // Package outbox decides when and in what order mails are tried. Several workers,
 // in several processes, may serve one queue. If a worker dies after the mail
@@ -36,6 +37,7 @@ import (
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/texts"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
@@ -46,6 +48,7 @@ type Mail struct {
 	db        *store.DB
 	transport smtp.Transport
 	baseURL   string
+	texts     catalogueSet
 	brand     atomic.Pointer[doorward.Brand]
 	log       *slog.Logger
 	counts    counts
@@ -62,11 +65,11 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 	return m.counts.sent.Load(), m.counts.retried.Load(), m.counts.failed.Load()
 }
 
-// New returns a worker that sends through transport and makes links below baseURL.
-// brand is for mails without a tenant.
-func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
+// New returns a worker that sends through transport and makes links below baseURL. own are the
+// operator's texts, as CheckTexts accepts them; nil for none. brand is for mails without a tenant.
+func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, own *texts.File, brand doorward.Brand, log *slog.Logger) *Mail {
 	m := &Mail{
-		writer: writer, db: db, transport: transport, baseURL: baseURL, log: log,
+		writer: writer, db: db, transport: transport, baseURL: baseURL, texts: cataloguesWith(own), log: log,
 		writers: make(chan struct{}, writersAtOnce),
 	}
 	m.SetBrand(brand)
@@ -291,7 +294,7 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 		return nil, err
 	}
 	token, err := newLinkToken(ctx, tx, inv.ID)
-	return renderMail(row.Kind, cmp.Or(inv.Locale, locale), variables{
+	return m.texts.render(row.Kind, cmp.Or(inv.Locale, locale), variables{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: formatTime(inv.ExpiresAt),
 	}).withStyle(m.styleOf(tenant)), err
@@ -323,7 +326,7 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := newLinkToken(ctx, tx, row.SubjectID)
-	return renderMail(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
+	return m.texts.render(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
 // resetLink returns a link with the token in its fragment, which is in no log, and returnTo in

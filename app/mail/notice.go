@@ -79,7 +79,7 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	// An event has one of these: a factor was added, removed or renamed.
 	factor := cmp.Or(e.Change(doorward.FieldFactor).To, e.Change(doorward.FieldFactor).From, e.Change(doorward.FieldFactorRenamed).To)
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, variables{
+	return m.texts.render(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: formatTime(e.At), IP: e.IP,
 		Browser: browser, System: system,
 		ByMail: e.Action == doorward.PasswordReset, Factor: factor,
@@ -104,11 +104,11 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	if err != nil || hook.TenantID == "" {
-		return renderMail(row.Kind, locale, v), err
+		return m.texts.render(row.Kind, locale, v), err
 	}
 	tenant, err := tx.Tenant(ctx, hook.TenantID)
 	v.Tenant = tenant.Name
-	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
 }
 
 // composeErased makes the notice to an OWNER that somebody's account was erased. It names what the
@@ -134,7 +134,7 @@ func (m *Mail) composeErased(ctx context.Context, tx *store.Tx, row store.Mail) 
 	}
 	names := func(field string) string { return strings.Join(left[field], ", ") }
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, variables{
+	return m.texts.render(row.Kind, locale, variables{
 		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At), Account: e.Target.ID, FormerRole: e.Change(doorward.FieldRole).From,
 		Webhooks: names(doorward.FieldWebhookLeft), Keys: names(doorward.FieldAPIKeyLeft),
 		Raised: names(doorward.FieldPersonRaised), Invited: names(doorward.FieldPersonInvited),
@@ -210,7 +210,7 @@ func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.
 	}
 	v.Waiting = namesOf(reset.Missing)
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(kind, locale, v), err
+	return m.texts.render(kind, locale, v), err
 }
 
 // namesOf returns the names of the tenants of the memberships.
@@ -249,7 +249,7 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	role := e.Change(doorward.FieldRole)
-	return renderMail(row.Kind, locale, variables{
+	return m.texts.render(row.Kind, locale, variables{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: formatTime(e.At),
 	}).withStyle(m.styleOf(tenant)), err
 }
@@ -273,7 +273,7 @@ func (m *Mail) composeAddressSuspended(ctx context.Context, tx *store.Tx, row st
 		return nil, err
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, variables{Tenant: tenant.Name, Member: member, At: formatTime(e.At)}).withStyle(m.styleOf(tenant)), err
+	return m.texts.render(row.Kind, locale, variables{Tenant: tenant.Name, Member: member, At: formatTime(e.At)}).withStyle(m.styleOf(tenant)), err
 }
 
 // composeOwnerless makes the notice of a tenant without an active OWNER, in the fallback language,
@@ -291,7 +291,7 @@ func (m *Mail) composeOwnerless(ctx context.Context, tx *store.Tx, row store.Mai
 	if err == nil && owners > 0 {
 		err = store.ErrNone
 	}
-	return renderMail(row.Kind, "", variables{Site: m.site(), Tenant: tenant.Name, TenantID: tenant.ID, At: formatTime(e.At)}), err
+	return m.texts.render(row.Kind, "", variables{Site: m.site(), Tenant: tenant.Name, TenantID: tenant.ID, At: formatTime(e.At)}), err
 }
 
 // aboutAPIKey returns the key that the event is about, and the variables that all mails about
@@ -339,7 +339,7 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 	v.Name, v.Until, v.RotateBy = owner.Name, formatTime(ends), ends.Before(key.ExpiresAt)
 	v.Link = m.baseURL + "/console/keys/" + key.ID
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
 }
 
 // composeLeak makes the notice of a leaked API key. Like other security notices it has no link
@@ -354,7 +354,7 @@ func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*
 		return nil, err
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, v), err
+	return m.texts.render(row.Kind, locale, v), err
 }
 
 // composeOperatorLeak makes the notice of a leaked operator key or service key. The key is
@@ -365,7 +365,7 @@ func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.
 	if err != nil {
 		return nil, err
 	}
-	return renderMail(row.Kind, "", variables{Site: m.site(), Key: e.Change(doorward.FieldName).From, At: formatTime(e.At), IP: e.IP}), nil
+	return m.texts.render(row.Kind, "", variables{Site: m.site(), Key: e.Change(doorward.FieldName).From, At: formatTime(e.At), IP: e.IP}), nil
 }
 
 // actorOf returns the name of the event's actor. A user who has left is named by the address, an

@@ -127,20 +127,25 @@ type renderedMail struct {
 	Code                string // empty: there is only a link
 	Note                text
 	Style               style
+	item                *sentence // heads the mail in a digest
 }
 
-// renderMail fills in the texts in the language of a BCP 47 tag. The catalogues are
-// embedded and tested with all variables, so a failure is a defect of this
-// package.
-func renderMail(kind store.MailKind, locale string, v variables) *renderedMail {
-	tag := language(locale)
-	c := catalogues()[tag]
-	v.Role, v.FormerRole = c.roleName(v.Role), c.roleName(v.FormerRole)
-	r, err := c.Mails[string(kind)].fill(v.sanitized())
-	if err != nil {
+// render fills in the texts in the language of a BCP 47 tag. If an operator's text can't be filled
+// in, which CheckTexts finds with most values, the built-in texts take its place. They are tested
+// with all variables, so a failure is a defect of this package.
+func (c catalogueSet) render(kind store.MailKind, locale string, v variables) *renderedMail {
+	tag := c.language(locale)
+	in := c[tag]
+	named := v
+	named.Role, named.FormerRole = in.roleName(v.Role), in.roleName(v.FormerRole)
+	r, err := in.Mails[string(kind)].fill(named.sanitized())
+	switch {
+	case err != nil && in.isOwn:
+		return catalogues().render(kind, locale, v)
+	case err != nil:
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))
 	}
-	r.Language, r.Direction, r.Style = tag, c.Direction, defaultStyle
+	r.Language, r.Direction, r.Style, r.item = tag, in.Direction, defaultStyle, in.Mails[string(store.MailDigest)].Item
 	return &r
 }
 
@@ -268,7 +273,7 @@ func joinLines(lines [][]string) string {
 }
 
 // layout is the HTML of every mail. html/template escapes all its values.
-var layout = template.Must(template.ParseFS(texts, "text/layout.html"))
+var layout = template.Must(template.ParseFS(builtInTexts, "text/layout.html"))
 
 func (r *renderedMail) html() string {
 	var out bytes.Buffer

@@ -64,7 +64,7 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 					if hasCode[store.MailKind(kind)] {
 						v.Code = code
 					}
-					r := renderMail(store.MailKind(kind), language, v)
+					r := catalogues().render(store.MailKind(kind), language, v)
 					check(t, store.MailKind(kind), value, r.message(store.Mail{ID: "msg_1", Recipient: "ann@acme.example"}))
 				})
 			}
@@ -176,7 +176,7 @@ func TestNoticesHaveNoLink(t *testing.T) {
 			continue
 		}
 		for language := range catalogues() {
-			m := renderMail(store.MailKind(kind), language, variablesWith("x")).message(store.Mail{})
+			m := catalogues().render(store.MailKind(kind), language, variablesWith("x")).message(store.Mail{})
 			for _, bad := range []string{"://", "<a ", "href", "www."} {
 				if strings.Contains(m.Text+m.HTML, bad) {
 					t.Errorf("%s in %s contains %q", kind, language, bad)
@@ -200,7 +200,7 @@ func TestNamesAreNoLinks(t *testing.T) {
 		for _, kind := range kinds() {
 			for language := range catalogues() {
 				v := variables{Name: name, Tenant: name, Key: name, Webhook: name}
-				m := renderMail(store.MailKind(kind), language, v).message(store.Mail{})
+				m := catalogues().render(store.MailKind(kind), language, v).message(store.Mail{})
 				_, body, _ := strings.Cut(m.HTML, "</head>")
 				body = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, " ")
 				for _, part := range []string{m.Subject, m.Text, html.UnescapeString(body)} {
@@ -241,7 +241,7 @@ Or enter this code where you are asked for it:
 The invitation is valid until 2031-05-06 12:00 UTC and can be used once. If
 you don't expect it, ignore this mail; nothing happens without you.
 `
-	r := renderMail(store.MailInvitation, "", v)
+	r := catalogues().render(store.MailInvitation, "", v)
 	if got := r.text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -83,7 +83,7 @@ func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) 
 	}
 	verb, known := s.p.Rules.Model().Lookup(q.Action)
 	if !known || verb.By != doorward.ByRole {
-		return Explanation{}, doorward.Invalid("/action", "invalid", "There is no such action; the table of permissions lists them.")
+		return Explanation{}, doorward.Invalid("/action", "invalid", s.p.Rules.Model().ActionsHelp())
 	}
 	if q.Version != 0 {
 		if err := p.applyVersion(ctx, &s.p, q.Version); err != nil {

@@ -22,7 +22,7 @@ import (
 func TestGoldenConfiguration(t *testing.T) {
 	all := ""
 	for name, groups := range map[string][]node.Group{
-		"everywhere": {node.GroupFile, node.GroupAddress, node.GroupCommon}, "mail": {node.GroupMail},
+		"everywhere": {node.GroupFile, node.GroupAddress, node.GroupCommon}, "mail": {node.GroupMail, node.GroupTexts},
 		"server": {node.GroupServer}, "policy": {node.GroupPolicy},
 		"sealed": {node.GroupSeal},
 	} {

@@ -17,6 +17,9 @@ func TestAPIKeysPage(t *testing.T) { follow(t, "../../docs/api-keys.md") }
 
 func TestModelPage(t *testing.T) { follow(t, "../../docs/model.md") }
 
+// TestTextsPage follows docs/pages.md, whose only commands are about texts.
+func TestTextsPage(t *testing.T) { follow(t, "../../docs/pages.md") }
+
 func TestOtherOriginsPage(t *testing.T) { follow(t, "../../docs/other-origins.md") }
 
 func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }

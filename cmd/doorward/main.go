@@ -83,7 +83,7 @@ unreachable or its schema incompatible.`,
 	root.SetFlagErrorFunc(describeFlagError)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), modelCommand(), explainCommand(), auditCommand(),
 		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
-		migrateCommand(), passwordsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
+		migrateCommand(), passwordsCommand(), textsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	adaptCobraCommands(root)
 	return root
 }

@@ -201,7 +201,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	return cfg, joinFaults(addresses, dependent, runChecks(&cfg, slices.Concat(
 		checks{s.readProxies, s.checkSessions},
 		s.boundChecks(),
-		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
+		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readTexts, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...))
 }
 

@@ -85,7 +85,7 @@ servers.`,
 			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())
 		return err
 	})
-	s.register(cmd.Flags(), node.GroupMail)
+	s.register(cmd.Flags(), node.GroupMail, node.GroupTexts)
 	showFlags(cmd, "base-url", "listen")
 	cmd.Flags().StringVar(&d.Name, "name", "", "name of the tenant")
 	cmd.Flags().StringVar(&d.OwnerEmail, "owner-email", "", "address of the first OWNER")

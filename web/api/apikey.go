@@ -22,7 +22,7 @@ var docAPIKeys = front.Doc{
 	Query: []front.Parameter{
 		{Name: "owner", Description: "Only keys of this owner, the id of a user", Example: "usr_5tqm7x3yh4n6rj7wd2c5tpae7k"},
 		{Name: "status", Description: "Only keys that are in this state now", Enum: []string{"active", "disabled", "expired", "revoked"}},
-		{Name: "q", Description: "Only keys whose name contains these words, in any order, without regard to case and accents", Example: "reports"},
+		{Name: "q", Description: "Only keys whose name contains these words, in any order, without regard to case and accents", Example: "export"},
 	},
 }
 
@@ -67,8 +67,8 @@ func (a *api) apiKey(ctx context.Context, c *front.Call, _ front.None) (front.AP
 func (a *api) viewKey(k *doorward.APIKey) front.APIKey { return front.ViewAPIKey(*k, a.app.Now()) }
 
 type createAPIKeyInput struct {
-	Name          string     `json:"name" example:"Reports of the shop" doc:"What will use it; at most 100 characters"`
-	Permissions   []string   `json:"permissions" example:"[\"message.send\"]" doc:"1 to 100 of those that the role grants, except apikey.manage, billing.manage, data.destroy, policy.manage, role.manage, sso.manage and tenant.destroy"`
+	Name          string     `json:"name" example:"Export of the shop" doc:"What will use it; at most 100 characters"`
+	Permissions   []string   `json:"permissions" example:"[\"message.send\"]" doc:"1 to 100 of those that the role grants, except apikey.manage, policy.manage, role.manage, sso.manage and tenant.destroy, and those that the model keeps from keys"`
 	Role          string     `json:"role,omitempty" example:"USER" doc:"At most one's own; USER if absent"`
 	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" doc:"At most --key-max-days, 365 by default, which is also the default here"`
 	AllowedIPs    []string   `json:"allowedIps,omitempty" example:"[\"192.0.2.0/24\"]" doc:"Up to 50 addresses or networks (CIDR) that it may be used from; all if absent"`

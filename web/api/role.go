@@ -13,7 +13,7 @@ import (
 type roleView struct {
 	ID          string            `json:"id" example:"rol_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Name        doorward.Role     `json:"name" example:"SUPPORT"`
-	About       string            `json:"about" example:"Answers messages" doc:"Empty when not given, and for the built-in roles"`
+	About       string            `json:"about" example:"Answers customers" doc:"Empty when not given, and for the built-in roles"`
 	Permissions []doorward.Action `json:"permissions" doc:"Sorted"`
 	Rank        doorward.Role     `json:"rank" enum:"OWNER,ADMIN,USER,VIEWER" doc:"The lowest built-in role that has all of the permissions. It bounds who may give the role and who may act on those who have it"`
 	Members     int64             `json:"members" doc:"How many people of the tenant have it, suspended ones included"`

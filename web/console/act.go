@@ -65,7 +65,7 @@ type question struct {
 	Webhooks     []doorward.MadeWebhook
 	// For a change of role:
 	To           doorward.Role
-	Gains, Loses []permission
+	Gains, Loses []ui.Permission
 }
 
 func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -113,7 +113,7 @@ func requestedRole(c *ui.Call) doorward.Role {
 }
 
 // additionalActions returns the permissions that role grants and other doesn't.
-func additionalActions(rules *doorward.Rules, role, other doorward.Role) []permission {
+func additionalActions(rules *doorward.Rules, role, other doorward.Role) []ui.Permission {
 	return describeAdditional(rules, permissionsOf(rules, role), permissionsOf(rules, other))
 }
 

@@ -62,7 +62,10 @@ var files embed.FS
 //go:embed assets
 var assets embed.FS
 
-var set = ui.NewSet(files)
+var set = ui.NewSet("console", files)
+
+// Pages returns the set of the pages, to check and list their texts.
+func Pages() *ui.Set { return set }
 
 // console has the handlers.
 type console struct{ app *app.App }
@@ -208,14 +211,6 @@ type pageData struct {
 	Count  int             // how many were changed, for actions on several
 	List   string          // query of the list that the caller came from
 	Others []doorward.User // the caller's memberships in other tenants
-}
-
-// RoleAbout is the tenant's description of a role of its own; empty for none.
-func (pageData) RoleAbout(f ui.Frame, r doorward.Role) string {
-	if g := f.Caller.Rules.Grant(r); g != nil {
-		return g.About
-	}
-	return ""
 }
 
 // listQuery is the query that the page of one row keeps for its link back to the

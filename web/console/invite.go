@@ -29,7 +29,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, err
 	}
 	maxDays := s.Tenant.Settings.MaxInvitationDays()
-	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.Languages}
+	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.LanguagesWith(c.Site().Texts)}
 	for _, role := range c.Caller.Rules.Roles() {
 		if c.CanOn(doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
 			body.Roles = append(body.Roles, role)

@@ -122,8 +122,8 @@ type keyPage struct {
 	Key     apiKey
 	Groups  []permissionGroup
 	Graces  []int
-	Actions []permission // that a key can have
-	Try     *trial       // nil: nothing was tried
+	Actions []ui.Permission // that a key can have
+	Try     *trial          // nil: nothing was tried
 }
 
 // graces are the choices of how many hours the earlier secret stays valid.
@@ -146,7 +146,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
-			body.Actions = append(body.Actions, describe(k.Rules, v.Action))
+			body.Actions = append(body.Actions, ui.Describe(k.Rules.Model(), v.Action))
 		}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, nil

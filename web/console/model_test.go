@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
 )
 
 // applyModel replaces the platform's model.
@@ -15,6 +17,38 @@ func applyModel(t *testing.T, h fixture, text string) {
 	const force = false
 	if _, err := h.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, force); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// No page says a word of the built-in model when another one is in force.
+func TestPagesOfAnotherModel(t *testing.T) {
+	h := newFixture(t)
+	applyModel(t, h, invoiceModel)
+	b := h.browserOf(t, "OWNER")
+	key := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read"}})
+	role := "/console/roles/" + makeRole(t, h, "READER", "", "invoice.read")
+	person := "/console/people/" + h.people["USER"].ID
+	invitation := "/console/invitations/" + makeInvitation(t, h)
+	putPolicy(t, h, "// none\n")
+	for _, path := range []string{
+		"/console", "/console/people", person, person + "/role?role=VIEWER", person + "/role?role=ADMIN", person + "/suspend", person + "/remove", person + "/sign-out",
+		"/console/invitations", "/console/invitations/new", invitation,
+		"/console/roles", "/console/roles/new", role, role + "/edit", role + "/delete", "/console/roles/rol_owner", "/console/roles/rol_admin", "/console/roles/rol_user", "/console/roles/rol_viewer",
+		"/console/keys", "/console/keys/new", "/console/keys/new?role=ADMIN", key, key + "/revoke", key + "?action=invoice.read",
+		"/console/policy", "/console/policy/versions", "/console/policy/versions/1", "/console/policy/versions/1/restore",
+		"/console/explain", "/console/explain?who=user@acme.example&action=invoice.read", "/console/explain?who=user@acme.example&action=message.none",
+		"/console/webhooks", "/console/webhooks/new", "/console/audit", "/console/settings", "/console/close",
+	} {
+		for _, language := range ui.Languages {
+			separator := "?"
+			if strings.Contains(path, "?") {
+				separator = "&"
+			}
+			page := strings.ReplaceAll(uitest.Text(b.get(path+separator+"lang="+language.Tag, http.StatusOK)), "message.none", "")
+			if found := uitest.BuiltInWords.FindString(page); found != "" {
+				t.Errorf("%s in %s says %q", path, language.Tag, found)
+			}
+		}
 	}
 }
 

@@ -11,35 +11,14 @@ import (
 // permissionGroup has permissions about similar things.
 type permissionGroup struct {
 	Name    string // the last part of the message keys.group.Name; on pages of roles the first word of the actions
+	Key     string // the message on pages of roles; empty for actions of an applied model, which show Name
 	Choices []permissionChoice
 }
 
-// HasMessage reports whether there is a message roles.word.Name. Actions of an applied model may
-// begin with a word that has none.
-func (g permissionGroup) HasMessage() bool { return messageKeys()["roles.word."+g.Name] }
-
 type permissionChoice struct {
-	permission
+	ui.Permission
 	Chosen bool
 	Closed bool // the caller may not give it
-}
-
-// permission is an action with its description. If that is empty, the message can.Action is
-// shown.
-type permission struct {
-	Action doorward.Action
-	About  string
-}
-
-// describe returns the permission with the model's description. Without a description and a
-// message it is described by its name.
-func describe(rules *doorward.Rules, a doorward.Action) permission {
-	verb, _ := rules.Model().Lookup(a)
-	about := verb.About
-	if about == "" && !messageKeys()["can."+string(a)] {
-		about = string(a)
-	}
-	return permission{a, about}
 }
 
 // groupOfAction returns the group in which a permission is shown.
@@ -67,7 +46,7 @@ func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doo
 		g := permissionGroup{Name: name}
 		for _, a := range permissionsOf(rules, role) {
 			if groupOfAction(rules, a) == name && rules.Model().ForKeys(a) {
-				g.Choices = append(g.Choices, permissionChoice{permission: describe(rules, a), Chosen: chosen(a)})
+				g.Choices = append(g.Choices, permissionChoice{Permission: ui.Describe(rules.Model(), a), Chosen: chosen(a)})
 			}
 		}
 		if len(g.Choices) > 0 {

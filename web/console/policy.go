@@ -185,13 +185,11 @@ func policyActions(rules *doorward.Rules) (all []policyAction) {
 		if v.By != doorward.ByRole {
 			continue
 		}
-		one := policyAction{Action: v.Action, Resource: v.Resource, About: v.About}
-		// "can." describes a permission, "tried." another action that was refused. The first
-		// message that exists is taken.
-		for _, key := range []string{"can." + string(v.Action), "tried." + string(v.Action)} {
-			if one.About == "" && one.Key == "" && messageKeys()[key] {
-				one.Key = key
-			}
+		one := policyAction{Action: v.Action, Resource: v.Resource}
+		if v.IsPermission() {
+			one.Key, one.About = "can."+string(v.Action), ui.Describe(rules.Model(), v.Action).About
+		} else if key := "tried." + string(v.Action); messageKeys()[key] {
+			one.Key = key // an action that was refused
 		}
 		all = append(all, one)
 	}

@@ -18,14 +18,14 @@ const rolesPath = "/console/roles"
 // roleEntry is a role as the pages show it.
 type roleEntry struct {
 	role.Role
-	May       []permission
+	May       []ui.Permission
 	CanManage bool // the caller may change it
 }
 
 func roleOf(c *ui.Call, r role.Role) roleEntry {
 	one := roleEntry{Role: r}
 	for _, a := range r.Permissions {
-		one.May = append(one.May, describe(c.Caller.Rules, a))
+		one.May = append(one.May, ui.Describe(c.Caller.Rules.Model(), a))
 	}
 	on := doorward.Object{TenantID: c.Caller.TenantID, Held: r.Name}
 	one.CanManage = !r.BuiltIn && c.CanOn(doorward.RoleUpdate, on)
@@ -137,12 +137,20 @@ func roleGroups(rules *doorward.Rules, all []doorward.Action, chosen, mayGive fu
 		word, _, _ := strings.Cut(string(a), ".")
 		i := slices.IndexFunc(groups, func(g permissionGroup) bool { return g.Name == word })
 		if i < 0 {
-			i, groups = len(groups), append(groups, permissionGroup{Name: word})
+			i, groups = len(groups), append(groups, permissionGroup{Name: word, Key: groupKey(rules.Model(), a, word)})
 		}
-		one := permissionChoice{permission: describe(rules, a), Chosen: chosen(a), Closed: !mayGive(a)}
+		one := permissionChoice{Permission: ui.Describe(rules.Model(), a), Chosen: chosen(a), Closed: !mayGive(a)}
 		groups[i].Choices = append(groups[i].Choices, one)
 	}
 	return groups
+}
+
+// groupKey returns the message about the actions that begin with the word, as a does.
+func groupKey(m *doorward.Model, a doorward.Action, word string) string {
+	if v, known := m.Lookup(a); !known || v.Platform && !m.IsBuiltIn() {
+		return ""
+	}
+	return "roles.word." + word
 }
 
 // mayGive returns a function that reports whether the caller may put a permission into a
@@ -240,7 +248,7 @@ type roleChange struct {
 	pageData
 	ID            string
 	Plan          role.Plan
-	Gains, Loses  []permission
+	Gains, Loses  []ui.Permission
 	CallerHasRole bool // the caller has the role
 }
 
@@ -269,10 +277,10 @@ func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // describeAdditional returns the permissions of all that are not among the others.
-func describeAdditional(rules *doorward.Rules, all, others []doorward.Action) (found []permission) {
+func describeAdditional(rules *doorward.Rules, all, others []doorward.Action) (found []ui.Permission) {
 	for _, a := range all {
 		if !slices.Contains(others, a) {
-			found = append(found, describe(rules, a))
+			found = append(found, ui.Describe(rules.Model(), a))
 		}
 	}
 	return found
@@ -316,7 +324,7 @@ func (e roleEnd) Used() bool { return e.Members+e.Invitations+e.Keys > 0 }
 // change for those who have it.
 type replacement struct {
 	Role         doorward.Role
-	Gains, Loses []permission
+	Gains, Loses []ui.Permission
 }
 
 func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {

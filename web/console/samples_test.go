@@ -101,7 +101,7 @@ func samples() []uitest.Sample {
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
-		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []permission{describe(nil, doorward.UserInvite), describe(nil, doorward.AuditRead)}}}, Frame: owner},
+		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite), ui.Describe(doorward.BuiltIn(), doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
 		{Name: "key", View: sampledKeyPage(0), Frame: owner},
@@ -119,7 +119,7 @@ func samples() []uitest.Sample {
 		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
 		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
 		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, CallerHasRole: true, Replacements: []replacement{
-			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []permission{describe(nil, doorward.MessageSend)}},
+			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend)}},
 		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
@@ -252,7 +252,7 @@ func sampledKeyPage(n int) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
-		Actions: []permission{describe(nil, doorward.MessageSend), describe(nil, doorward.UserRead)},
+		Actions: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend), ui.Describe(doorward.BuiltIn(), doorward.UserRead)},
 	}
 	if n < 2 {
 		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.yes"}[n]}
@@ -270,7 +270,7 @@ func sampledRoles() (all []roleEntry) {
 	for _, name := range []doorward.Role{"SUPPORT", "A_ROLE_WITH_THE_LONGEST_NAME_YET"} {
 		own := roleEntry{CanManage: true, Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, About: "Answers messages and looks people up", Permissions: []doorward.Action{doorward.MessageRead, doorward.MessageSend, doorward.UserRead}}, Rank: doorward.RoleUser, Members: 12}}
 		for _, a := range own.Permissions {
-			own.May = append(own.May, describe(rules, a))
+			own.May = append(own.May, ui.Describe(rules.Model(), a))
 		}
 		all = append(all, own)
 	}
@@ -298,7 +298,7 @@ func sampledRoleChange() roleChange {
 	is.Name, is.About, is.Rank = "FRONT_DESK", "", doorward.RoleAdmin
 	return roleChange{
 		pageData: basePage, ID: was.ID, Plan: role.Plan{Was: was, Is: is, Use: store.RoleUse{Members: 12, Invitations: 1, Keys: 2}}, CallerHasRole: true,
-		Gains: []permission{describe(nil, doorward.UserInvite)}, Loses: []permission{describe(nil, doorward.MessageSend)},
+		Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite)}, Loses: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend)},
 	}
 }
 

@@ -132,7 +132,7 @@ func TestChangingAWebhook(t *testing.T) {
 	b.post(path+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
 
 	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(path, http.StatusOK))}, "graceHours": {"24"}}
-	b.post(path+"/rotate", form, http.StatusOK, "The secret is replaced", "messages are signed with the earlier secret, too")
+	b.post(path+"/rotate", form, http.StatusOK, "The secret is replaced", "deliveries are signed with the earlier secret, too")
 	b.post(path+"/rotate", form, http.StatusPreconditionFailed)
 
 	page = b.get(path, http.StatusOK, `name="email" value="1" checked`)

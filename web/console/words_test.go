@@ -68,9 +68,6 @@ func TestMessagesOfActions(t *testing.T) {
 		if v.By == doorward.ByRole && done {
 			keys = append(keys, "tried."+string(v.Action))
 		}
-		if v.Action.IsPermission() {
-			keys = append(keys, "can."+string(v.Action))
-		}
 	}
 	for _, p := range doorward.Problems() {
 		if canBeReason(p) {
@@ -79,9 +76,6 @@ func TestMessagesOfActions(t *testing.T) {
 	}
 	for _, status := range []doorward.TenantStatus{doorward.TenantActive, doorward.TenantFrozen, doorward.TenantClosing} {
 		keys = append(keys, "status."+string(status))
-	}
-	for _, role := range doorward.Roles {
-		keys = append(keys, "means."+string(role))
 	}
 	for _, s := range invitationStates {
 		keys = append(keys, "state."+string(s))

@@ -14,4 +14,4 @@ import (
 //go:embed html text
 var files embed.FS
 
-var set = ui.NewSet(files)
+var set = ui.NewSet("dev", files)

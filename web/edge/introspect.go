@@ -161,7 +161,7 @@ func validate(in introspectInput, questions []question, model *doorward.Model) e
 			faults = append(faults, doorward.FieldError{Pointer: item + "/resource", Code: "invalid", Message: "Write \"deferred\", or leave it out."})
 		}
 		if q.Action != "" && !model.IsPermission(doorward.Action(q.Action)) {
-			faults = append(faults, doorward.FieldError{Pointer: item + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
+			faults = append(faults, doorward.FieldError{Pointer: item + "/action", Code: "invalid", Message: model.ActionsHelp()})
 		}
 	}
 	if len(faults) > 0 {

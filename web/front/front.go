@@ -25,6 +25,7 @@ import (
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/telemetry"
+	"github.com/doorward/doorward/internal/texts"
 	"github.com/doorward/doorward/internal/trace"
 )
 
@@ -47,6 +48,8 @@ type Site struct {
 	Cookie string
 	// PersistentCookie: browsers keep the session cookie when they are closed.
 	PersistentCookie bool
+	// Texts are the operator's own, in place of those of pages, as web.CheckTexts accepts them; nil for none.
+	Texts *texts.File
 	// ErrorPage answers a browser with a page instead of a problem, and reports
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool

@@ -102,7 +102,7 @@ func ViewUser(u doorward.User) User {
 type APIKey struct {
 	ID                   string                `json:"id" example:"key_7wd2c5tpae7kq2m5x3yh4n6rj7"`
 	TenantID             string                `json:"tenantId" example:"tnt_3yh4n6rj7wd2c5tpae7kq2m5x" doc:"Id of the tenant that it belongs to"`
-	Name                 string                `json:"name" example:"Reports of the shop"`
+	Name                 string                `json:"name" example:"Export of the shop"`
 	Status               doorward.APIKeyStatus `json:"status" enum:"active,disabled,expired,revoked"`
 	Role                 doorward.Role         `json:"role" example:"USER" doc:"What the key may do at most, and whose objects it may act on"`
 	EffectiveRole        doorward.Role         `json:"effectiveRole,omitempty" example:"USER" doc:"Its role while the owner has all of that, else the owner's; absent while the owner is no active member"`

@@ -22,6 +22,7 @@ type invited struct {
 	CallerEmail string // address of the person who is signed in; empty if nobody is
 	MinLength   int
 	BannedWords string
+	RoleWords   ui.RoleWords
 }
 
 // openInvitation shows the invitation of the code, or why the code is invalid.
@@ -40,6 +41,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	i := invited{
 		Shown: shown, Token: token, MinLength: h.app.PasswordRules.Load().MinLength,
 		BannedWords: bannedWords(shown.Email, shown.Name, shown.TenantName),
+		RoleWords:   ui.DescribeRole(shown.Rules, shown.Role),
 	}
 	if c.Caller.Kind == doorward.ByUser {
 		i.IsCaller = c.Caller.Email == shown.Email

@@ -30,7 +30,10 @@ import (
 //go:embed html text assets
 var files embed.FS
 
-var set = ui.NewSet(files)
+var set = ui.NewSet("hosted", files)
+
+// Pages returns the set of the pages, to check and list their texts.
+func Pages() *ui.Set { return set }
 
 // hosted has the handlers.
 type hosted struct{ app *app.App }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/web/ui/uitest"
 )
 
 // browser is a client that keeps cookies and follows no redirect.
@@ -212,13 +213,46 @@ func TestLoginFocusesTheEmptyField(t *testing.T) {
 	}
 }
 
+// The page of an invitation says what the role may do by the model in force.
+func TestInvitedRoleByModel(t *testing.T) {
+	s := doorwardtest.Start(t)
+	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
+	const model = `{actions: {invoice.read: {about: See invoices, roles: [OWNER, ADMIN, USER]}, invoice.pay: {roles: [OWNER, ADMIN]}}}`
+	if _, err := s.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), model, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	for language, words := range map[string]string{"en": "May also: <bdi>See invoices</bdi></p>", "de": "Darf auch: <bdi>See invoices</bdi></p>"} {
+		page := open(t, s).send("/accept?lang="+language, "token", code).is(t, 200, "", words)
+		if found := uitest.BuiltInWords.FindString(uitest.Text(page.body)); found != "" {
+			t.Errorf("the page in %s says %q", language, found)
+		}
+	}
+}
+
+// An invitation to a role that the tenant has made says what the role may do.
+func TestInvitedToATenantsRole(t *testing.T) {
+	s := doorwardtest.Start(t)
+	owner := s.Tenant("Acme").Owner
+	for name, about := range map[string]string{"CLERK": "", "GUIDE": "Shows <people> around"} {
+		if status, body := owner.Post("/api/v2/roles", map[string]any{"name": name, "about": about, "permissions": []string{"message.read", "user.read"}}); status != http.StatusCreated {
+			t.Fatalf("the role is answered %d %s", status, body)
+		}
+		email := strings.ToLower(name) + "@acme.example"
+		if status, body := owner.Post("/api/v2/auth/invite", map[string]any{"email": email, "role": name}); status != http.StatusCreated {
+			t.Fatalf("the invitation is answered %d %s", status, body)
+		}
+		want := map[string]string{"CLERK": "May: read messages, see who is in the organisation", "GUIDE": "Shows &lt;people&gt; around"}[name]
+		open(t, s).send("/accept", "token", s.Code(email)).is(t, 200, "", name, want)
+	}
+}
+
 func TestAcceptAsSomebodyNew(t *testing.T) {
 	s := doorwardtest.Start(t)
 	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
 	b := open(t, s)
 	b.send("/accept").is(t, 422, "", "Enter the code from the mail.")
 	b.send("/accept", "token", absent).is(t, 404, "", "This code is not known.")
-	b.send("/accept", "token", s.URL+"/accept#token="+code[:20]+"\r\n "+code[20:]).is(t, 200, "", "Join Acme", "ben@acme.example", "Users send messages",
+	b.send("/accept", "token", s.URL+"/accept#token="+code[:20]+"\r\n "+code[20:]).is(t, 200, "", "Join Acme", "ben@acme.example", "May also: send messages, read messages, see reports",
 		`data-new="12" data-longest="128"`, "12 to 128 characters")
 	b.send("/accept/register", "token", code, "password", "ben@acme.example", "confirmPassword", "x").
 		is(t, 422, "", "contains your address", "not the same as above", `value="`+code+`"`)

@@ -53,7 +53,7 @@ func samples() []uitest.Sample {
 	}
 	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
 	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
-	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
+	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName), RoleWords: ui.DescribeRole(nil, shown.Role)}
 	member, self := newcomer, newcomer
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""

@@ -59,6 +59,8 @@ type guidePage struct {
 	Link         string // its own
 	Parts        []part
 	Before, Next *entry // nil at the ends
+	// Actions are the first of the platform's model, if the page names actions that this model lacks.
+	Actions []doorward.Action
 }
 
 func readBook(base string, files fs.FS) (*book, error) {
@@ -231,14 +233,9 @@ func (b *book) neighbours(link string) (before, next *entry) {
 
 // guideRoutes returns the routes of the documentation. All pages but the first share one route,
 // since each route adds metrics.
-func (p *pageRenderer) guideRoutes() []front.Route {
+func (p *pageRenderer) guideRoutes() []route {
 	first := func() (content, error) { return p.docPage("") }
-	return []front.Route{
-		getRoute("/docs", first),
-		getRoute("/docs/{$}", first),
-		front.On("GET /docs/search", front.Public(), front.Raw(p.showSearch), front.Doc{}),
-		front.On("GET /docs/{page...}", front.Public(), front.Raw(p.showDocPage), front.Doc{}),
-	}
+	return []route{{"/docs", sends(first)}, {"/docs/{$}", sends(first)}, {"/docs/search", p.showSearch}, {"/docs/{page...}", p.showDocPage}}
 }
 
 func (p *pageRenderer) showDocPage(_ context.Context, call *front.Call) error {
@@ -294,6 +291,7 @@ func (p *pageRenderer) docRenderers() (docPages, error) {
 			if err != nil {
 				return view{}, err
 			}
+			c.Actions = p.examples.insteadOf(string(c.Text))
 			return view{File: "guide", Title: c.Title, Description: c.Summary, Scripts: readingScripts, Body: c}, nil
 		})
 	}

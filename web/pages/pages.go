@@ -1,7 +1,8 @@
 // Package pages serves a landing page, the documentation, the API reference, and
 // the pages of the problem types.
 //
-// All but the search are rendered once, on the first request, and don't depend on the request.
+// All but the search are rendered once for each model, on the first request, and don't depend on
+// the request.
 // The documentation is a file system that the caller passes, in the order of its README.md;
 // the program passes package docs, so that a changed page compiles few packages again. The reference is made from the OpenAPI
 // document, so both always agree.
@@ -14,6 +15,7 @@
 //	reference.go GET /docs/api and below, made of it: a page for each group
 //	sample.go    examples: bodies, answers, curl commands
 //	language.go  the same requests in JavaScript, Go and Python
+//	examples.go  actions of the model in force in place of those of the built-in model
 //	problems.go  GET /problems and GET /problems/{code}
 //	html, assets templates, style sheet, scripts
 //
@@ -33,6 +35,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -43,21 +46,60 @@ import (
 // and a README.md that lists them.
 func Routes(s *front.Site, version string, docs fs.FS, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := &pageRenderer{base: s.BasePath(), version: version, docs: docs, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
-		return readReference(document, s.BasePath())
-	})}
-	p.docPages, p.groups = sync.OnceValues(p.docRenderers), sync.OnceValues(p.groupRenderers)
-	p.sections = sync.OnceValues(p.readSections)
-	routes := p.pageRoutes()
-	routes = append(routes,
+	all := &renderers{readModel: s.App.Model, make: func(m *doorward.Model) *pageRenderer {
+		p := &pageRenderer{base: s.BasePath(), version: version, docs: docs, asset: s.FileName, model: m, examples: examplesOf(m)}
+		p.reference = sync.OnceValues(func() (*reference, error) { return p.readReference(document) })
+		p.docPages, p.groups = sync.OnceValues(p.docRenderers), sync.OnceValues(p.groupRenderers)
+		p.sections = sync.OnceValues(p.readSections)
+		p.routes = p.pageRoutes()
+		return p
+	}}
+	all.current = all.make(doorward.BuiltIn())
+	routes := append(all.routes(),
 		ui.Asset("doorward.css", "text/css; charset=utf-8", assets),
 		ui.Asset("copy.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("reading.js", "text/javascript; charset=utf-8", assets),
 	)
-	return append(routes, getRoute("/openapi.json", rawContent("application/json", document)))
+	return append(routes, getRoute("/openapi.json", sends(rawContent("application/json", document))))
 }
 
-func readReference(document func() ([]byte, error), base string) (*reference, error) {
+// renderers makes the pages anew when another model is in force.
+type renderers struct {
+	readModel func(context.Context) (*doorward.Model, error)
+	make      func(*doorward.Model) *pageRenderer
+
+	mu      sync.Mutex
+	current *pageRenderer
+}
+
+// of returns the renderer of the model in force; while the database doesn't answer, of the last.
+func (r *renderers) of(ctx context.Context) *pageRenderer {
+	m, err := r.readModel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && m != r.current.model {
+		r.current = r.make(m)
+	}
+	return r.current
+}
+
+// routes returns the routes of the pages. All renderers have the same, in the same order.
+func (r *renderers) routes() (all []front.Route) {
+	for i, one := range r.current.routes {
+		all = append(all, getRoute(one.path, func(ctx context.Context, call *front.Call) error {
+			return r.of(ctx).routes[i].answer(ctx, call)
+		}))
+	}
+	return all
+}
+
+// route is a route of a pageRenderer.
+type route struct {
+	path   string
+	answer func(context.Context, *front.Call) error
+}
+
+func (p *pageRenderer) readReference(document func() ([]byte, error)) (*reference, error) {
 	text, err := document()
 	if err != nil {
 		return nil, err
@@ -66,11 +108,14 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 	if err != nil {
 		return nil, err
 	}
-	return newReference(doc, base), nil
+	return newReference(doc, p.base, p.model), nil
 }
 
-// pageRenderer makes pages.
+// pageRenderer makes pages that show a model.
 type pageRenderer struct {
+	model     *doorward.Model
+	examples  examples
+	routes    []route
 	base      string // path of the base URL, in front of every link
 	version   string
 	docs      fs.FS
@@ -84,15 +129,15 @@ type pageRenderer struct {
 // docPages render the pages of the documentation, by path below /docs/.
 type docPages map[string]func() (content, error)
 
-func (p *pageRenderer) pageRoutes() []front.Route {
+func (p *pageRenderer) pageRoutes() []route {
 	home := p.page(func(ref *reference) view {
 		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
 	})
-	routes := append(p.guideRoutes(), getRoute("/{$}", home), getRoute("/docs/api", p.page(func(ref *reference) view {
+	routes := append(p.guideRoutes(), route{"/{$}", sends(home)}, route{"/docs/api", sends(p.page(func(ref *reference) view {
 		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: readingScripts, Body: groupPage{reference: ref}}
-	})))
+	}))})
 	if p.base != "" { // the base URL itself, which needs no slash at its end
-		routes = append([]front.Route{getRoute(p.base, home)}, routes...)
+		routes = append([]route{{p.base, sends(home)}}, routes...)
 	}
 	return append(routes, p.problemRoutes()...)
 }
@@ -110,11 +155,11 @@ func (p *pageRenderer) groupRenderers() (docPages, error) {
 	all := docPages{}
 	for _, g := range ref.Groups {
 		all["api/"+g.ID] = p.renderOnce(func() (view, error) {
-			return view{File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: readingScripts, Body: groupPage{ref, g}}, nil
+			return view{Examples: true, File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: readingScripts, Body: groupPage{ref, g}}, nil
 		})
 	}
 	all["api/"+objects] = p.renderOnce(func() (view, error) {
-		return view{File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: readingScripts, Body: groupPage{ref, group{Name: "Objects"}}}, nil
+		return view{Examples: true, File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: readingScripts, Body: groupPage{ref, group{Name: "Objects"}}}, nil
 	})
 	return all, nil
 }
@@ -132,6 +177,7 @@ type view struct {
 	Description string   // for search engines and previews
 	Scripts     []string // names of ES modules
 	Body        any
+	Examples    bool // made of the OpenAPI document, whose examples name actions of the built-in model
 
 	Base, Version string                   // set by renderView
 	Asset         func(name string) string // likewise: the name of a file, with a hash
@@ -144,7 +190,9 @@ func (p *pageRenderer) page(viewOf func(*reference) view) func() (content, error
 		if err != nil {
 			return view{}, err
 		}
-		return viewOf(ref), nil
+		v := viewOf(ref)
+		v.Examples = true
+		return v, nil
 	})
 }
 
@@ -166,6 +214,9 @@ func (p *pageRenderer) renderView(v view) (content, error) {
 	body, err := v.execute()
 	if err != nil {
 		return content{}, fmt.Errorf("pages: %s: %w", v.File, err)
+	}
+	if v.Examples {
+		body = p.examples.replaceIn(body)
 	}
 	return content{Content: front.NewContent("text/html; charset=utf-8", body), policy: v.policy()}, nil
 }
@@ -217,16 +268,20 @@ func (c content) send(call *front.Call) {
 	call.Send(cmp.Or(c.status, http.StatusOK), c.Content)
 }
 
-// getRoute returns the route that answers with the content.
-func getRoute(path string, render func() (content, error)) front.Route {
-	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
+func getRoute(path string, answer func(context.Context, *front.Call) error) front.Route {
+	return front.On("GET "+path, front.Public(), front.Raw(answer), front.Doc{})
+}
+
+// sends returns the function that answers with the content.
+func sends(render func() (content, error)) func(context.Context, *front.Call) error {
+	return func(_ context.Context, call *front.Call) error {
 		c, err := render()
 		if err != nil {
 			return err
 		}
 		c.send(call)
 		return nil
-	}), front.Doc{})
+	}
 }
 
 // helpers are the functions of the templates.

@@ -24,16 +24,16 @@ type statusGroup struct {
 
 // problemRoutes returns the routes of the page of each code and of their list. Each page has
 // its own path, so that an unknown code is an unknown path for every method.
-func (p *pageRenderer) problemRoutes() []front.Route {
-	var routes []front.Route
+func (p *pageRenderer) problemRoutes() []route {
+	var routes []route
 	lists := map[int]*statusGroup{}
 	for _, described := range doorward.Problems() {
 		status := front.Status(described.Code)
-		routes = append(routes, getRoute(front.ProblemPath(described.Code), p.page(func(ref *reference) view {
+		routes = append(routes, route{front.ProblemPath(described.Code), sends(p.page(func(ref *reference) view {
 			return view{File: "problem", Title: described.Title, Description: described.Help, Scripts: readingScripts, Body: problemPage{
 				Problem: described, Status: status, Endpoints: ref.endpointsAnswering(described.Code), Body: encode(ref.problem(described.Code), ""),
 			}}
-		})))
+		}))})
 		if lists[status] == nil {
 			lists[status] = &statusGroup{Status: status}
 		}
@@ -43,9 +43,9 @@ func (p *pageRenderer) problemRoutes() []front.Route {
 	for _, l := range sorted(lists) {
 		index = append(index, *l)
 	}
-	return append(routes, getRoute("/problems", p.page(func(*reference) view {
+	return append(routes, route{"/problems", sends(p.page(func(*reference) view {
 		return view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index}
-	})))
+	}))})
 }
 
 // endpointsAnswering returns the endpoints that name the code among their errors.

@@ -69,8 +69,8 @@ type permissionRow struct {
 	GrantedBy []bool // for each role: whether it grants the action
 }
 
-func permissionRows(roles []doorward.Role) (all []permissionRow) {
-	for _, verb := range doorward.Verbs() {
+func permissionRows(m *doorward.Model, roles []doorward.Role) (all []permissionRow) {
+	for _, verb := range m.Verbs() {
 		if !verb.IsPermission() {
 			continue
 		}
@@ -110,12 +110,12 @@ type failure struct {
 // firstSteps are the operations from an invitation to the logout, in order.
 var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
 
-func newReference(s *spec, base string) *reference {
+func newReference(s *spec, base string, m *doorward.Model) *reference {
 	s.api = base + "/docs/api"
 	r := &reference{API: s.api, Server: s.server(), About: strings.Split(s.Info.Description, "\n\n")}
 	r.Roles = slices.Clone(doorward.Roles)
 	slices.Reverse(r.Roles)
-	r.Actions = permissionRows(r.Roles)
+	r.Actions = permissionRows(m, r.Roles)
 	for _, tag := range s.Tags {
 		g := group{ID: slug(tag.Name), Name: tag.Name, Description: tag.Description, Link: s.api + "/" + slug(tag.Name)}
 		g.Endpoints = s.endpoints(tag.Name, base)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/decide"
+	"github.com/doorward/doorward/internal/texts"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -225,6 +226,7 @@ type Frame struct {
 	Home      string                   // front.Site.Home
 	Brand     front.Brand
 	Language  Language
+	Texts     *texts.File // the operator's own; nil for none
 	Languages []Choice
 	Theme     string        // light or dark; empty: that of the system
 	Themes    []ThemeChoice // to switch to
@@ -255,7 +257,7 @@ func (f Frame) LinkWithReturn(path string) string { return f.Base + withReturn(p
 
 // Render writes the page of the frame.
 func (s *Set) Render(w io.Writer, f Frame) error {
-	p, err := s.page(f.Language.Tag, f.Page)
+	p, err := s.page(f.Texts, f.Language.Tag, f.Page)
 	if err != nil {
 		return err
 	}
@@ -272,7 +274,7 @@ type Choice struct {
 }
 
 func (c *Call) frame(v View) (Frame, error) {
-	p, err := c.set.page(c.Language.Tag, v.Page)
+	p, err := c.set.page(c.Site().Texts, c.Language.Tag, v.Page)
 	if err != nil {
 		return Frame{}, err
 	}
@@ -280,7 +282,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		v.Done = done
 	}
 	f := Frame{
-		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Languages: c.choices(v),
+		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Texts: c.Site().Texts, Languages: c.choices(v),
 		Theme: c.theme, Themes: c.themeChoices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
@@ -306,7 +308,7 @@ func (c *Call) choices(v View) []Choice {
 		return nil
 	}
 	var all []Choice
-	for _, l := range Languages {
+	for _, l := range LanguagesWith(c.Site().Texts) {
 		q := withoutTheme(c.R.URL.Query())
 		q.Set(languageQuery, l.Tag)
 		one := Choice{Language: l, Link: "?" + q.Encode()}
@@ -371,7 +373,7 @@ func (c *Call) Explain(refusal error) (string, error) {
 	if !errors.As(refusal, &e) {
 		return "", refusal
 	}
-	p, err := c.set.page(c.Language.Tag, "error") // every set has it, with all messages of the set
+	p, err := c.set.page(c.Site().Texts, c.Language.Tag, "error") // every set has it, with all messages of the set
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ type Call struct {
 
 func (s *Set) call(c *front.Call) *Call {
 	c.R = withReturnQuery(c.R)
-	page := &Call{Call: c, Language: languageOf(c), set: s}
+	page := &Call{Call: c, Language: s.languageOf(c), set: s}
 	page.setLanguage(c.R.URL.Query().Get(languageQuery))
 	page.chooseTheme()
 	page.noteDroppedReturn()
@@ -53,7 +53,7 @@ func (c *Call) noteDroppedReturn() {
 // setLanguage sets the language of this and later pages, and reports whether the tag is
 // known.
 func (c *Call) setLanguage(tag string) bool {
-	l, ok := languageByTag(tag)
+	l, ok := languageByTag(LanguagesWith(c.Site().Texts), tag)
 	if ok {
 		c.Language = l
 		c.SetCookie(languageCookie, tag, languageLife)

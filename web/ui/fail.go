@@ -79,7 +79,7 @@ type errorPage struct {
 
 // sendErrorPage sends an error page, and reports whether it could; if not, that is a defect.
 func (c *Call) sendErrorPage(err error) bool {
-	p, failed := errorPages.page(c.Language.Tag, "error")
+	p, failed := errorPages.page(c.Site().Texts, c.Language.Tag, "error")
 	if failed != nil {
 		return false
 	}

@@ -9,13 +9,20 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/texts"
 )
 
 // Set has the pages of one protocol in every language. Make it with NewSet.
 type Set struct {
+	name  string  // of the section in files of texts
 	files []fs.FS // those of this package first
-	pages func() (map[string]page, error)
+
+	mu       sync.Mutex
+	parsed   map[*texts.File]func() (map[string]page, error)
+	matchers map[*texts.File]language.Matcher
 }
 
 // page is a page in one language.
@@ -25,24 +32,46 @@ type page struct {
 }
 
 // NewSet returns the set of own's templates in html and messages in text, in addition to
-// those of this package; own is nil for none. They are parsed on first use.
-func NewSet(own fs.FS) *Set {
-	s := &Set{files: []fs.FS{files}}
+// those of this package; own is nil for none. They are parsed on first use. An operator's file of
+// texts has its messages in a section of the name.
+func NewSet(name string, own fs.FS) *Set {
+	s := &Set{name: name, files: []fs.FS{files}, parsed: map[*texts.File]func() (map[string]page, error){}, matchers: map[*texts.File]language.Matcher{}}
 	if own != nil {
 		s.files = append(s.files, own)
 	}
-	s.pages = sync.OnceValues(s.parse)
 	return s
+}
+
+// pages returns the pages with the operator's texts, which may be nil.
+func (s *Set) pages(own *texts.File) (map[string]page, error) {
+	s.mu.Lock()
+	parse := s.parsed[own]
+	if parse == nil {
+		parse = sync.OnceValues(func() (map[string]page, error) { return s.parse(own) })
+		s.parsed[own] = parse
+	}
+	s.mu.Unlock()
+	return parse()
+}
+
+// matcher returns what finds the nearest language of LanguagesWith.
+func (s *Set) matcher(own *texts.File) language.Matcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.matchers[own] == nil {
+		s.matchers[own] = newMatcher(LanguagesWith(own))
+	}
+	return s.matchers[own]
 }
 
 // shared are the files whose templates every page of a set can use: those of this package,
 // and a protocol's own files of these names.
 var shared = []string{"layout.html", "parts.html"}
 
-func (s *Set) parse() (map[string]page, error) {
+func (s *Set) parse(own *texts.File) (map[string]page, error) {
 	all := map[string]page{}
-	for _, l := range Languages {
-		words, err := s.catalogue(l.Tag)
+	for _, l := range LanguagesWith(own) {
+		words, err := s.catalogue(l.Tag, own)
 		if err != nil {
 			return nil, err
 		}
@@ -53,12 +82,21 @@ func (s *Set) parse() (map[string]page, error) {
 	return all, nil
 }
 
-func (s *Set) catalogue(tag string) (catalogue, error) {
-	words := catalogue{}
+// catalogue returns the messages in a language: those that are built in, or else those in English,
+// with the operator's own in their place.
+func (s *Set) catalogue(tag string, own *texts.File) (catalogue, error) {
+	words := catalogue{languageKey: tag}
+	if !isBuiltIn(tag) {
+		tag = Languages[0].Tag
+	}
 	for _, f := range s.files {
 		if err := words.read(f, "text/"+tag+".txt"); err != nil {
 			return nil, err
 		}
+	}
+	for _, name := range []string{sharedSection, s.name} {
+		section, _ := own.Section(words[languageKey], name)
+		words.replace(section)
 	}
 	return words, nil
 }
@@ -100,8 +138,8 @@ func (s *Set) parseIn(l Language, words catalogue, into map[string]page) error {
 }
 
 // page returns the page in the language.
-func (s *Set) page(tag, name string) (page, error) {
-	all, err := s.pages()
+func (s *Set) page(own *texts.File, tag, name string) (page, error) {
+	all, err := s.pages(own)
 	if err != nil {
 		return page{}, err
 	}

@@ -10,8 +10,11 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// catalogue are the messages of one language by their keys.
+// catalogue are the messages of one language by their keys, and its tag by languageKey.
 type catalogue map[string]string
+
+// languageKey is the key of the language's tag. No message can have it.
+const languageKey = ""
 
 // read adds the lines "key = message" of a file. Empty lines and those that begin
 // with # are ignored.
@@ -61,13 +64,14 @@ func (c catalogue) alphabetical(prefix string, actions []doorward.Action) []door
 	return slices.SortedFunc(slices.Values(actions), func(a, b doorward.Action) int { return strings.Compare(message(a), message(b)) })
 }
 
-// count returns the message for a number: key.one or key.other.
+// count returns the message for a number, such as key.one or key.other: that of the plural form of
+// the language, or else key.other.
 func (c catalogue) count(key string, n int, args ...any) (string, error) {
-	form := ".other"
-	if n == 1 {
-		form = ".one"
+	form := pluralForm(c[languageKey], n)
+	if c[key+"."+form] == "" {
+		form = otherForm
 	}
-	return c.say(key+form, append(args, "n", n)...)
+	return c.say(key+"."+form, append(args, "n", n)...)
 }
 
 // fill replaces all placeholders at once, so that a value is never treated as one. format

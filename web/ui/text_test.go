@@ -51,7 +51,7 @@ func TestLanguagesSayTheSame(t *testing.T) {
 }
 
 func TestWordsOfTimes(t *testing.T) {
-	all, err := errorPages.pages()
+	all, err := errorPages.pages(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@
 //
 //	//go:embed html text
 //	var files embed.FS
-//	var set = ui.NewSet(files)
+//	var set = ui.NewSet("hosted", files)
 //
 //	front.On("GET /team", ui.SignedIn(), set.Show(h.team), front.Doc{})
 //	front.On("POST /team/rename", ui.SignedIn(), set.Take("/team", h.rename, h.team), front.Doc{})
@@ -41,4 +41,4 @@ var files embed.FS
 var assets embed.FS
 
 // errorPages has the error pages, which all protocols share.
-var errorPages = NewSet(nil)
+var errorPages = NewSet(sharedSection, nil)

@@ -1850,7 +1850,7 @@ export interface components {
              */
             lastUsedAt?: string;
             lastUsedIp?: string;
-            /** @example Reports of the shop */
+            /** @example Export of the shop */
             name: string;
             /**
              * @description Id of the user under whose authority it acts
@@ -2239,7 +2239,7 @@ export interface components {
             expiresInDays?: number;
             /**
              * @description What will use it; at most 100 characters
-             * @example Reports of the shop
+             * @example Export of the shop
              */
             name: string;
             /** @description Id of an active member, under whose authority the key acts; the caller if absent */
@@ -2250,7 +2250,7 @@ export interface components {
              */
             perSecond?: number;
             /**
-             * @description 1 to 100 of those that the role grants, except apikey.manage, billing.manage, data.destroy, policy.manage, role.manage, sso.manage and tenant.destroy
+             * @description 1 to 100 of those that the role grants, except apikey.manage, policy.manage, role.manage, sso.manage and tenant.destroy, and those that the model keeps from keys
              * @example [
              *       "message.send"
              *     ]
@@ -3733,7 +3733,7 @@ export interface components {
         Role: {
             /**
              * @description Empty when not given, and for the built-in roles
-             * @example Answers messages
+             * @example Answers customers
              */
             about: string;
             builtin: boolean;

@@ -132,7 +132,7 @@ func parseDjangoScrypt(_, rest string) (digest, error) {
 	}
 	n, err := parseNumber(parts[0])
 	if err != nil || bits.OnesCount32(n) != 1 {
-		return digest{}, errors.New("N is not a power of two")
+		return digest{}, errors.New("want a power of two for N")
 	}
 	key, err := unpack(base64.StdEncoding, parts[4], "key", minTag, maxTag)
 	if err != nil {

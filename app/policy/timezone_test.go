@@ -58,7 +58,7 @@ func TestTimeZone(t *testing.T) {
 		if v := put(f, 0, owner.Caller, policy.Draft{Text: inOfficeHours, TimeZone: "Asia/Tokyo", Mode: store.PolicyObserves}); v.Enforced != 6 {
 			t.Errorf("beside the version that observes %d refuses", v.Enforced)
 		}
-		for _, wrong := range []string{"Local", "local", "Berlin", "Europe/berlin2", "../UTC", "/etc/localtime", "UTC+1 ", "Europe/Berlin\n"} {
+		for _, wrong := range []string{"Local", "local", "Berlin", "Europe/berlin2", "../UTC", "/etc/localtime", "right/Europe/Berlin", "posix/Europe/Berlin", "localtime", "UTC+1 ", "Europe/Berlin\n"} {
 			_, err := f.Node(0).Policies.Put(ctx, owner.Caller, policy.Draft{Text: inOfficeHours, TimeZone: wrong}, nil)
 			if _, planned := f.Node(0).Policies.Plan(ctx, owner.Caller, policy.Draft{Text: inOfficeHours, TimeZone: wrong}, 1); apptest.Code(err) != doorward.CodeValidationFailed || apptest.Code(planned) != doorward.CodeValidationFailed {
 				t.Errorf("%q: %v, %v", wrong, err, planned)

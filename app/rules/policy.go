@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"time"
 	_ "time/tzdata" // for systems without a database of time zones, such as containers
@@ -101,13 +102,17 @@ func compileVersion(p store.Policies, v *store.PolicyVersion, schema *cedar.Sche
 	return f, err
 }
 
-// maxTimeZone is longer than every name in the IANA database, in bytes.
-const maxTimeZone = 64
+// timeZoneForm matches the names of the IANA database, and no others that a system's copy may have, such as
+// right/Europe/Berlin: a node without these could not read the policies.
+var timeZoneForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]{0,30}(/[A-Z][A-Za-z0-9_+-]{0,30}){0,2}$`)
 
 // TimeZone returns the time zone of a name in the IANA database, such as Europe/Berlin; UTC for the empty
 // name. The database is part of the program, for systems that have none.
 func TimeZone(name string) (*time.Location, error) {
-	if name == "Local" || len(name) > maxTimeZone { // Local would be another zone on each node
+	if name == "" {
+		return time.UTC, nil
+	}
+	if name == "Local" || !timeZoneForm.MatchString(name) { // Local would be another zone on each node
 		return nil, errUnknownTimeZone
 	}
 	return time.LoadLocation(name)

@@ -299,7 +299,8 @@ func (c *checker) readQuery(text string) (q query, err error) {
 		text = "action=" + rest
 	}
 	values, err := url.ParseQuery(text)
-	if err != nil || !hasOnlyKnown(values) {
+	isMissed := values[touchName] != nil && !isUntouched(text) // written with escapes
+	if err != nil || !hasOnlyKnown(values) || isMissed {
 		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\", \"aal\" and \"touch\", and no other; \"resource\" is \"deferred\", \"touch\" is \"false\". A gateway that appends the client's own query must write \"&original=\" before it.")
 	}
 	if actions := values["action"]; len(actions) > 0 {

@@ -516,7 +516,7 @@ func TestCheckThatIsNoUse(t *testing.T) {
 		d.Advance(55 * time.Minute)
 		d.check(t, "GET", "action=message.send&original=?x&touch=false", as(user)).passes(user)
 	}
-	for _, wrong := range []string{"touch=true", "touch=", "touch=false&touch=false"} {
+	for _, wrong := range []string{"touch=true", "touch=", "touch=false&touch=false", "touch=fals%65", "%74ouch=false"} {
 		d.check(t, "GET", wrong, as(user)).fails(http.StatusBadRequest, "invalid_query")
 	}
 }

@@ -242,25 +242,25 @@ func (s *Site) anonymous(r *http.Request) doorward.Caller {
 // Caller identifies the caller by the only credential of the request. Errors: unauthenticated,
 // unavailable; for keys also too_many_attempts, ip_not_allowed, rate_limited.
 func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
-	return s.caller(ctx, r, s.App.Sessions.Check)
+	const isUse = true
+	return s.caller(ctx, r, isUse)
 }
 
 // CallerUnused is Caller, but doesn't count as a use of a session.
 func (s *Site) CallerUnused(ctx context.Context, r *http.Request) (doorward.Caller, error) {
-	return s.caller(ctx, r, s.App.Sessions.CheckUnused)
+	const isUse = false
+	return s.caller(ctx, r, isUse)
 }
 
-type checkSession func(context.Context, secret.Token) (doorward.Principal, error)
-
-func (s *Site) caller(ctx context.Context, r *http.Request, check checkSession) (doorward.Caller, error) {
+func (s *Site) caller(ctx context.Context, r *http.Request, isUse bool) (doorward.Caller, error) {
 	by := s.anonymous(r)
 	sessions := s.SessionTokens(r)
 	bearer, hasBearer := bearerOf(r.Header)
 	switch {
 	case len(sessions) == 1 && !hasBearer:
-		return withSession(ctx, by, sessions[0], check)
+		return s.withSession(ctx, by, sessions[0], isUse)
 	case len(sessions) == 0 && hasBearer:
-		return s.withBearer(ctx, by, r, bearer, check)
+		return s.withBearer(ctx, by, r, bearer, isUse)
 	case len(sessions) > 1:
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has several different session cookies. Send one.")
 	case hasBearer:
@@ -280,8 +280,14 @@ func (s *Site) withoutCredential(r *http.Request) error {
 	return doorward.Fail(doorward.CodeUnauthenticated, "")
 }
 
-func withSession(ctx context.Context, by doorward.Caller, token secret.Token, check checkSession) (doorward.Caller, error) {
-	p, err := check(ctx, token)
+func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret.Token, isUse bool) (doorward.Caller, error) {
+	var p doorward.Principal
+	var err error
+	if isUse {
+		p, err = s.App.Sessions.Check(ctx, token)
+	} else {
+		p, err = s.App.Sessions.CheckUnused(ctx, token)
+	}
 	if err == nil {
 		by.Principal = p
 	}
@@ -290,10 +296,10 @@ func withSession(ctx context.Context, by doorward.Caller, token secret.Token, ch
 
 // withBearer distinguishes session tokens from keys by their length, since a token may
 // begin like a key. Pages take no session or API key this way.
-func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string, check checkSession) (doorward.Caller, error) {
+func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string, isUse bool) (doorward.Caller, error) {
 	if !infoOf(r).page {
 		if token, err := secret.Parse(bearer); err == nil {
-			return withSession(ctx, by, token, check)
+			return s.withSession(ctx, by, token, isUse)
 		}
 		if strings.HasPrefix(bearer, apikey.Prefix) {
 			return s.App.APIKeys.Check(ctx, by, bearer)

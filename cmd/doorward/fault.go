@@ -217,7 +217,7 @@ func expectedFormat(f *pflag.Flag) string {
 		return "write true or false."
 	case "duration":
 		return "write a time with its unit, as in 90s, 30m or 24h."
-	case "int", "uint32":
+	case "int", "int64", "uint32":
 		return "write a whole number in decimal digits, without leading zeros."
 	case "float64":
 		return "write a number, as in 0.25."

@@ -85,6 +85,7 @@ unreachable or its schema incompatible.`,
 		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), passwordsCommand(), textsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	adaptCobraCommands(root)
+	onlyDecimal(root)
 	return root
 }
 

@@ -73,10 +73,8 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 		f.BoolVar(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[int]:
 		f.IntVar(v.Target, d.Name, v.Default, d.Help)
-		onlyDecimal(f.Lookup(d.Name))
 	case node.Field[uint32]:
 		f.Uint32Var(v.Target, d.Name, v.Default, d.Help)
-		onlyDecimal(f.Lookup(d.Name))
 	case node.Field[float64]:
 		f.Float64Var(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[time.Duration]:
@@ -92,7 +90,20 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 // C, and YAML's readers disagree.
 type decimal struct{ pflag.Value }
 
-func onlyDecimal(f *pflag.Flag) { f.Value = decimal{f.Value} }
+// onlyDecimal makes all flags of a command, and of those below it, that take a whole number read it so.
+func onlyDecimal(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(wholeNumbers, f.Value.Type()) {
+			f.Value = decimal{f.Value}
+		}
+	})
+	for _, one := range cmd.Commands() {
+		onlyDecimal(one)
+	}
+}
+
+// wholeNumbers are the types of flags that take a whole number.
+var wholeNumbers = []string{"int", "int64", "uint32"}
 
 // Set implements pflag.Value.
 func (d decimal) Set(text string) error {

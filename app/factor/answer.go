@@ -61,8 +61,8 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 // wrongAnswer returns the error invalid_code.
 func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
-// Try counts a try of the challenge and checks the answer, which Typed has returned. It disables a passkey that turns out to be
-// copied. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
+// Try counts a try of the challenge and checks the answer, which Typed has returned. It disables a passkey
+// that turns out to be copied. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
 func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
 	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		err := f.countTry(ctx, tx, c)

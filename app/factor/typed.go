@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/totp"
 )
 
 // maxTyped is longer than anybody types a code, with all separators, in bytes.
@@ -34,7 +35,7 @@ func (a Answer) Typed() (Answer, error) {
 // at /code).
 func typedCode(text string) (string, error) {
 	code := strings.Map(asciiDigit, withoutSeparators(text))
-	if len(code) != totpDigits || strings.ContainsFunc(code, func(r rune) bool { return r < '0' || r > '9' }) {
+	if len(code) != totp.Digits || strings.ContainsFunc(code, func(r rune) bool { return r < '0' || r > '9' }) {
 		return "", doorward.Invalid("/code", "invalid", "The code of the app has six digits.")
 	}
 	return code, nil
@@ -49,9 +50,6 @@ func typedRecovery(text string) (string, bool) {
 }
 
 var lookalikes = strings.NewReplacer("0", "O", "1", "I")
-
-// totpDigits is the length of a code of an authenticator app.
-const totpDigits = 6
 
 // withoutSeparators removes spaces, line ends, dashes and invisible characters, and narrows full-width
 // characters.

@@ -21,12 +21,14 @@ import (
 )
 
 const (
-	period    = 30 // seconds
-	digits    = 6
-	modulus   = 1_000_000 // 10 to the power of digits
+	period    = 30        // seconds
+	modulus   = 1_000_000 // 10 to the power of Digits
 	seedBytes = 20        // 160 bits, as RFC 4226, section 4, recommends
 	skew      = 1         // steps that a clock may be early or late
 )
+
+// Digits is the length of a code.
+const Digits = 6
 
 // NewSeed returns 160 bits from the operating system's random source. It doesn't fail.
 func NewSeed() []byte {
@@ -52,11 +54,12 @@ func Code(seed []byte, step int64) string {
 	sum := mac.Sum(nil)
 	offset := sum[len(sum)-1] & 0xf // RFC 4226, section 5.3
 	number := binary.BigEndian.Uint32(sum[offset:]) & 0x7fffffff
-	return fmt.Sprintf("%0*d", digits, number%modulus)
+	return fmt.Sprintf("%0*d", Digits, number%modulus)
 }
 
 // Match returns the step that the code belongs to: the current one, the one before it or
-// the next one, if it is greater than after. Anything other than six digits never matches. It takes the same time for each wrong code.
+// the next one, if it is greater than after. Anything other than six digits never matches. It takes the
+// same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {
 	typed := []byte(code)
 	for candidate := Step(now) - skew; candidate <= Step(now)+skew; candidate++ {
@@ -75,7 +78,7 @@ func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok
 func URI(issuer, account string, seed []byte) string {
 	issuer, account = escape(shortened(issuer)), escape(account)
 	return fmt.Sprintf("otpauth://totp/%s:%s?secret=%s&issuer=%s&algorithm=SHA1&digits=%d&period=%d",
-		issuer, account, Base32(seed), issuer, digits, period)
+		issuer, account, Base32(seed), issuer, Digits, period)
 }
 
 // maxIssuer is the longest issuer in an address, in bytes. It is in the address twice, and each of its bytes

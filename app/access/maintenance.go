@@ -133,8 +133,8 @@ func areAllowedWhilePaused(by doorward.Caller, operations []Operation) bool {
 	})
 }
 
-// CheckReason cleans the reason of a pause, and returns validation_failed unless it has the form of a name: pages
-// show it in one line.
+// CheckReason cleans the reason of a pause, and returns validation_failed unless it has the form of a
+// name: pages show it in one line.
 func CheckReason(reason *string) error {
 	if faults := doorward.CheckName("/reason", reason); len(faults) > 0 {
 		return doorward.Invalid("/reason", faults[0].Code, strings.Replace(faults[0].Message, "A name", "A reason", 1))

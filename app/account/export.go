@@ -197,9 +197,9 @@ const eventBatch = 500
 
 // Export calls begin and then writes the data about the caller to w, as a Held in JSON. It reads
 // audit events, of which there may be many, while it writes. It first records that, in the trail of each
-// of the caller's active tenants. Errors: step_up_required, sign_in_required,
-// too_many_attempts; unauthenticated if the account has been erased since the request began; unavailable, also after begin, and then
-// the document is incomplete; the errors of w.
+// of the caller's active tenants. Errors: step_up_required, sign_in_required, too_many_attempts;
+// unauthenticated if the account has been erased since the request began; unavailable, also after begin,
+// and then the document is incomplete; the errors of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	_, err := a.writer.Do(ctx, by, doorward.AccountExport, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		tx.RecordUserAgent()

@@ -3,8 +3,8 @@
 //
 //	token, err := assertions.TokenFor(ctx, &principal, audience)
 //
-// A token is valid for 30 s, for verifiers whose clock is up to 5 s behind, too. For each session or key and audience, TokenFor signs a token and
-// returns it from memory, without allocation, for 10 s. If the role, the tenant or the time of the
+// A token is valid for 30 s, for verifiers whose clock is up to 5 s behind, too. For each session or key
+// and audience, TokenFor signs a token and returns it from memory, without allocation, for 10 s. If the role, the tenant or the time of the
 // last proof changes, it signs a new one at once.
 //
 // The keys that sign are rotated every 30 days (keys.go). A service may accept a token

@@ -24,8 +24,8 @@ type ServiceDraft struct {
 	Tenants []string // ids; none: all tenants
 }
 
-// CheckService cleans the name of the draft, and returns validation_failed unless the draft is valid. It doesn't check
-// whether the tenants exist.
+// CheckService cleans the name of the draft, and returns validation_failed unless the draft is valid. It
+// doesn't check whether the tenants exist.
 func CheckService(d *ServiceDraft) error {
 	if err := CheckName(&d.Name); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -75,7 +76,7 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/close", "", url.Values{"confirm": {"Acme"}}},
 	}
 	known := formsWithoutSuchAnEffect
-	before := stateOf(h)
+	before := stateOf(t, h)
 	for _, f := range asks {
 		known = append(known, f.route)
 		path := f.path
@@ -86,7 +87,7 @@ func TestFormsToEachEffect(t *testing.T) {
 		if !strings.Contains(res.Header.Get("Location")+page, "/step-up") {
 			t.Errorf("POST %s: %d to %q asks for no proof:\n%s", path, res.StatusCode, res.Header.Get("Location"), page)
 		}
-		if after := stateOf(h); after != before {
+		if after := stateOf(t, h); after != before {
 			t.Errorf("POST %s has changed something:\n%s\n%s", path, before, after)
 			before = after
 		}
@@ -110,10 +111,14 @@ var formsWithoutSuchAnEffect = []string{
 }
 
 // stateOf returns what the forms could change, as an ADMIN reads it.
-func stateOf(h fixture) string {
+func stateOf(t *testing.T, h fixture) string {
+	t.Helper()
 	var all strings.Builder
 	for _, path := range []string{"users", "invitations", "api-keys", "roles", "policy", "webhooks", "tenant"} {
-		_, body := h.people["ADMIN"].Do("GET", "/api/v2/"+path, nil)
+		status, body := h.people["ADMIN"].Do("GET", "/api/v2/"+path, nil)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
 		all.Write(body)
 	}
 	return all.String()

@@ -184,9 +184,9 @@ const maxRowsCSV = 10_000
 // UTF-8 as the code page of the country. Programs would read it as part of the first column's name.
 const Spreadsheet = "spreadsheet"
 
-// OrCSV adds the answer to "?format=csv" and "?format=spreadsheet", for which a session needs a recent proof of identity: a
-// file takes the whole list away. fn returns the rows, the first with the names
-// of the columns, and the position of the next page.
+// OrCSV adds the answer to "?format=csv" and "?format=spreadsheet", for which a session needs a recent
+// proof of identity: a file takes the whole list away. fn returns the rows, the first with the names of the
+// columns, and the position of the next page.
 func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window) (rows [][]string, next *doorward.Position, err error)) Endpoint {
 	asJSON := e.serve
 	e.CSV = true

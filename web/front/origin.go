@@ -125,8 +125,8 @@ func (s *Site) Share(h http.Header, r *http.Request) {
 // Chromium keeps it.
 const preflightAge = "7200"
 
-// preflight answers OPTIONS for the pages of AllowedOrigins, which Share has told already that they
-// are: with these methods and the headers that the browser asks for.
+// preflight answers OPTIONS for a page of AllowedOrigins, for which Share has set its headers, with these
+// methods and the headers that the browser asks for.
 func preflight(w http.ResponseWriter, r *http.Request, methods string) {
 	h := w.Header()
 	h.Add("Vary", "Access-Control-Request-Headers")

@@ -63,7 +63,7 @@ func Routes(s *front.Site, version string, docs fs.FS, document func() ([]byte, 
 	return append(routes, getRoute("/openapi.json", sends(rawContent("application/json", document))))
 }
 
-// renderers makes the pages anew when another model is in force.
+// renderers makes the pages again when another model is in force.
 type renderers struct {
 	readModel func(context.Context) (*doorward.Model, error)
 	make      func(*doorward.Model) *pageRenderer

@@ -107,7 +107,7 @@ var wholeNumbers = []string{"int", "int64", "uint32"}
 
 // Set implements pflag.Value.
 func (d decimal) Set(text string) error {
-	digits := strings.TrimPrefix(text, "-")
+	digits := strings.TrimLeft(text, "+-")
 	if digits != "0" && strings.HasPrefix(digits, "0") || strings.Contains(digits, "_") {
 		return errors.New("write a whole number in decimal digits, without leading zeros")
 	}

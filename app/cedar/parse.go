@@ -1,11 +1,11 @@
 package cedar
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -77,6 +77,7 @@ type reader struct {
 	ids      map[string]bool  // that the text has
 	unnamed  map[string]place // of policies without an @id, by the id that they get
 	checks   int              // what is left of maxChecks
+	trials   int              // what is left of it for finding the places of faults
 	policies []*policy
 	faults   Faults
 	leftOut  map[string]Fault // the first fault of each policy left out, by id; nil: a fault refuses the text
@@ -84,9 +85,7 @@ type reader struct {
 
 func (r *reader) readSet(text string, max limits) (*Set, Faults) {
 	statements, faults := split(text, max)
-	if len(faults) > 0 {
-		return nil, faults
-	}
+	r.faults, r.trials = faults, maxChecks
 	r.ids, r.unnamed = map[string]bool{}, map[string]place{}
 	for _, st := range statements {
 		r.readPolicy(st)
@@ -117,26 +116,26 @@ func (r *reader) readPolicy(st statement) {
 		r.faults = append(r.faults, *fault)
 		return
 	}
-	if isNew := !r.platform && r.leftOut == nil; isNew && !r.checkTexts(st.place, parsed) {
+	if isNew := !r.platform && r.leftOut == nil; isNew && !r.checkTexts(st, parsed) {
 		return
 	}
 	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
 	p.simple = p.simplified()
 	if r.platform {
-		r.checkNames(st.place, p)
+		r.locate(st, costOfReading(st), p, r.nameFindings)
 	} else {
 		p.evaluateForAll()
 	}
-	r.readID(st.place, p)
+	r.readID(st, p)
 	if parsed.Effect != ast.EffectForbid && !r.platform {
-		r.fault(st.place, OnlyForbid, "a tenant's policy can only forbid; roles say what is permitted")
+		r.fault(st.find("permit"), OnlyForbid, "a tenant's policy can only forbid; roles say what is permitted")
 	}
 	before := len(r.faults)
-	if r.readActions(st.place, p) && !r.platform {
-		r.checkTypes(st.place, p)
+	if r.readActions(st, p) && !r.platform {
+		r.checkTypes(st, p)
 	}
 	if r.leftOut != nil && len(r.faults) > before {
-		r.leftOut[p.id], r.faults = r.faults[before], r.faults[:before]
+		r.leftOut[p.id], r.faults = r.faults[before:].sorted()[0], r.faults[:before]
 		return
 	}
 	r.policies = append(r.policies, p)
@@ -144,21 +143,28 @@ func (r *reader) readPolicy(st statement) {
 
 // checkTexts reports whether the texts and patterns of a policy are short, and stand where they may. It
 // adds faults if not.
-func (r *reader) checkTexts(at place, p *ast.Policy) bool {
+func (r *reader) checkTexts(st statement, p *ast.Policy) bool {
 	before := len(r.faults)
-	inspect(p, func(n ast.IsNode) bool {
-		if message := literalFault(n); message != "" {
-			r.fault(at, TooLarge, message)
-		}
-		return true
-	})
-	if message := likeFault(p); message != "" {
-		r.fault(at, WrongType, message)
-	}
+	r.locate(st, costOfReading(st), &policy{ast: p}, textFindings)
 	return len(r.faults) == before
 }
 
-func (r *reader) readID(at place, p *policy) {
+// costOfReading is what reading a policy costs of maxChecks; it allocates about forty bytes for each of its
+// bytes.
+func costOfReading(st statement) int { return 2 * len(st.text) }
+
+func textFindings(p *policy) findings {
+	all := findings{}
+	inspect(p.ast, func(n ast.IsNode) bool {
+		all.add(TooLarge, literalFault(n))
+		return true
+	})
+	all.add(WrongType, likeFault(p.ast))
+	return all
+}
+
+func (r *reader) readID(st statement, p *policy) {
+	at := st.find("id")
 	for _, annotation := range p.ast.Annotations {
 		switch annotation.Key {
 		case "id":
@@ -169,7 +175,7 @@ func (r *reader) readID(at place, p *policy) {
 	}
 	if p.id == "" && r.platform {
 		p.id = fmt.Sprintf("policy%d", p.order)
-		r.unnamed[p.id] = at
+		r.unnamed[p.id] = st.place
 		return
 	}
 	switch {
@@ -180,7 +186,7 @@ func (r *reader) readID(at place, p *policy) {
 	}
 	switch {
 	case p.id == "":
-		r.fault(at, MissingID, `each policy begins with an id: @id("…")`)
+		r.fault(st.place, MissingID, `each policy begins with an id: @id("…")`)
 	case r.ids[p.id]:
 		r.fault(at, DuplicateID, fmt.Sprintf("two policies have the id %q", p.id))
 	}
@@ -197,33 +203,38 @@ func (r *reader) checkUnnamed() {
 	}
 }
 
-// readActions finds the actions that the policy applies to. It reports false after adding a
-// fault: the policy names an unknown action, in a platform's text one that isn't the platform's,
-// or applies to no action.
-func (r *reader) readActions(at place, p *policy) bool {
+// readActions finds the actions that the policy applies to, and reports whether there are any. It adds
+// a fault for each unknown action, in a platform's text each that isn't the platform's, and for a
+// policy that applies to no action.
+func (r *reader) readActions(st statement, p *policy) bool {
 	p.actions = make([]uint64, len(r.schema.actions)/64+1)
-	ok := true
-	for _, uid := range r.namedActions(p.ast) {
-		switch i, known := r.schema.index[string(uid.ID)]; {
-		case !known || uid.Type != typeAction:
-			r.fault(at, UnknownAction, fmt.Sprintf("there is no action %s", uid))
-			ok = false
-		case !r.isFor(r.schema.actions[i]):
-			r.fault(at, UnknownAction, fmt.Sprintf("%s is not an action of the platform", uid))
-			ok = false
-		}
-	}
-	found := false
+	before := len(r.faults)
+	r.locate(st, costOfReading(st), p, r.actionFindings)
+	known, found := len(r.faults) == before, false
 	for i, action := range r.schema.actions {
 		if r.isFor(action) && scopeHasAction(p.ast.Action, actionUID(action.Name)) && r.schema.scopeHasResource(p.ast.Resource, action.resourceType()) {
 			p.actions[i/64] |= 1 << (i % 64)
 			found = true
 		}
 	}
-	if ok && !found {
-		r.fault(at, WrongType, "no action in this policy's scope has a resource of this type")
+	if known && !found {
+		r.fault(st.find("resource"), WrongType, "no action in this policy's scope has a resource of this type")
 	}
-	return ok && found
+	return found
+}
+
+// actionFindings finds the actions that the text can't be about.
+func (r *reader) actionFindings(p *policy) findings {
+	all := findings{}
+	for _, uid := range r.namedActions(p.ast) {
+		switch i, known := r.schema.index[string(uid.ID)]; {
+		case !known || uid.Type != typeAction:
+			all.add(UnknownAction, fmt.Sprintf("there is no action %s", uid)+r.schema.suggestAction(uid))
+		case !r.isFor(r.schema.actions[i]):
+			all.add(UnknownAction, fmt.Sprintf("%s is not an action of the platform", uid))
+		}
+	}
+	return all
 }
 
 // isFor reports whether the text can be about the action.
@@ -291,28 +302,38 @@ func inspect(p *ast.Policy, visit func(ast.IsNode) bool) {
 }
 
 // checkTypes checks the policy's types and attributes against the schema.
-func (r *reader) checkTypes(at place, p *policy) {
+func (r *reader) checkTypes(st statement, p *policy) {
 	nodes := 1
-	inspect(p.ast, func(n ast.IsNode) bool {
-		nodes++
-		if message := nodeFault(n); message != "" {
-			r.fault(at, WrongType, message)
-		}
-		return true
-	})
+	inspect(p.ast, func(ast.IsNode) bool { nodes++; return true })
 	reduced := r.reducedSchema(p)
 	const principals = 2 // a user and a key
-	if r.checks -= nodes * len(reduced.Actions) * principals; r.checks < 0 {
-		r.fault(at, TooLarge, "too much to check for so many types of resources: name the actions in the scope of each policy")
+	cost := nodes * len(reduced.Actions) * principals
+	if r.checks -= cost; r.checks < 0 {
+		r.fault(st.place, TooLarge, "too much to check for so many types of resources: name the actions in the scope of each policy")
 		return
 	}
+	r.locate(st, cost, p, func(p *policy) findings { return r.typeFindings(reduced, p) })
+}
+
+// typeFindings finds what is wrong with the types and attributes of a policy.
+func (r *reader) typeFindings(reduced *resolved.Schema, p *policy) findings {
+	all := findings{}
+	inspect(p.ast, func(n ast.IsNode) bool {
+		all.add(WrongType, nodeFault(n))
+		return true
+	})
 	// As in Cedar, the conditions are checked as one: after one that is always false, the next
 	// are not checked. The scope's actions are left out, since those of reduced stand for them.
 	checked := *p.ast
-	checked.Action, checked.Conditions = ast.ScopeTypeAll{}, p.simple.Conditions
-	for _, message := range typeFaults(reduced, &checked) {
-		r.fault(at, codeOf(message), message)
+	checked.Action, checked.Conditions = ast.ScopeTypeAll{}, p.simplified().Conditions
+	times := typeFaults(reduced, &checked)
+	if len(times) > 1 {
+		delete(times, noActionApplies)
 	}
+	for message, times := range times {
+		all[finding{codeOf(message), message + r.schema.suggest(message)}] += times
+	}
+	return all
 }
 
 // nodeFault returns the fault of a node, or empty. Only principal, resource and context have
@@ -375,22 +396,28 @@ func (p *policy) applies(action int) bool { return p.actions[action/64]&(1<<(act
 // actionSuffix is what the validator appends to each message.
 var actionSuffix = regexp.MustCompile(` for Action::"[^"]*"`)
 
-// typeFaults returns the messages of the validator, sorted and without duplicates.
-func typeFaults(s *resolved.Schema, p *ast.Policy) (messages []string) {
+// noActionApplies is a message of the validator, which follows from a fault in the scope.
+const noActionApplies = "unable to find an applicable action given the policy scope constraints"
+
+// typeFaults returns the messages of the validator, and how often each is true of a resource of one type.
+func typeFaults(s *resolved.Schema, p *ast.Policy) (times map[string]int) {
+	times = map[string]int{}
 	defer func() {
 		if r := recover(); r != nil {
-			messages = []string{fmt.Sprintf("can't be checked: %v", r)}
+			times = map[string]int{fmt.Sprintf("can't be checked: %v", r): 1}
 		}
 	}()
 	err := validate.New(s).Policy("", p)
 	if err == nil {
-		return nil
+		return times
 	}
+	each := map[string]int{} // by the message with its action
 	for _, message := range strings.Split(err.Error(), "\n") {
-		messages = append(messages, actionSuffix.ReplaceAllString(message, ""))
+		each[message]++
+		short := actionSuffix.ReplaceAllString(message, "")
+		times[short] = max(times[short], each[message])
 	}
-	slices.Sort(messages)
-	return slices.Compact(messages)
+	return times
 }
 
 func codeOf(message string) Code {
@@ -403,43 +430,26 @@ func codeOf(message string) Code {
 	return WrongType
 }
 
-var (
-	// placePattern finds the place in an error of cedar-go's parser; gotWantPattern the token
-	// that it found and the one that it expected.
-	placePattern   = regexp.MustCompile(`(?:parse error at )?<input>:(\d+):(\d+):? ?`)
-	gotWantPattern = regexp.MustCompile(`^".*": (?:exact )?got (.*) want (.*)$`)
-)
-
 // parseOne parses one policy.
 func parseOne(st statement) (p *ast.Policy, fault *Fault) {
-	defer func() {
-		if r := recover(); r != nil {
-			f := st.fault(Syntax, "can't be read")
-			p, fault = nil, &f
-		}
-	}()
-	var parsed cedar.Policy
-	if err := parsed.UnmarshalCedar([]byte(st.text)); err != nil {
+	p, err := parseText(st.text)
+	if err != nil {
 		f := st.syntaxFault(err.Error())
 		return nil, &f
 	}
-	return (*ast.Policy)(parsed.AST()), nil
+	return p, nil
 }
 
-func (st statement) syntaxFault(message string) Fault {
-	at := st.place
-	if m := placePattern.FindStringSubmatch(message); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		column, _ := strconv.Atoi(m[2])
-		if line == 1 {
-			at.column += column - 1
-		} else {
-			at.line, at.column = at.line+line-1, column
+// parseText parses the text of one policy.
+func parseText(text string) (p *ast.Policy, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, errors.New("can't be read")
 		}
-		message = strings.Replace(message, m[0], "", 1)
+	}()
+	var parsed cedar.Policy
+	if err := parsed.UnmarshalCedar([]byte(text)); err != nil {
+		return nil, err
 	}
-	if m := gotWantPattern.FindStringSubmatch(message); m != nil {
-		message = fmt.Sprintf("expected %q, found %q", m[2], m[1])
-	}
-	return at.fault(Syntax, shorten(message))
+	return (*ast.Policy)(parsed.AST()), nil
 }

@@ -30,16 +30,17 @@ func ParsePlatform(text string, schema *Schema) (*Set, Faults) {
 	return set, faults
 }
 
-// checkNames refuses types that no entity can have, and roles that not every tenant has.
-func (r *reader) checkNames(at place, p *policy) {
+// nameFindings finds types that no entity can have, and roles that not every tenant has.
+func (r *reader) nameFindings(p *policy) findings {
+	all := findings{}
 	checkType := func(t types.EntityType) {
 		if !r.schema.isType(t) {
-			r.fault(at, WrongType, fmt.Sprintf("there is no type %s: neither the model's resources nor its entities have it", t))
+			all.add(WrongType, fmt.Sprintf("there is no type %s: neither the model's resources nor its entities have it", t)+r.schema.suggestType(t))
 		}
 	}
 	checkRole := func(uid types.EntityUID) {
 		if uid.Type == typeRole && !slices.Contains(builtInRoles, uid.ID) {
-			r.fault(at, WrongType, fmt.Sprintf("the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not %q: a tenant can give its own roles any name", uid.ID))
+			all.add(WrongType, fmt.Sprintf("the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not %q: a tenant can give its own roles any name", uid.ID))
 		}
 	}
 	for _, t := range scopeTypes(p.ast.Principal, p.ast.Resource) {
@@ -62,6 +63,7 @@ func (r *reader) checkNames(at place, p *policy) {
 		}
 		return true
 	})
+	return all
 }
 
 // builtInRoles are the roles that every tenant has under these names.

@@ -168,17 +168,17 @@ func TestPermitWithoutCondition(t *testing.T) {
 
 func TestPlatformFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		`permit(principal, action == Action::"burn", resource);`:                                                      `1:1: there is no action Action::"burn"`,
-		`permit(principal, action == Action::"tenant.read", resource);`:                                               `1:1: Action::"tenant.read" is not an action of the platform`,
-		`permit(principal in team::"x", action, resource);`:                                                           `1:1: there is no type team: neither the model's resources nor its entities have it`,
-		`permit(principal in Role::"CLERK", action, resource);`:                                                       `1:1: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
-		`forbid(principal, action, resource) when { principal in [Role::"USER", Role::"CLERK"] };`:                    `1:1: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
-		`permit(principal, action, resource is bill);`:                                                                "1:1: no action in this policy's scope has a resource of this type\n1:1: there is no type bill: neither the model's resources nor its entities have it",
-		"permit(principal, action, resource);\nforbid(principal, action, resource) when { [bill::\"x\"].isEmpty() };": `2:1: there is no type bill: neither the model's resources nor its entities have it`,
-		`@id("a") permit(principal, action, resource); @id("a") forbid(principal, action, resource);`:                 `1:47: two policies have the id "a"`,
+		`permit(principal, action == Action::"burn", resource);`:                                                      `1:37: there is no action Action::"burn"`,
+		`permit(principal, action == Action::"tenant.read", resource);`:                                               `1:37: Action::"tenant.read" is not an action of the platform`,
+		`permit(principal in team::"x", action, resource);`:                                                           `1:21: there is no type team: neither the model's resources nor its entities have it`,
+		`permit(principal in Role::"CLERK", action, resource);`:                                                       `1:27: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
+		`forbid(principal, action, resource) when { principal in [Role::"USER", Role::"CLERK"] };`:                    `1:78: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
+		`permit(principal, action, resource is bill);`:                                                                "1:27: no action in this policy's scope has a resource of this type\n1:39: there is no type bill: neither the model's resources nor its entities have it",
+		"permit(principal, action, resource);\nforbid(principal, action, resource) when { [bill::\"x\"].isEmpty() };": `2:45: there is no type bill: neither the model's resources nor its entities have it`,
+		`@id("a") permit(principal, action, resource); @id("a") forbid(principal, action, resource);`:                 `1:48: two policies have the id "a"`,
 		`@id("policy1") permit(principal, action, resource); forbid(principal, action, resource);`:                    `1:53: without an @id, this policy's id is "policy1" by its place, but another policy has it: write an @id`,
 		`permit(principal, action, resource); @id("policy0") forbid(principal, action, resource);`:                    `1:1: without an @id, this policy's id is "policy0" by its place, but another policy has it: write an @id`,
-		`@id("` + strings.Repeat("i", maxID+1) + `") permit(principal, action, resource);`:                            `1:1: an id has 128 bytes at most`,
+		`@id("` + strings.Repeat("i", maxID+1) + `") permit(principal, action, resource);`:                            `1:2: an id has 128 bytes at most`,
 		strings.Repeat(`permit(principal, action, resource);`, maxPlatformPolicies+1):                                 `1:18001: there are 501 policies; 500 are the most`,
 		`permit(principal, action, resource) when { ` + strings.Repeat("(", 40) + ` };`:                               `1:75: nested deeper than 32`,
 	} {

@@ -80,6 +80,13 @@ func (p place) fault(code Code, message string) Fault {
 // statement is one policy of a text, from its first character to its semicolon.
 type statement struct {
 	place
+	text   string
+	tokens []token
+}
+
+// token is a word, a string or an operator, with its place in the whole text.
+type token struct {
+	place
 	text string
 }
 
@@ -87,7 +94,8 @@ type statement struct {
 type limits struct{ bytes, policies int }
 
 // split cuts a text into statements and checks its size and depth. It never
-// recurses, and it takes time in proportion to the text.
+// recurses, and it takes time in proportion to the text. With faults, it also returns the statements
+// that have none.
 func split(text string, max limits) ([]statement, Faults) {
 	if len(text) > max.bytes {
 		return nil, Faults{place{line: 1, column: 1}.fault(TooLarge,
@@ -98,7 +106,7 @@ func split(text string, max limits) ([]statement, Faults) {
 	}
 	switch {
 	case len(s.faults) > 0:
-		return nil, s.faults
+		return s.statements[:min(len(s.statements), max.policies)], s.faults
 	case len(s.statements) > max.policies:
 		return nil, Faults{s.statements[max.policies].fault(TooMany,
 			fmt.Sprintf("there are %d policies; %d are the most", len(s.statements), max.policies))}
@@ -113,6 +121,7 @@ type splitter struct {
 	inStatement bool
 	start       place   // of the statement
 	body        string  // the text from start
+	tokens      []token // of the statement
 	levels      []level // the open brackets; levels[0] is outside of all
 	statements  []statement
 	faults      Faults
@@ -126,7 +135,7 @@ type level struct {
 	chain int // see MaxChain
 }
 
-// next reads a token. It reports false at the end and after a fault.
+// next reads a token. It reports false at the end. After a fault it goes on with the next statement.
 func (s *splitter) next() bool {
 	s.skipBlank()
 	if s.rest == "" {
@@ -136,27 +145,45 @@ func (s *splitter) next() bool {
 		return false
 	}
 	if !s.inStatement {
-		s.inStatement, s.start, s.body, s.levels = true, s.pos, s.rest, []level{{}}
+		s.inStatement, s.start, s.body, s.tokens, s.levels = true, s.pos, s.rest, nil, []level{{}}
 	}
-	token := s.token()
-	if token == "" {
-		s.faults = append(s.faults, s.pos.fault(Syntax, "unexpected character, or a string that does not end on its line"))
-		return false
+	text := s.token()
+	if text == "" {
+		return s.skipStatement(Syntax, "unexpected character, or a string that does not end on its line")
 	}
-	if message := s.count(token); message != "" {
-		s.faults = append(s.faults, s.pos.fault(TooDeep, message))
-		return false
+	if message := s.count(text); message != "" {
+		return s.skipStatement(TooDeep, message)
 	}
-	s.advance(len(token))
-	if token == ";" { // nothing inside a policy has one, so an open bracket is a fault of this policy alone
+	s.tokens = append(s.tokens, token{s.pos, text})
+	s.advance(len(text))
+	if text == ";" { // nothing inside a policy has one, so an open bracket is a fault of this policy alone
 		s.end()
 	}
 	return true
 }
 
+// skipStatement adds a fault at the present place, and goes to the end of the statement: behind the next
+// semicolon that ends a line, since the others may be in a text. It reports whether to go on.
+func (s *splitter) skipStatement(code Code, message string) bool {
+	s.faults = append(s.faults, s.pos.fault(code, message))
+	s.inStatement = false
+	for s.rest != "" {
+		end := strings.IndexByte(s.rest, '\n') + 1
+		if end == 0 {
+			end = len(s.rest)
+		}
+		line := s.rest[:end]
+		s.advance(end)
+		if strings.HasSuffix(strings.TrimRight(line, " \t\r\n"), ";") {
+			break
+		}
+	}
+	return len(s.faults) < maxFaults
+}
+
 func (s *splitter) end() {
 	s.inStatement = false
-	s.statements = append(s.statements, statement{s.start, s.body[:s.pos.offset-s.start.offset]})
+	s.statements = append(s.statements, statement{s.start, s.body[:s.pos.offset-s.start.offset], s.tokens})
 }
 
 func (s *splitter) advance(bytes int) {

@@ -210,10 +210,10 @@ func TestRefusedModels(t *testing.T) {
 // Faults of policies and entities have their places in the file.
 func TestFaultsOfPoliciesAndEntities(t *testing.T) {
 	for text, want := range map[string]string{
-		"policies: |\n  @id(\"a\")\n  permit(principal, action == Action::\"burn\", resource);":                   "4:3 unknown_action",
+		"policies: |\n  @id(\"a\")\n  permit(principal, action == Action::\"burn\", resource);":                   "5:39 unknown_action",
 		"policies: \"permit(principal, action, resource)\"":                                                       "3:11 syntax",
-		"policies: |\n  permit(principal, action == Action::\"user.invite\", resource);":                          "4:3 unknown_action",
-		"policies: |\n  permit(principal in team::\"a\", action, resource);\nentities: [{uid: {type: b, id: a}}]": "4:3 type",
+		"policies: |\n  permit(principal, action == Action::\"user.invite\", resource);":                          "4:39 unknown_action",
+		"policies: |\n  permit(principal in team::\"a\", action, resource);\nentities: [{uid: {type: b, id: a}}]": "4:23 type",
 		"resources: {bill: {sum: long}}\nentities:\n  - uid: {type: bill, id: a}\n    attrs: {sum: many}":         "5:5 type",
 		"policies: |\n  permit(principal, action, resource) when { " + strings.Repeat("(", 1000) + " };":          "4:77 too_deep",
 	} {

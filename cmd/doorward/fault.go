@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/similar"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -315,36 +316,11 @@ func refuseTogether(cmd *cobra.Command, first, second string) *cobra.Command {
 
 // suggest returns a hint at the most similar name; empty if none is similar enough.
 func suggest(name string, known []string) string {
-	best, distance := "", 3 // anything further is a different word
-	for _, k := range known {
-		if d := editDistance(name, k); d < distance {
-			best, distance = k, d
-		}
-	}
+	best := similar.Name(name, known)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" Did you mean %s?", best)
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // completeWith makes the shell complete the values of a flag.

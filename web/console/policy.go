@@ -28,7 +28,8 @@ var policyModes = []policy.Mode{policy.Enforces, policy.Observes}
 type policyVersion struct {
 	policy.Version
 	By      string // memberName of its author; empty for somebody who has left
-	Current bool   // it is in force
+	Current bool   // it is in force, or observes in place of an earlier one that goes on refusing
+	Refuses bool   // what it forbids is refused now
 	now     time.Time
 }
 
@@ -37,6 +38,9 @@ func (v policyVersion) Lines() []string { return linediff.Lines(v.Text) }
 
 // Unconfirmed reports whether the version is in force, and ends unless it is confirmed.
 func (v policyVersion) Unconfirmed() bool { return v.Current && v.ConfirmUntil != nil }
+
+// Observing reports whether what the version would refuse is counted now.
+func (v policyVersion) Observing() bool { return v.Current && v.Observes() }
 
 // Observes reports whether the version refuses nothing.
 func (v policyVersion) Observes() bool { return v.Mode == policy.Observes }
@@ -47,9 +51,20 @@ func (v policyVersion) Expired() bool { return v.ConfirmUntil != nil && !v.now.B
 // TimeLeft is the rest of the time to confirm the version.
 func (v policyVersion) TimeLeft() time.Duration { return v.ConfirmUntil.Sub(v.now) }
 
+// refusing returns the number of the version that refuses while current is in force; 0 for none.
+func refusing(current policy.Version) int64 {
+	switch current.Mode {
+	case policy.Enforces:
+		return current.Version
+	case policy.Observes:
+		return current.Enforced
+	}
+	return 0 // a mode of a newer version of Doorward
+}
+
 // policyVersion returns the version as shown. current is the one in force.
 func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current policy.Version) (policyVersion, error) {
-	one := policyVersion{Version: v, Current: v.Version == current.Version, now: c.Now()}
+	one := policyVersion{Version: v, Current: v.Version == current.Version, Refuses: v.Version == refusing(current), now: c.Now()}
 	if v.CreatedBy == "" {
 		return one, nil
 	}
@@ -65,6 +80,7 @@ func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current poli
 type policyPage struct {
 	pageData
 	Now      policyVersion     // the version in force
+	Refusing policyVersion     // the one that refuses while Now only observes; else Now
 	Observed []policy.Observed // what a version that only observes would have refused
 	Typed    string            // text in the editor
 	Modes    []policy.Mode
@@ -122,6 +138,9 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if body.Now, err = h.policyVersion(ctx, c, current.PolicyVersion, current.PolicyVersion); err != nil {
 		return ui.View{}, err
 	}
+	if body.Refusing, err = h.refusingVersion(ctx, c, body.Now); err != nil {
+		return ui.View{}, err
+	}
 	schema, err := h.app.Policies.Schema(ctx)
 	if err != nil {
 		return ui.View{}, err
@@ -132,6 +151,22 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
+}
+
+// refusingVersion returns the version that refuses while now is in force; version 0 for none.
+func (h *console) refusingVersion(ctx context.Context, c *ui.Call, now policyVersion) (policyVersion, error) {
+	number := refusing(now.Version)
+	switch number {
+	case now.Version.Version:
+		return now, nil
+	case 0:
+		return policyVersion{}, nil
+	}
+	v, err := h.app.Policies.Get(ctx, c.Caller, number)
+	if err != nil {
+		return policyVersion{}, err
+	}
+	return h.policyVersion(ctx, c, v, now.Version)
 }
 
 // fillEditor puts into the editor what was sent, or else an earlier version or an example

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,15 +103,31 @@ func TestObservingPolicies(t *testing.T) {
 	putPolicy(t, h, noInviting)
 	b := h.browserOf(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
-	b.submit(policyPath, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
+	page := b.submit(policyPath, form, "This text only observes", `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
 	if status, _ := h.tenant.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"name":"Acme 2"}`)); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	b.get("/console/invitations/new", http.StatusForbidden)
 	b.get(policyPath, http.StatusOK, `no-settings</code></th><td>1</td>`)
-	b.get(policyPath+"/versions", http.StatusOK, "Only observes")
+	for title, want := range map[string][2]string{"now-title": {"Version 1", "no-inviting"}, "observing-title": {"Version 2", "no-settings"}} {
+		_, section, _ := strings.Cut(page, `<section aria-labelledby="`+title)
+		section, _, _ = strings.Cut(section, "</section>")
+		if !strings.Contains(section, want[0]) || !strings.Contains(section, want[1]) {
+			t.Errorf("%s has not %q:\n%s", title, want, section)
+		}
+	}
+	state := regexp.MustCompile(`(?s)id="v(\d)".*?<td role="cell">(.*?)</td>`)
+	want := [][]string{{"2", `<span class="tag warm">Only observes</span>`}, {"1", `<span class="tag">In force</span>`}}
+	for i, found := range state.FindAllStringSubmatch(b.get(policyPath+"/versions", http.StatusOK), -1) {
+		if !slices.Equal(found[1:], want[i]) {
+			t.Errorf("version %q, want %q", found[1:], want[i])
+		}
+	}
+	b.get(policyPath+"/versions/1", http.StatusOK, `<p class="tags"><span class="tag">In force</span></p>`)
+	putPolicy(t, h, noInviting) // another text, which ends the observing
+	b.get(policyPath+"/versions/2", http.StatusOK, `<p class="tags"><span class="tag quiet">Earlier</span> <span class="tag quiet">Only observed</span></p>`)
 	form.Set("mode", "dream")
-	form.Set("version", "2")
+	form.Set("version", "3")
 	b.post(policyPath, form, http.StatusUnprocessableEntity, "Choose what the policies do")
 }
 

@@ -306,7 +306,7 @@ func sampledPolicyVersions() (all []policyVersion) {
 	soon, past := noon.Add(8*time.Minute+12*time.Second), noon.Add(-time.Hour)
 	for n, until := range []*time.Time{&soon, &past, nil} {
 		v := policy.Version{Version: int64(3 - n), Text: policyExamples["hours"] + policyExamples["network"], Mode: "enforce", ConfirmUntil: until, CreatedAt: noon.AddDate(0, 0, -n), CreatedBy: members[n].ID}
-		all = append(all, policyVersion{Version: v, By: members[n].Name, Current: n == 0, now: noon})
+		all = append(all, policyVersion{Version: v, By: members[n].Name, Current: n == 0, Refuses: n == 0, now: noon})
 	}
 	all[2].Text = policyExamples["hours"]
 	return all
@@ -315,14 +315,16 @@ func sampledPolicyVersions() (all []policyVersion) {
 func sampledPolicy() ui.View {
 	current := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: basePage, Now: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: basePage, Now: current, Refusing: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 
 func sampledObservingPolicy() ui.View {
 	v := sampledPolicy()
 	body, _ := v.Body.(policyPage)
-	body.Now.Mode, body.Now.ConfirmUntil = policy.Observes, nil
+	body.Refusing = sampledPolicyVersions()[2]
+	body.Refusing.Refuses = true
+	body.Now.Mode, body.Now.ConfirmUntil, body.Now.Refuses = policy.Observes, nil, false
 	body.Observed = []policy.Observed{{ID: "office-hours", Refused: 41}}
 	v.Body = body
 	return v

@@ -12,6 +12,25 @@ type Brand struct {
 	Logo   Logo
 }
 
+// DefaultAccent is the colour of pages and mails without a brand, as in web/ui/assets/ui.css.
+const DefaultAccent = "#3b4ccf"
+
+// Header is the top of a page or mail: a logo, a name, or both.
+type Header struct {
+	Logo
+	Name string
+}
+
+// HeaderOf has the tenant's logo and name if the tenant has a logo, else those of the installation.
+// A tenant's name without a logo would look like the name of the service; pages and mails show it
+// elsewhere.
+func HeaderOf(tenant Tenant, installation Brand, name string) Header {
+	if tenant.Brand.Logo.Hash != "" {
+		return Header{tenant.Brand.Logo, tenant.Name}
+	}
+	return Header{installation.Logo, name}
+}
+
 // WithDefaults returns the brand with its zero values replaced by those of defaults.
 func (b Brand) WithDefaults(defaults Brand) Brand {
 	if b.Accent == "" {

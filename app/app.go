@@ -170,7 +170,7 @@ func New(db *store.DB, s Settings) *App {
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
-		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Log),
+		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
@@ -207,7 +207,7 @@ func (a *App) Reload(s Settings) {
 	a.PasswordRules.Store(s.passwordRules())
 	a.verifier.SetLimits(s.Attempts)
 	a.Invitations.SetWait(s.InviteResendWait)
-	a.Mail.SetBrand(s.MailBrand)
+	a.Mail.SetBrand(s.MailBrand, s.Name)
 	a.Factors.SetIssuer(s.Name)
 }
 

@@ -49,7 +49,7 @@ type Mail struct {
 	transport smtp.Transport
 	baseURL   string
 	texts     catalogueSet
-	brand     atomic.Pointer[doorward.Brand]
+	brand     atomic.Pointer[brand]
 	log       *slog.Logger
 	counts    counts
 	queue     *outbox.Queue[store.Mail]
@@ -66,13 +66,13 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 }
 
 // New returns a worker that sends through transport and makes links below baseURL. own are the
-// operator's texts, as CheckTexts accepts them; nil for none. brand is for mails without a tenant.
-func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, own *texts.File, brand doorward.Brand, log *slog.Logger) *Mail {
+// operator's texts, as CheckTexts accepts them; nil for none. look and name are those of the installation; an empty name is left out.
+func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, own *texts.File, look doorward.Brand, name string, log *slog.Logger) *Mail {
 	m := &Mail{
 		writer: writer, db: db, transport: transport, baseURL: baseURL, texts: cataloguesWith(own), log: log,
 		writers: make(chan struct{}, writersAtOnce),
 	}
-	m.SetBrand(brand)
+	m.SetBrand(look, name)
 	m.queue = &outbox.Queue[store.Mail]{
 		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.IsPermanent,
 		Now: db.Now, Wake: db.MailQueued(),
@@ -81,8 +81,8 @@ func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL 
 	return m
 }
 
-// SetBrand changes the appearance of mails without a tenant.
-func (m *Mail) SetBrand(brand doorward.Brand) { m.brand.Store(&brand) }
+// SetBrand changes the appearance of the installation's mails, and its name in them.
+func (m *Mail) SetBrand(look doorward.Brand, name string) { m.brand.Store(&brand{look, name}) }
 
 // writersAtOnce bounds the parallel transactions of the queue: requests need the
 // database as well.

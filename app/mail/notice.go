@@ -24,6 +24,9 @@ func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*rend
 	if errors.Is(err, store.ErrNone) {
 		return nil, tx.DeleteMail(ctx, row.ID)
 	}
+	if rendered != nil && rendered.Style == defaultStyle {
+		rendered.Style.Name = unlinked(m.brand.Load().name)
+	}
 	return rendered, err
 }
 

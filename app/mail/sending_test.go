@@ -77,7 +77,7 @@ func (f *fixture) newNode() node {
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", "", slog.New(slog.DiscardHandler))
 	f.noError(err)
 	counting := &countingTransport{Transport: transport, current: map[string]int{}, highest: map[string]int{}}
-	return node{mail.New(writer, db, counting, "http://localhost:8080", nil, doorward.Brand{}, slog.New(slog.DiscardHandler)), db, writer, counting}
+	return node{mail.New(writer, db, counting, "http://localhost:8080", nil, doorward.Brand{}, "Initech", slog.New(slog.DiscardHandler)), db, writer, counting}
 }
 
 func (f *fixture) noError(err error) {

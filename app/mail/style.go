@@ -11,43 +11,52 @@ import (
 type style struct {
 	Accent, OnAccent string
 	Logo             *mailLogo // nil: none
+	Name             string    // beside the logo, or in its place; empty: none
 }
 
 type mailLogo struct {
-	URL, Name     string
-	Width, Height int // as shown
+	URL, Name     string // Name is what is shown if the image isn't
+	Width, Height int    // as shown
 	Background    string
 }
 
-// defaultAccent is the colour of buttons without a brand.
-const defaultAccent = "#1f4fd8"
+// brand is the appearance of an installation.
+type brand struct {
+	doorward.Brand
+	name string
+}
 
-var defaultStyle = styleWith(defaultAccent)
+var defaultStyle = styleWith(doorward.DefaultAccent)
 
 // styleWith returns the style with an accent, darkened until it can be read on white, or with
-// defaultAccent if the accent is no colour.
+// doorward.DefaultAccent if the accent is no colour.
 func styleWith(accent string) style {
 	c, ok := colour.Parse(accent)
 	if !ok {
-		c = colour.Must(defaultAccent)
+		c = colour.Must(doorward.DefaultAccent)
 	}
 	fitted, _ := colour.Light.Fit(c)
 	return style{Accent: fitted.String(), OnAccent: colour.TextOn(fitted).String()}
 }
 
-// styleOf returns the style of a tenant, or of the installation for the zero tenant. A
-// logo has one URL for all recipients, so that loading it identifies nobody.
+// styleOf returns the style of a tenant, or of the installation for the zero tenant, with the header
+// of pages. A logo has one URL for all recipients, so that loading it identifies nobody.
 func (m *Mail) styleOf(t doorward.Tenant) style {
-	brand := t.Brand.WithDefaults(*m.brand.Load())
-	s := styleWith(brand.Accent)
-	if brand.Logo.Hash == "" {
+	own := m.brand.Load()
+	s := styleWith(t.Brand.WithDefaults(own.Brand).Accent)
+	header := doorward.HeaderOf(t, own.Brand, own.name)
+	name := unlinked(header.Name)
+	if header.Hash == "" {
+		s.Name = name
 		return s
 	}
-	s.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Background: backgrounds[brand.Logo.Background]}
-	if brand.Logo == t.Brand.Logo { // the tenant's own, not the installation's
-		s.Logo.Name = unlinked(t.Name)
+	s.Logo = &mailLogo{URL: m.baseURL + header.Path(), Background: backgrounds[header.Background]}
+	if header.IsWordmark() {
+		s.Logo.Name = name
+	} else {
+		s.Name = name
 	}
-	s.Logo.Width, s.Logo.Height = logoSize(brand.Logo)
+	s.Logo.Width, s.Logo.Height = logoSize(header.Logo)
 	return s
 }
 

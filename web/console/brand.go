@@ -13,7 +13,7 @@ import (
 // effectiveAccent is the accent of the tenant's pages, the initial value of the colour
 // picker, which can't be empty.
 func effectiveAccent(c *ui.Call, t doorward.Tenant) string {
-	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, ui.DefaultAccent)
+	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, doorward.DefaultAccent)
 }
 
 // setAccent takes the colour from the picker if only that was changed, or else from the text

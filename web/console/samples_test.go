@@ -450,7 +450,7 @@ func sampledSettings() settings {
 			{doorward.Setting{Name: "mfaRememberDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 14},
 			{doorward.Setting{Name: "stepUpMinutes", Section: "factors", Unit: doorward.InMinutes, Min: 1, Max: 60}, 10},
 		},
-		Domains: "acme.example", Picked: ui.DefaultAccent, MaxLogoBytes: doorward.MaxLogoSent,
+		Domains: "acme.example", Picked: doorward.DefaultAccent, MaxLogoBytes: doorward.MaxLogoSent,
 		Demanded: true, Covered: []coveredRole{{doorward.RoleOwner, true}, {doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}}, People: 12, Without: 3,
 	}
 }

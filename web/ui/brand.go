@@ -17,23 +17,9 @@ func IsColour(text string) bool {
 	return ok
 }
 
-// DefaultAccent is the accent of pages without a brand, as in ui.css.
-const DefaultAccent = "#3b4ccf"
-
-// Header is the top of a page: a logo, a name, or both.
-type Header struct {
-	doorward.Logo
-	Name string
-}
-
-// Header has the tenant's logo and name if the tenant has a logo, else those of the
-// installation. A tenant's name without a logo would look like the name of the service; pages
-// show it elsewhere.
-func (f Frame) Header() Header {
-	if f.Tenant.Brand.Logo.Hash != "" {
-		return Header{f.Tenant.Brand.Logo, f.Tenant.Name}
-	}
-	return Header{f.Brand.Logo, f.Brand.Name}
+// Header is the top of the page.
+func (f Frame) Header() doorward.Header {
+	return doorward.HeaderOf(f.Tenant, f.Brand.Brand, f.Brand.Name)
 }
 
 // Accent returns the six digits of the page's accent, which name its style sheet, or "".

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/colour"
 )
 
@@ -87,6 +88,16 @@ func merge(sheets ...map[string]colour.Colour) map[string]colour.Colour {
 		maps.Copy(all, sheet)
 	}
 	return all
+}
+
+// The style sheet and the icon have the accent that mails have without a brand.
+func TestDefaultAccent(t *testing.T) {
+	for name, want := range map[string]string{"assets/ui.css": "--accent: " + doorward.DefaultAccent + ";", "assets/icon.svg": `fill="` + doorward.DefaultAccent + `"`} {
+		text, err := os.ReadFile(name)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %s: %v", name, want, err)
+		}
+	}
 }
 
 // Every accent of an installation or a tenant is readable.

@@ -94,7 +94,8 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.go("/console");
 		await owner.open("/console/policy");
 		await owner.look("console-policy-none");
-		await owner.page.locator("a[href*='example=hours']").click();
+		await owner.page.locator("[name=example][value=hours]").click();
+		await owner.page.waitForURL(/example/);
 		assert.match(await owner.page.locator("#text").inputValue(), /@id\("office-hours"\)/);
 		const text = `${await owner.page.locator("#text").inputValue()}\n@id("far")\nforbid(principal, action == Action::"settings.manage", resource)\nwhen { context.ip.isInRange(ip("198.51.100.0/24")) };\n`;
 		await owner.send("/console/policy", { text: `${text}permit(principal, action, resource);` });
@@ -206,7 +207,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.page.waitForSelector(".notice[role=status]");
 		assert.equal(await admin.page.locator(".drafts [name=email]").inputValue(), "viewer@acme.example", "a member stays in the form");
 		await admin.look("console-invite-left");
-		await admin.go("/console/invitations/new"); // as after the end of a session
+		await admin.go("/console/invitations/new");
 		assert.match(await admin.page.locator("#people").inputValue(), /^viewer@acme\.example\t\tUSER$/m);
 		await admin.go("/console/invitations?status=PENDING");
 		assert.equal(await admin.page.locator(".invitations tbody tr").count(), 3);
@@ -224,6 +225,34 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.look("console-invitation-revoked");
 	});
 
+	journey("what is typed survives the end of the session, passwords and codes do not, another person never finds it", async () => {
+		const admin = await as("admin");
+		await admin.go("/console/keys/new");
+		await admin.page.locator("[name=name]").fill("Shop <1>");
+		await admin.page.locator("[name=permissions]").nth(1).check();
+		await admin.context.clearCookies();
+		await admin.send("/console/keys/new");
+		await admin.send("/login", { email: "admin@acme.example", password });
+		await admin.at("/console/keys/new");
+		await admin.page.waitForFunction(() => document.getElementById("name").value === "Shop <1>");
+		assert.equal(await admin.page.locator("[name=permissions]").nth(1).isChecked(), true);
+		await admin.go("/console/settings");
+		await admin.page.locator("[name=name]").fill("Acme & Co");
+		await admin.go("/console/settings");
+		assert.notEqual(await admin.page.locator("[name=name]").inputValue(), "Acme & Co", "a form that changes something has an old draft");
+		await admin.page.locator("[name=name]").fill("Acme & Co");
+		await admin.context.clearCookies();
+		await admin.go("/console/settings");
+		await admin.send("/login", { email: "admin@acme.example", password });
+		await admin.at("/console/settings");
+		await admin.page.waitForFunction(() => document.getElementById("name").value === "Acme & Co");
+		const kept = () => admin.page.evaluate(() => JSON.stringify(sessionStorage));
+		assert.doesNotMatch(await kept(), new RegExp(password));
+		await admin.page.locator("form[action$='/logout'] button").first().evaluate((button) => button.form.requestSubmit());
+		await admin.page.waitForURL(/login/);
+		assert.doesNotMatch(await kept(), /Shop|Acme/);
+	});
+
 	journey("an admin creates a key, tries it, rotates it, disables it, revokes it", async () => {
 		const admin = await as("admin");
 		await admin.go("/console");
@@ -231,6 +260,12 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.look("console-keys-none");
 		await admin.page.locator("a[href$='/console/keys/new']").first().click();
 		await admin.page.waitForSelector("[name=permissions]");
+		await admin.page.locator("[name=name]").fill("Shop");
+		await admin.page.locator("[name=role][value=ADMIN][type=submit]").click();
+		await admin.page.waitForSelector("[name=permissions][value='user.invite']");
+		assert.equal(await admin.page.locator("#name").inputValue(), "Shop", "another role empties the form");
+		await admin.page.locator("[name=role][value=USER][type=submit]").click();
+		await admin.page.waitForSelector("[name=permissions][value='user.invite']", { state: "detached" });
 		assert.equal(await admin.page.locator("[name=permissions][value='user.invite']").count(), 0, "more than the role grants");
 		await admin.look("console-key-new");
 		await admin.page.locator("[name=permissions][value='message.send']").check();
@@ -632,7 +667,9 @@ test("the console without JavaScript", async () => {
 		await p.page.locator("a[href$='/delete']").click();
 		await p.send("/delete");
 		await p.page.locator(".notice.good").waitFor();
-		await p.go("/console/policy?example=network");
+		await p.go("/console/policy");
+		await p.page.locator("[name=example][value=network]").click();
+		await p.page.waitForURL(/example/);
 		await p.send("/console/policy", { confirmMinutes: "10" });
 		await p.send("/console/policy/confirm");
 		await p.page.locator(".notice.good").waitFor();

@@ -172,7 +172,7 @@ export class Person extends Viewer {
 	async send(action, fields = {}) {
 		const form = this.page.locator(`form[action$="${action}"]`).first();
 		for (const [name, value] of Object.entries(fields)) await form.locator(`[name="${name}"]`).fill(value);
-		await form.locator("[type=submit]").first().click();
+		await form.locator("[type=submit]:not([aria-hidden], [formnovalidate])").first().click();
 		await this.page.waitForLoadState();
 	}
 

@@ -119,6 +119,7 @@ func Routes(a *app.App) []front.Route {
 		get("/console/keys", keys, h.apiKeys, keyFilters...),
 		get("/console/keys/new", keys, h.newKey),
 		post("/console/keys/new", "/console/keys/new", keys, h.createKey, h.newKey),
+		front.On("POST /console/keys/new/role", keys, set.Open("/console/keys/new", withTenantStyle(h.newKey), withTenantStyle(h.newKey)), front.Doc{}),
 		get("/console/keys/{id}", keys, h.keyPage),
 		post("/console/keys/{id}/edit", "/console/keys", keys, h.editKey, h.keyPage),
 		post("/console/keys/{id}/rotate", "/console/keys", keys, h.rotateKey, h.keyPage),
@@ -129,6 +130,7 @@ func Routes(a *app.App) []front.Route {
 		get(policyPath, readsPolicy, h.policyPage),
 		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
 		front.On("POST "+policyPath+"/plan", managesPolicy, set.OpenText(policyPath, maxPolicyForm, withTenantStyle(h.planPolicy), withTenantStyle(h.policyPage)), front.Doc{}),
+		front.On("POST "+policyPath+"/example", managesPolicy, set.OpenText(policyPath, maxPolicyForm, withTenantStyle(h.policyPage), withTenantStyle(h.policyPage)), front.Doc{}),
 		post(policyPath+"/confirm", policyPath, managesPolicy, h.confirmPolicy, h.confirmAgain),
 		get(policyPath+"/versions", readsPolicy, h.policyVersions),
 		get(policyPath+"/versions/{version}", readsPolicy, h.policyVersionPage),
@@ -156,7 +158,6 @@ func Routes(a *app.App) []front.Route {
 		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
-		ui.Asset("draft.js", "text/javascript; charset=utf-8", assets),
 	}...)
 }
 

@@ -103,7 +103,7 @@ func TestFormsToEachEffect(t *testing.T) {
 var formsWithoutSuchAnEffect = []string{
 	"/console/people/chosen", "/console/people/{id}/end-session", "/console/people/{id}/name",
 	"/console/invitations/preview", "/console/invitations/preview/file", "/console/invitations/chosen", "/console/invitations/{id}/revoke",
-	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/policy/plan",
+	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/keys/new/role", "/console/policy/example", "/console/policy/plan",
 	"/console/policy/confirm", // keeps what somebody has put in force with a proof
 	"/console/webhooks/{id}/test", "/console/webhooks/{id}/replay", "/console/webhooks/{id}/deliveries/{delivery}/retry",
 	"/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",

@@ -41,7 +41,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	if c.Value("role") == "" {
 		c.Preset("role", string(doorward.RoleUser))
 	}
-	return ui.View{Page: "invite", Scripts: []string{"draft.js"}, Body: body, Wide: true}, nil
+	return ui.View{Page: "invite", Body: body, Wide: true}, nil
 }
 
 // invite sends invitations to the people in the text. Lines that are wrong or refused are

@@ -36,9 +36,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		}
 	}
 	body.Groups = permissionGroups(c.Caller.Rules, body.Role, sentPermissions(c))
-	if !c.WasRefused() {
-		c.Suggest("owner", c.Caller.Email)
-	}
+	c.Suggest("owner", c.Caller.Email)
 	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
 }
 

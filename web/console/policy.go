@@ -170,11 +170,12 @@ func (h *console) refusingVersion(ctx context.Context, c *ui.Call, now policyVer
 }
 
 // fillEditor puts into the editor what was sent, or else an earlier version or an example
-// that the query names, or else the text in force.
+// that the form or the query names, or else the text in force.
 func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) error {
 	p.Minutes, p.Mode, p.TimeZone = strconv.Itoa(defaultConfirmMinutes), p.Now.Mode, cmp.Or(p.Now.TimeZone, "UTC")
 	if c.Value("version") != "" { // sent
-		p.Typed, p.Minutes, p.Mode, p.TimeZone = typedPolicy(c), c.Value("confirmMinutes"), policy.Mode(c.Value("mode")), c.Value("timeZone")
+		p.Examples = p.examples()
+		p.Typed, p.Minutes, p.Mode, p.TimeZone = cmp.Or(policyExamples[c.Value("example")], typedPolicy(c)), c.Value("confirmMinutes"), policy.Mode(c.Value("mode")), c.Value("timeZone")
 		if changes := linediff.Compare(p.Now.Text, p.Typed); len(changes.Hunks) > 0 {
 			p.Changes = &changes
 		}
@@ -183,10 +184,7 @@ func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) err
 	}
 	q := c.R.URL.Query()
 	p.Typed = p.Now.Text
-	if p.Now.Text == "" {
-		p.Examples = policyExampleNames
-		p.Typed = policyExamples[q.Get("example")]
-	}
+	p.Examples = p.examples()
 	number, err := strconv.ParseInt(q.Get("from"), 10, 64)
 	if err != nil {
 		return nil
@@ -194,6 +192,14 @@ func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) err
 	from, err := h.app.Policies.Get(ctx, c.Caller, number)
 	p.Typed, p.TimeZone = from.Text, cmp.Or(from.TimeZone, "UTC")
 	return err
+}
+
+// examples are the names of the examples to start from, while no text is in force.
+func (p policyPage) examples() []string {
+	if p.Now.Text != "" {
+		return nil
+	}
+	return policyExampleNames
 }
 
 // typedPolicy is the text of the editor. Browsers send a line break as two characters.

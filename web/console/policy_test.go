@@ -238,12 +238,12 @@ func TestExamplesOfPolicies(t *testing.T) {
 		t.Errorf("the examples are %q", links)
 	}
 	for _, link := range links {
-		text := editedText(b.get(policyPath+"?example="+link[1], http.StatusOK))
+		text := editedText(b.post(policyPath+"/example", url.Values{"version": {"0"}, "example": {link[1]}, "text": {"typed"}, "mode": {"observe"}, "timeZone": {"Asia/Tokyo"}, "confirmMinutes": {"7"}}, http.StatusOK, `value="observe" checked`, `value="Asia/Tokyo"`, `value="7"`))
 		if err := h.Node.App.Policies.Check(t.Context(), text); err != nil || !strings.Contains(text, "forbid(") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	lacks(t, b.get(policyPath+"?example=none", http.StatusOK), "forbid(principal")
+	lacks(t, b.post(policyPath+"/example", url.Values{"version": {"0"}, "example": {"none"}}, http.StatusOK), "forbid(principal")
 }
 
-var exampleLink = regexp.MustCompile(`href="/console/policy\?example=([a-z]+)#edit"`)
+var exampleLink = regexp.MustCompile(`name="example" value="([a-z]+)"`)

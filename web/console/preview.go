@@ -86,7 +86,7 @@ func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sen
 		rows[i].Number = i + 1
 	}
 	p := previewPage{newInvitation: body, Rows: rows, Sent: sent, Faults: countFaults(rows), Locale: c.Value("locale")}
-	return ui.View{Page: "preview", Scripts: []string{"draft.js"}, Body: p, Wide: true}, nil
+	return ui.View{Page: "preview", Body: p, Wide: true}, nil
 }
 
 func countFaults(rows []draft) (n int) {

@@ -472,7 +472,7 @@ func sampledConflict() settings {
 }
 
 // scripts are those of pages, besides console.js.
-var scripts = map[string]string{"invite": "draft.js", "preview": "draft.js", "settings": "settings.js", "operatorlink": "code.js"}
+var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
 var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery"}

@@ -79,3 +79,78 @@ async function suggest(field) {
 	if (!answer?.ok || field.value.trim() !== query) return;
 	suggested.replaceChildren(...(await answer.json()).items.map(({ name, email }) => new Option(name, email)));
 }
+
+// What is typed into a form is kept in the storage of this tab until the form was accepted, so that it
+// survives the end of the session. It is put back when the form is shown after signing in again (see
+// ui.js), and at any time in a form that changes nothing that exists. Passwords and codes are not kept.
+const { caller } = document.body.dataset;
+for (const key of Object.keys(sessionStorage)) {
+	if (/^draft(-interrupted)?:/.test(key) && key.split(":")[1] !== caller) sessionStorage.removeItem(key);
+}
+const sentDraft = sessionStorage.getItem("draft-sent");
+sessionStorage.removeItem("draft-sent");
+if (sentDraft && !document.querySelector("main [role=alert]")) {
+	const shownAgain = [...document.querySelectorAll("main form[method=post]")].some((form) => draftKey(form) === sentDraft);
+	if (!shownAgain || document.querySelector("main .notice[role=status]")) sessionStorage.removeItem(sentDraft);
+}
+for (const form of document.querySelectorAll("main form[method=post]")) keepDraft(form);
+
+/** draftKey returns the key of what is typed into a form. Rows of people belong to the form before them. */
+function draftKey(form) {
+	const action = new URL(form.getAttribute("action") ?? "", location);
+	const { pathname } = form.querySelector(".drafts") ? new URL("../new", action) : action;
+	return `draft:${caller}:${pathname}`;
+}
+
+/** keepDraft keeps what is typed into the form, after it has put back what was kept. */
+function keepDraft(form) {
+	const key = draftKey(form);
+	const interrupted = key.replace("draft:", "draft-interrupted:");
+	const kept = sessionStorage.getItem(interrupted) ?? (form.elements.version ? null : sessionStorage.getItem(key));
+	sessionStorage.removeItem(interrupted);
+	form.addEventListener("submit", () => sessionStorage.setItem("draft-sent", key));
+	const rows = form.querySelector(".drafts");
+	if (rows) {
+		const keepRows = () => sessionStorage.setItem(key, JSON.stringify({ "people.0": peopleOf(rows) }));
+		keepRows();
+		form.addEventListener("input", keepRows);
+		return;
+	}
+	const draft = JSON.parse(kept ?? "{}");
+	form.addEventListener("input", ({ target }) => {
+		if (!isKept(target)) return;
+		draft[nameInForm(form, target)] = isChoice(target) ? target.checked : target.value;
+		sessionStorage.setItem(key, JSON.stringify(draft));
+	});
+	if (document.querySelector("main [role=alert]")) return; // the refused form has what was typed
+	for (const field of form.elements) {
+		const value = isKept(field) ? draft[nameInForm(form, field)] : undefined;
+		if (value === undefined) continue;
+		if (isChoice(field)) field.checked = value;
+		else field.value = value;
+		field.dispatchEvent(new Event("input", { bubbles: true }));
+	}
+}
+
+function isChoice(field) {
+	return field.type === "checkbox" || field.type === "radio";
+}
+
+/** isKept reports whether people type into the field, and nothing that must stay secret or be typed anew. */
+function isKept(field) {
+	const kinds = ["text", "email", "url", "number", "date", "datetime-local", "color", "checkbox", "radio", "select-one", "textarea"];
+	return field.name && kinds.includes(field.type) && !/password|one-time-code/.test(field.autocomplete) && !["code", "confirm", "token"].includes(field.name);
+}
+
+/** nameInForm returns the name of a field, with its value if it is a choice, else with its number among those of
+ * the same name. */
+function nameInForm(form, field) {
+	if (isChoice(field)) return `${field.name}=${field.value}`;
+	return `${field.name}.${[...form.elements].filter(({ name }) => name === field.name).indexOf(field)}`;
+}
+
+/** peopleOf returns the rows as text that the form for people reads as the same rows. */
+function peopleOf(rows) {
+	const cells = (row) => [...row.querySelectorAll("input, select")].map((cell) => cell.value.replace(/[\s"]+/g, " ")).join("\t");
+	return `E-Mail\tName\tRole\n${[...rows.children].map(cells).join("\n")}`;
+}

@@ -11,13 +11,23 @@ for (const form of document.forms) {
 // The page shows what was done. Bookmarks and reloads must not repeat it.
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {
-	if (here.searchParams.get("done") === "invited") sessionStorage.removeItem("draft:people"); // see draft.js
 	for (const name of ["done", "count", "sessions", "invitations", "keys", "taken"]) here.searchParams.delete(name);
 	history.replaceState(history.state, "", here);
 }
 
-// The next person who signs in in this tab must not see this one's draft.
-document.querySelector("form[action$='/logout']")?.addEventListener("submit", () => sessionStorage.removeItem("draft:people"));
+// Forms of the console put back what was typed before the session ended, see console.js.
+if (!document.body.dataset.caller) {
+	sessionStorage.removeItem("draft-sent");
+	for (const key of Object.keys(sessionStorage).filter((name) => name.startsWith("draft:"))) {
+		sessionStorage.setItem(key.replace("draft:", "draft-interrupted:"), sessionStorage.getItem(key));
+		sessionStorage.removeItem(key);
+	}
+}
+
+// The next person who signs in in this tab must not find what this one has typed, see console.js.
+document.querySelector("form[action$='/logout']")?.addEventListener("submit", () => {
+	for (const key of Object.keys(sessionStorage)) if (key.startsWith("draft")) sessionStorage.removeItem(key);
+});
 
 // "/" puts the cursor into the search, unless it is typed into a field.
 addEventListener("keydown", (event) => {

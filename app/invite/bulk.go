@@ -1,6 +1,7 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,8 +24,43 @@ type Sent struct {
 // affect the others. If SendAll itself returns an error, such as unavailable or
 // unauthenticated, nothing was sent.
 func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]Sent, error) {
-	sent := make([]Sent, len(offers))
-	var operations []access.Operation
+	sent, operations := i.operations(ctx, by, offers)
+	if err := i.sendTogether(ctx, by, operations, sent); err != nil {
+		return nil, err
+	}
+	for n := range sent { // record refusals, as Send does
+		sent[n].Err = i.writer.RecordIfRefusal(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
+	}
+	return sent, nil
+}
+
+// errDryRun rolls a dry run back.
+var errDryRun = errors.New("invite: a dry run")
+
+// CheckAll returns the error with which SendAll would refuse each offer, nil for those that it would
+// send. It writes nothing, and records no refusal. It doesn't say whether SendAll needs a recent proof.
+// Errors: those of SendAll itself.
+func (i *Invitations) CheckAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]error, error) {
+	sent, operations := i.operations(ctx, by, offers)
+	if len(operations) > 0 {
+		last := &operations[len(operations)-1]
+		write := last.Write
+		last.Write = func(tx *access.Tx) error { return cmp.Or(write(tx), errDryRun) }
+		if _, err := i.writer.DoAll(ctx, by, operations...); !errors.Is(err, errDryRun) {
+			return nil, err
+		}
+	}
+	errs := make([]error, len(sent))
+	for n, s := range sent {
+		errs[n] = s.Err
+	}
+	return errs, nil
+}
+
+// operations returns an operation for each offer that the caller may make, and what becomes of each offer
+// when they were performed.
+func (i *Invitations) operations(ctx context.Context, by doorward.Caller, offers []Offer) (sent []Sent, operations []access.Operation) {
+	sent = make([]Sent, len(offers))
 	for n, o := range offers {
 		o.backdatedBy = time.Duration(len(offers)-1-n) * time.Microsecond // so that lists keep the order
 		inv, faults := o.invitation(by)
@@ -37,13 +73,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 			return sent[n].keepOfferError(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
 		}})
 	}
-	if err := i.sendTogether(ctx, by, operations, sent); err != nil {
-		return nil, err
-	}
-	for n := range sent { // record refusals, as Send does
-		sent[n].Err = i.writer.RecordIfRefusal(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
-	}
-	return sent, nil
+	return sent, operations
 }
 
 // sendTogether performs the operations. The last one also stores the answer, in case the

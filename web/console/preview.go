@@ -42,7 +42,44 @@ func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, 
 	case len(rows) > maxInvited:
 		return ui.View{}, doorward.Invalid("/people", "out_of_range", "Invite 100 people at once at most.")
 	}
-	return h.showPreview(ctx, c, rows, 0)
+	v, err := h.showPreview(ctx, c, rows, 0)
+	if p, ok := v.Body.(previewPage); err == nil && ok {
+		err = h.addRefusals(ctx, c, &p)
+		v.Body = p
+	}
+	return v, err
+}
+
+// addRefusals adds to the rows without a fault why sending them would be refused.
+func (h *console) addRefusals(ctx context.Context, c *ui.Call, p *previewPage) error {
+	var rows []*draft
+	var drafts []draft
+	for i := range p.Rows {
+		if p.Rows[i].FaultKey == "" {
+			rows, drafts = append(rows, &p.Rows[i]), append(drafts, p.Rows[i])
+		}
+	}
+	errs, err := h.app.Invitations.CheckAll(ctx, c.Caller, offers(c, drafts))
+	for i, refused := range errs {
+		if refused != nil {
+			rows[i].FaultKey = refusalKey(refused)
+		}
+	}
+	p.Faults = countFaults(p.Rows)
+	return err
+}
+
+// offers returns the offers of the rows, with the days and the language of the form.
+func offers(c *ui.Call, rows []draft) []invite.Offer {
+	days, err := strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
+	if err != nil {
+		days = doorward.InvitationDaysDefault
+	}
+	all := make([]invite.Offer, len(rows))
+	for i, d := range rows {
+		all[i] = invite.Offer{Email: d.Email, Name: d.Name, Role: d.Role, Days: &days, Locale: c.Value("locale")}
+	}
+	return all
 }
 
 // withRole gives the role to those without one.
@@ -114,15 +151,7 @@ func (h *console) send(ctx context.Context, c *ui.Call, rows []draft) (ui.View, 
 		v.Status = http.StatusUnprocessableEntity
 		return v, err
 	}
-	days, err := strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
-	if err != nil {
-		days = doorward.InvitationDaysDefault
-	}
-	offers := make([]invite.Offer, len(rows))
-	for i, d := range rows {
-		offers[i] = invite.Offer{Email: d.Email, Name: d.Name, Role: d.Role, Days: &days, Locale: c.Value("locale")}
-	}
-	outcomes, err := h.app.Invitations.SendAll(ctx, c.Caller, offers)
+	outcomes, err := h.app.Invitations.SendAll(ctx, c.Caller, offers(c, rows))
 	if err != nil {
 		return ui.View{}, err
 	}

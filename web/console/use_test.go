@@ -718,5 +718,11 @@ func TestPreview(t *testing.T) {
 	owner.post("/console/invitations/preview/send", rows, http.StatusUnprocessableEntity, "is in the organisation already", "1 invitation is on its way.")
 	rows = url.Values{"email": {"bob@x.example", ""}, "name": {"Bob", ""}, "rowRole": {"USER", "USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
 	owner.submit("/console/invitations/preview/send", rows, "1 invitation is on its way.", "ann@x.example", "bob@x.example")
+	again := url.Values{"people": {"cem@x.example\nann@x.example\n" + acme.Owner.Email}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
+	owner.post("/console/invitations/preview", again, http.StatusOK, "has an open invitation already", "is in the organisation already", "2 lines have to be corrected.")
+	if status, answer := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"allowedEmailDomains":["acme.example"]}}`)); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	owner.post("/console/invitations/preview", again, http.StatusOK, "don’t allow this domain", "3 lines have to be corrected.")
 	owner.post("/console/invitations/preview", url.Values{"people": {""}}, http.StatusUnprocessableEntity, "Enter at least one address.")
 }

@@ -38,6 +38,7 @@
 //	brand.go        colour and logo
 //	avatar.go       initials and colours in place of pictures of people
 //	list.go         filters and pages of lists
+//	fail.go         errors, with the navigation
 //	nav.go          the navigation: groups of links, each with the permission it needs
 package console
 
@@ -62,7 +63,7 @@ var files embed.FS
 //go:embed assets
 var assets embed.FS
 
-var set = ui.NewSet("console", files)
+var set = ui.NewSet("console", files).WithErrorView(errorView)
 
 // Pages returns the set of the pages, to check and list their texts.
 func Pages() *ui.Set { return set }

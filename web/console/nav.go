@@ -64,17 +64,40 @@ var icons = map[string]string{
 // Icon is the shape of the link's icon.
 func (l link) Icon() string { return icons[l.Name] }
 
-// Navigation returns the groups of the links that the caller may open.
-func (s pageData) Navigation(f ui.Frame) (shown []group) {
+// shownGroup is a group of links as a page shows it.
+type shownGroup struct {
+	Name  string
+	Links []shownLink
+}
+
+// shownLink is a link that the role of the caller allows.
+type shownLink struct {
+	link
+	Refused string // which policy refuses it, and why; empty if none does
+}
+
+// Navigation returns the groups of the links that the role of the caller allows. Those that a policy refuses
+// say so, and lead nowhere.
+func (s pageData) Navigation(f ui.Frame) (shown []shownGroup, err error) {
 	for _, g := range navigation {
-		g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l link) bool {
-			return l.needs != "" && !f.Can(l.needs)
-		})
-		if len(g.Links) > 0 {
-			shown = append(shown, g)
+		one := shownGroup{Name: g.Name}
+		for _, l := range g.Links {
+			refused, err := "", error(nil)
+			if l.needs != "" && !f.Can(l.needs) {
+				if refused, err = f.RefusedByPolicy(l.needs); err != nil {
+					return nil, err
+				}
+				if refused == "" {
+					continue
+				}
+			}
+			one.Links = append(one.Links, shownLink{l, refused})
+		}
+		if len(one.Links) > 0 {
+			shown = append(shown, one)
 		}
 	}
-	return shown
+	return shown, nil
 }
 
 // Current returns the value of aria-current on the page of the frame: "page" if the

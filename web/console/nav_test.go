@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"testing"
@@ -42,6 +44,26 @@ func TestNavigation(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a policy refuses stays in the menu, without a link and with the reason; what a role lacks doesn't.
+// The refused page, and one that doesn't exist, have the navigation, too.
+func TestNavigationUnderPolicies(t *testing.T) {
+	h := newFixture(t)
+	putPolicy(t, h, `@id("quiet") @reason("No <invitations> before May.") forbid(principal in Role::"ADMIN", action == Action::"user.invite", resource);`)
+	b := h.browserOf(t, "ADMIN")
+	page := b.get("/console", http.StatusOK, `<span class="closed" title="Your role allows this, but the policy “quiet” refuses it: No &lt;invitations&gt; before May.">`)
+	if links, _ := linksOf(page); slices.Contains(links, "/console/invitations") || !slices.Contains(links, "/console/roles") {
+		t.Errorf("links %v", links)
+	}
+	want := []string{"A policy refuses this", "the policy “quiet” refuses it: No &lt;invitations&gt; before May.", "name this request", `href="/console/roles"`}
+	b.get("/console/invitations", http.StatusForbidden, want...)
+	b.post("/console/invitations/new", url.Values{"people": {"x@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}}, http.StatusForbidden, want...)
+	for _, path := range []string{"/console/nowhere", "/console/people/usr_absent", "/console/people/a/b/c"} {
+		b.get(path, http.StatusNotFound, "There is nothing here", `href="/console/roles"`)
+	}
+	lacks(t, h.browserOf(t, "VIEWER").get("/console/keys", http.StatusForbidden, "Your role does not allow it", `href="/console/people"`), `class="closed"`, "/console/roles")
+	lacks(t, (&browser{T: t, server: h.Server}).get("/console/nowhere", http.StatusNotFound, "There is nothing here"), "/console/people")
 }
 
 // A group has a heading only if the role may open one of its links.

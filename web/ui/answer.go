@@ -75,7 +75,7 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 			return err
 		}
 		return c.answer(v)
-	}).WithErrorHandler(errorHandler(""))
+	}).WithErrorHandler(s.errorHandler(""))
 }
 
 // Take returns the endpoint of a form on the page with the path. If fn refuses
@@ -149,7 +149,7 @@ func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c
 			return err
 		}
 		return c.answer(v)
-	}).WithErrorHandler(errorHandler(path))
+	}).WithErrorHandler(s.errorHandler(path))
 }
 
 // handleForm calls fn, unless the uploaded file is too large.
@@ -240,6 +240,7 @@ type Frame struct {
 	Paused    string // says that changes are paused, and why; empty: they are not
 	Alert     bool   // the form was refused and is shown again
 	StepUp    bool   // the form needs a recent proof of identity first
+	Support   bool   // somebody else can help with the refusal, who needs the request's id
 	Posted    bool   // the page is the answer to a form
 	Upload    bool   // that form has a file
 	Form      url.Values
@@ -249,6 +250,20 @@ type Frame struct {
 // Can reports whether the caller may do the action in their tenant.
 func (f Frame) Can(action doorward.Action) bool {
 	return decide.May(&f.Caller.Principal, &decide.Question{Action: action, On: f.Caller.Tenant(), Request: f.Caller.RequestAt(f.Now)}).Allowed
+}
+
+// RefusedByPolicy says which policy refuses the caller an action in their tenant that the role allows, and
+// why; empty if none does.
+func (f Frame) RefusedByPolicy(action doorward.Action) (string, error) {
+	d := decide.May(&f.Caller.Principal, &decide.Question{Action: action, On: f.Caller.Tenant(), Request: f.Caller.RequestAt(f.Now)})
+	if d.Policy() == nil {
+		return "", nil
+	}
+	p, err := errorPages.page(f.Texts, f.Language.Tag, "error")
+	if err != nil {
+		return "", err
+	}
+	return p.words.refusedBy(*d.Policy()), nil
 }
 
 // LinkWithReturn returns a link that keeps the return address. The path is without the path of
@@ -342,7 +357,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	if !errors.As(c.fault, &e) {
 		return nil
 	}
-	f.Alert, f.StepUp = true, e.Code == doorward.CodeStepUpRequired
+	f.Alert, f.StepUp, f.Support = true, e.Code == doorward.CodeStepUpRequired, e.Policy != nil
 	minLength := c.Site().App.PasswordRules.Load().MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)
@@ -360,6 +375,9 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 	if e.Code == doorward.CodeMaintenance {
 		return c.paused(e.Reason), nil
+	}
+	if e.Policy != nil {
+		return c.refusedBy(*e.Policy), nil
 	}
 	problem := e.Code.Problem()
 	wait, err := c.waitText(e.RetryAfter)

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -26,15 +27,15 @@ func isCorrectable(err error) bool {
 
 // errorHandler returns the handler for errors of a page; formPath is the page's path if the
 // request is a form.
-func errorHandler(formPath string) func(context.Context, *front.Call, error) {
-	return func(_ context.Context, fc *front.Call, err error) {
-		c := errorPages.call(fc)
+func (s *Set) errorHandler(formPath string) func(context.Context, *front.Call, error) {
+	return func(ctx context.Context, fc *front.Call, err error) {
+		c := s.call(fc)
 		switch code := front.AsError(err).Code; {
 		case code == doorward.CodeUnauthenticated:
 			c.redirect(c.LoginURL(c.returnPath(formPath)) + c.clearDuplicateSessions())
 		case code == doorward.CodeTenantClosing && c.Caller.Kind == doorward.ByUser:
 			c.redirect(c.Site().BasePath() + "/closing")
-		case !c.sendErrorPage(err):
+		case !c.sendErrorPage(ctx, err):
 			c.Site().Fail(c.W, c.R, err)
 		}
 	}
@@ -67,27 +68,55 @@ func (c *Call) returnPath(formPath string) string {
 }
 
 // ErrorPage answers with the page of an error, for front.Site.
-func ErrorPage(fc *front.Call, err error) bool { return errorPages.call(fc).sendErrorPage(err) }
+func (s *Set) ErrorPage(fc *front.Call, err error) bool {
+	return s.call(fc).sendErrorPage(fc.R.Context(), err)
+}
 
-// errorPage is the content of the page of an error.
-type errorPage struct {
+// SendErrorPage is Set.ErrorPage for what belongs to no set.
+func SendErrorPage(fc *front.Call, err error) bool { return errorPages.ErrorPage(fc, err) }
+
+// ErrorPage is the content of the page of an error.
+type ErrorPage struct {
 	Title, Text string
 	Again       bool // trying again may work
-	Support     bool // the operator can look it up
+	Support     bool // somebody else can help, who needs the request's id
 	Home        bool // the page links to the account
 }
 
 // sendErrorPage sends an error page, and reports whether it could; if not, that is a defect.
-func (c *Call) sendErrorPage(err error) bool {
-	p, failed := errorPages.page(c.Site().Texts, c.Language.Tag, "error")
+func (c *Call) sendErrorPage(ctx context.Context, err error) bool {
+	m, failed := c.errorPage(front.AsError(err))
 	if failed != nil {
 		return false
 	}
-	e := front.AsError(err)
-	wait, failed := p.words.waitText(e.RetryAfter)
-	if failed != nil {
-		return false
+	status := front.Status(front.AsError(err).Code)
+	c.Refuse(err)
+	if v, ok := c.viewAround(ctx, err, m); ok {
+		v.Status = status
+		return c.answer(v) == nil
 	}
+	c.set = errorPages
+	return c.answer(View{Page: "error", Body: m, Status: status}) == nil
+}
+
+// viewAround returns the view of the error in the set's own pages, if there is one and the caller may see
+// those.
+func (c *Call) viewAround(ctx context.Context, err error, m ErrorPage) (View, bool) {
+	codes := []doorward.Code{doorward.CodeNotFound, doorward.CodeForbidden, doorward.CodeDeniedByPolicy, doorward.CodeStepUpRequired}
+	if c.set.errorView == nil || c.Caller.Kind != doorward.ByUser || !slices.Contains(codes, front.AsError(err).Code) {
+		return View{}, false
+	}
+	v, failed := c.set.errorView(ctx, c, m)
+	return v, failed == nil
+}
+
+// errorPage returns what the page of an error says.
+func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
+	p, err := errorPages.page(c.Site().Texts, c.Language.Tag, "error")
+	if err != nil {
+		return ErrorPage{}, err
+	}
+	wait, err := p.words.waitText(e.RetryAfter)
 	problem, key := e.Code.Problem(), errorKey(e)
 	texts := []string{key + ".text"}
 	if !front.Safe(c.R.Method) { // not_found is about what the form names, not about the address
@@ -97,18 +126,20 @@ func (c *Call) sendErrorPage(err error) bool {
 	if e.Code == doorward.CodeCrossOrigin && strings.Contains(sent, "://") {
 		texts = []string{key + ".from"}
 	}
-	m := errorPage{
+	m := ErrorPage{
 		Title:   p.words.firstMessageOr(problem.Title, []string{key + ".title"}),
 		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait, "sent", sent, "own", c.Site().Origin()),
 		Again:   problem.Kind == doorward.KindUnavailable,
-		Support: problem.Kind == doorward.KindInternal || problem.Kind == doorward.KindUnavailable,
+		Support: problem.Kind == doorward.KindInternal || problem.Kind == doorward.KindUnavailable || e.Policy != nil,
 	}
-	if e.Code == doorward.CodeMaintenance {
+	switch {
+	case e.Code == doorward.CodeMaintenance:
 		m.Text, m.Support = p.words.paused(e.Reason), false
+	case e.Policy != nil:
+		m.Text = p.words.refusedBy(*e.Policy)
 	}
 	m.Home = !m.Again
-	c.Refuse(err)
-	return c.answer(View{Page: "error", Body: m, Status: front.Status(e.Code)}) == nil
+	return m, err
 }
 
 // errorKey is the beginning of the keys of the messages about an error. The daily quota has

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -19,6 +20,8 @@ import (
 type Set struct {
 	name  string  // of the section in files of texts
 	files []fs.FS // those of this package first
+
+	errorView func(context.Context, *Call, ErrorPage) (View, error) // see WithErrorView
 
 	mu       sync.Mutex
 	parsed   map[*texts.File]func() (map[string]page, error)
@@ -39,6 +42,13 @@ func NewSet(name string, own fs.FS) *Set {
 	if own != nil {
 		s.files = append(s.files, own)
 	}
+	return s
+}
+
+// WithErrorView makes the set show errors within its own pages where the caller has a session that the page
+// accepts: fn returns the view, whose Body embeds the ErrorPage. Its errors leave the plain error page.
+func (s *Set) WithErrorView(fn func(context.Context, *Call, ErrorPage) (View, error)) *Set {
+	s.errorView = fn
 	return s
 }
 

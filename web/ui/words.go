@@ -16,6 +16,14 @@ func (c catalogue) paused(reason string) string {
 	return c.firstMessageOr(reason, []string{"error.maintenance.reason"}, "reason", reason)
 }
 
+// refusedBy says which policy refuses something, and what its author says about it.
+func (c catalogue) refusedBy(p doorward.PolicyRefusal) string {
+	if p.Reason == "" {
+		return c.firstMessageOr(doorward.CodeDeniedByPolicy.Problem().Help, []string{"error.denied_by_policy.text"}, "policy", p.PolicyID)
+	}
+	return c.firstMessageOr(p.Reason, []string{"error.denied_by_policy.reason"}, "policy", p.PolicyID, "reason", p.Reason)
+}
+
 // waitText returns how long to wait in words, rounded up so that it is never too short.
 func (c catalogue) waitText(d time.Duration) (string, error) {
 	switch {

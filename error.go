@@ -89,6 +89,7 @@ type FieldError struct {
 	Column    int    `json:"column,omitempty" doc:"Character in the line, from 1"`
 	Code      string `json:"code" doc:"Stable code of the fault"`
 	Message   string `json:"message" doc:"What to do about it"`
+	Cause     string `json:"-"` // which of the causes of the code, for the texts of pages; empty: it has one
 }
 
 // Kind returns the kind of the error's code.

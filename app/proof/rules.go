@@ -58,14 +58,25 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 		return doorward.FieldError{Code: "too_long", Message: "The password may have 128 characters and 1,024 bytes at most."}, true
 	case length < r.MinLength:
 		return doorward.FieldError{Code: "too_short", Message: "The password needs at least " + strconv.Itoa(r.MinLength) + " characters. A few words in a row are easy to remember."}, true
-	case r.Common.Refuses(password):
-		return doorward.FieldError{Code: "too_common", Message: "Many people use this password or one made the same way, so it is among the first to be guessed. Choose another one."}, true
+	}
+	cause := r.Common.Cause(password)
+	switch {
+	case cause != "":
+		return doorward.FieldError{Code: "too_common", Cause: cause, Message: commonMessages[cause]}, true
 	case !anyVisible(password):
-		return doorward.FieldError{Code: "too_common", Message: "The password has no visible character: spaces and invisible characters alone are among the first to be guessed. Choose another one."}, true
+		return doorward.FieldError{Code: "too_common", Cause: "invisible", Message: "The password has no visible character: spaces and invisible characters alone are among the first to be guessed. Choose another one."}, true
 	case containsAny(password, append(words, email, mailaddr.Local(email))):
 		return doorward.FieldError{Code: "contains_identity", Message: "The password contains your address, your name or the name of the tenant. Leave these out."}, true
 	}
 	return doorward.FieldError{}, false
+}
+
+// commonMessages says why a password is too common.
+var commonMessages = map[string]string{
+	commonpw.Listed:     "Many people use this password, so it is among the first to be guessed. Choose another one.",
+	commonpw.WordListed: "Many people use this password, with other digits or signs around it, so it is among the first to be guessed. Choose another one.",
+	commonpw.Sequence:   "The password is a sequence, as of the alphabet or of the keyboard: such passwords are among the first to be guessed. Choose another one.",
+	commonpw.Repetition: "The password repeats the same characters: such passwords are among the first to be guessed. Choose another one.",
 }
 
 // invisible has spaces, control and format characters. Passwords may contain spaces (NIST SP

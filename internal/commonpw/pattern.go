@@ -21,16 +21,30 @@ func Word(password string) string {
 // first, ignoring letter case: it is on the list, as a whole or as its [Word], or all of
 // it is a sequence ("qwertyuiopas", "210987654321") or a repetition ("abcabcabcabc",
 // "password password").
-func (l *List) Refuses(password string) bool {
-	word := Word(password)
-	return l.Contains(password) ||
-		word != password && utf8.RuneCountInString(word) >= MinWord && l.Contains(word) ||
-		isPattern(password)
-}
+func (l *List) Refuses(password string) bool { return l.Cause(password) != "" }
 
-func isPattern(password string) bool {
-	runes := []rune(fold(password))
-	return isSequence(runes) || isRepetition(runes)
+// The causes for which a password is refused.
+const (
+	Listed     = "listed"     // on the list
+	WordListed = "word"       // its Word is on the list
+	Sequence   = "sequence"   // goes through an alphabet or a row of keys
+	Repetition = "repetition" // one text twice or more
+)
+
+// Cause returns the first cause for which Refuses refuses the password; empty if it doesn't.
+func (l *List) Cause(password string) string {
+	word, runes := Word(password), []rune(fold(password))
+	switch {
+	case l.Contains(password):
+		return Listed
+	case word != password && utf8.RuneCountInString(word) >= MinWord && l.Contains(word):
+		return WordListed
+	case isSequence(runes):
+		return Sequence
+	case isRepetition(runes):
+		return Repetition
+	}
+	return ""
 }
 
 // rows are the alphabets and rows of keys that a sequence can follow, in either direction;

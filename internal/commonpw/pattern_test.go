@@ -182,3 +182,17 @@ func BenchmarkRefuses(b *testing.B) {
 		})
 	}
 }
+
+func TestCause(t *testing.T) {
+	for password, want := range map[string]string{
+		"abcabcabcabc":    Repetition,
+		"qwertyuiopas":    Sequence,
+		"2026_Password!":  WordListed,
+		"password1234":    Listed,
+		"three old boats": "",
+	} {
+		if got := Bundled().Cause(password); got != want {
+			t.Errorf("%s: %q, want %q", password, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/mailaddr"
@@ -12,6 +13,31 @@ import (
 // Memberships returns the caller's memberships, the oldest first.
 func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward.User, error) {
 	return u.db.Read().Memberships(ctx, by.ID)
+}
+
+// FactorDue is the instant from which a tenant demands a second factor of somebody who has none.
+type FactorDue struct {
+	Tenant string // its name
+	At     time.Time
+}
+
+// FactorDue returns the earliest FactorDue of the memberships of one person; nil if no tenant demands a
+// factor that the person lacks. Errors: unavailable.
+func (u *Users) FactorDue(ctx context.Context, memberships []doorward.User) (earliest *FactorDue, err error) {
+	for _, m := range memberships {
+		if m.Factors > 0 || !m.IsActive() {
+			continue
+		}
+		tenant, err := u.db.Read().Tenant(ctx, m.TenantID)
+		if err != nil {
+			return nil, err
+		}
+		at, isDemanded := tenant.Settings.SecondFactor.DueFrom(m.Role, m.CreatedAt)
+		if isDemanded && (earliest == nil || at.Before(earliest.At)) {
+			earliest = &FactorDue{tenant.Name, at}
+		}
+	}
+	return earliest, nil
 }
 
 // Get returns a member of the caller's tenant. Errors: not_found.

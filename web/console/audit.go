@@ -288,13 +288,16 @@ func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward
 	return err
 }
 
-// objectsOf returns the objects of the events, the API keys that acted, and the people named
+// objectsOf returns the objects of the events, the people and API keys that acted, and the people named
 // in the changes.
 func objectsOf(events []doorward.Event) (all []doorward.Object) {
 	for _, e := range events {
 		all = append(all, e.Target)
-		if e.ActorType == doorward.ByKey {
+		switch e.ActorType {
+		case doorward.ByKey:
 			all = append(all, doorward.Object{Type: "key", ID: e.ActorID})
+		case doorward.ByUser:
+			all = append(all, doorward.Object{Type: "user", ID: e.ActorID})
 		}
 		for _, ch := range e.Changes {
 			if ch.Field == "invitedBy" || ch.Field == "ownerId" {

@@ -53,6 +53,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -193,6 +194,9 @@ func withTenantStyle(p page) page {
 		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
 			v.Tenant = shown.tenantShown()
 		}
+		if shown, ok := v.Body.(interface{ factorDue() *user.FactorDue }); ok {
+			v.FactorDue = shown.factorDue()
+		}
 		return v, err
 	}
 }
@@ -213,6 +217,7 @@ type pageData struct {
 	Count  int             // how many were changed, for actions on several
 	List   string          // query of the list that the caller came from
 	Others []doorward.User // the caller's memberships in other tenants
+	Due    *user.FactorDue // of the caller; nil for none
 }
 
 // listQuery is the query that the page of one row keeps for its link back to the
@@ -258,6 +263,9 @@ func returnToList(list string) string {
 // tenantShown returns the tenant that the page is about.
 func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 
+// factorDue returns when a tenant demands a second factor that the caller lacks; nil for no demand.
+func (s pageData) factorDue() *user.FactorDue { return s.Due }
+
 // ended counts what has ended or will end. Transferred are keys that got another owner instead.
 // Webhooks go on.
 type ended struct{ Sessions, Keys, Transferred, Invitations, Webhooks int }
@@ -269,22 +277,27 @@ func endedOf(e doorward.Ended) ended {
 func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	s := pageData{Tenant: t, Count: queryNumber(c, "count"), List: listQueryOf(c)}
-	if err == nil {
-		s.Others, err = h.otherTenants(ctx, c)
+	if err != nil {
+		return s, err
 	}
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return s, err
+	}
+	s.Due, err = h.app.Users.FactorDue(ctx, memberships)
+	s.Others = otherTenants(c.Caller, memberships)
 	if c.R.URL.Query().Has("sessions") {
 		s.Ended = &ended{queryNumber(c, "sessions"), queryNumber(c, "keys"), queryNumber(c, "taken"), queryNumber(c, "invitations"), queryNumber(c, "webhooks")}
 	}
 	return s, err
 }
 
-// otherTenants are the tenants that the caller can switch to. One that demands a second
+// otherTenants are the memberships in tenants that the caller can switch to. One that demands a second
 // factor asks for it on the way.
-func (h *console) otherTenants(ctx context.Context, c *ui.Call) ([]doorward.User, error) {
-	all, err := h.app.Users.Memberships(ctx, c.Caller)
+func otherTenants(by doorward.Caller, all []doorward.User) []doorward.User {
 	return slices.DeleteFunc(all, func(m doorward.User) bool {
-		return m.TenantID == c.Caller.TenantID || session.CheckUsable(m) != nil
-	}), err
+		return m.TenantID == by.TenantID || session.CheckUsable(m) != nil
+	})
 }
 
 // queryNumber returns a positive number in the query, 0 for anything else: a crafted link can't

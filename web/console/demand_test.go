@@ -70,3 +70,32 @@ func TestFactorsOfPeople(t *testing.T) {
 	s.Code(ann.Email)
 	owner.get("/console/people/"+acme.Owner.ID+"/reset-factors", http.StatusNotFound)
 }
+
+// People whose days of grace run are told on the pages of the console and of their account; others
+// aren't. A reader sees of which roles a factor is demanded.
+func TestDemandIsShownToThoseConcerned(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	ann, vera := open(t, s, acme.Join("ann@acme.example", "USER")), open(t, s, acme.Join("vera@acme.example", "VIEWER"))
+	const banner = "Acme asks for a second factor from you, from "
+	lacks(t, ann.get("/console", http.StatusOK), banner)
+	settings := `{"settings":{"mfa":"required","mfaRoles":["USER","ADMIN"],"mfaGraceDays":7}}`
+	if status, answer := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(settings)); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	for _, path := range []string{"/console", "/console/people", "/console/nowhere", "/account", "/account/security"} {
+		status := http.StatusOK
+		if path == "/console/nowhere" {
+			status = http.StatusNotFound
+		}
+		ann.get(path, status, banner, `href="/account/security#factors"`)
+		if path != "/console/nowhere" {
+			lacks(t, vera.get(path, http.StatusOK), banner)
+		}
+	}
+	vera.get("/console/settings", http.StatusOK, "Members with these roles need a second factor:", "<bdi>Administrator</bdi>, <bdi>User</bdi>")
+	if status, answer := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"mfaRoles":[]}}`)); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	vera.get("/console/settings", http.StatusOK, "All members need a second factor", banner)
+}

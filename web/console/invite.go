@@ -30,7 +30,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	maxDays := s.Tenant.Settings.MaxInvitationDays()
 	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.LanguagesWith(c.Site().Texts)}
-	for _, role := range c.Caller.Rules.Roles() {
+	for _, role := range highestFirst(c.Caller.Rules) {
 		if c.CanOn(doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
 			body.Roles = append(body.Roles, role)
 		}

@@ -62,6 +62,9 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 		{"owner", "/console/people", owners > 1},
 		{"settings", "/console/settings", isChanged},
 	}
+	if !c.CanOn(doorward.UserManage, doorward.Object{TenantID: t.ID, Granted: doorward.RoleOwner}) {
+		all = slices.DeleteFunc(all, func(s step) bool { return s.Name == "owner" })
+	}
 	if !slices.ContainsFunc(all, func(s step) bool { return !s.IsDone }) {
 		return nil
 	}

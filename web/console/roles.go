@@ -341,10 +341,10 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // replacements returns the roles that the caller may give in place of the deleted one, the
-// lowest first. OWNER is left out if API keys have the deleted one, since keys can't be OWNER.
+// highest first. OWNER is left out if API keys have the deleted one, since keys can't be OWNER.
 func replacements(c *ui.Call, deleted doorward.Role, hasKeys bool) (all []replacement) {
 	rules := c.Caller.Rules
-	for _, r := range rules.Roles() {
+	for _, r := range highestFirst(rules) {
 		on := doorward.Object{TenantID: c.Caller.TenantID, Held: deleted, Granted: r}
 		if r == deleted || hasKeys && r == doorward.RoleOwner || !c.CanOn(doorward.RoleDelete, on) {
 			continue

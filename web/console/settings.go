@@ -46,9 +46,19 @@ func (s *settings) addFactors(c *ui.Call) {
 		s.Demanded = c.Value("mfa") != ""
 		isCovered = func(r doorward.Role) bool { return slices.Contains(chosen, string(r)) }
 	}
-	for _, r := range s.Tenant.Rules.Roles() {
+	for _, r := range highestFirst(s.Tenant.Rules) {
 		s.Covered = append(s.Covered, coveredRole{r, isCovered(r)})
 	}
+}
+
+// CoveredRoles are the roles that the demand for a second factor names; none: all.
+func (s settings) CoveredRoles() (all []doorward.Role) {
+	for _, one := range s.Covered {
+		if one.IsCovered {
+			all = append(all, one.Role)
+		}
+	}
+	return all
 }
 
 // Duration returns the setting with its unit.

@@ -74,3 +74,22 @@ func TestTrailNamesRemovedPeople(t *testing.T) {
 	page := owner.get("/console/audit?action=user.remove", http.StatusOK, "<bdi>bob@acme.example</bdi>")
 	lacks(t, page, "<bdi>"+bob.ID+"</bdi>")
 }
+
+// Who acted is named like what was acted on: by name, with the address in the title.
+func TestActorsByName(t *testing.T) {
+	h := newFixture(t)
+	status, answer := h.tenant.Owner.Do("PATCH", "/api/v2/users/"+h.people["ADMIN"].ID, []byte(`{"name":"Ann <Lee>"}`))
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	b := h.browserOf(t, "ADMIN")
+	b.submit("/console/invitations/new", url.Values{"people": {"x@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}}, "1 invitation is on its way.")
+	b.get("/console/audit?action=user.invite", http.StatusOK, `title="admin@acme.example"><bdi>Ann &lt;Lee&gt;</bdi></a>`)
+}
+
+// The first steps name only what the person may do.
+func TestFirstStepsOfRoles(t *testing.T) {
+	h := newFixture(t)
+	h.browserOf(t, "OWNER").get("/console", http.StatusOK, `id="step-owner"`)
+	lacks(t, h.browserOf(t, "ADMIN").get("/console", http.StatusOK, `id="step-factor"`), "step-owner")
+}

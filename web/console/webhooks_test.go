@@ -72,7 +72,7 @@ func TestWebhookPages(t *testing.T) {
 	lacks(t, page, `name="lang"`) // switching the language would send the form again and lose the secret
 	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.findOn(hookSecret, page))
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
-	lacks(t, b.get(path, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
+	lacks(t, b.get(path, http.StatusOK, "No event was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
 
 	faulty := url.Values{"url": {""}, "about": {""}, "events": {"user.*"}}
 	lacks(t, b.post(path+"/edit", faulty, http.StatusUnprocessableEntity), endpoint.URL+`"`, `value="&lt;CRM&gt;"`)
@@ -113,10 +113,10 @@ func TestChangingAWebhook(t *testing.T) {
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	endpoint.status.Store(http.StatusInternalServerError)
 	makeInvitation(t, h)
-	page = b.waitFor(path+"?state=pending", "1 refused")
+	page = b.waitFor(path+"?state=pending", "1 answered with an error")
 	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
 	// The label of an attempt begins with its time, "2…".
-	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
+	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 mit einem Fehler beantwortet", "Nächster Versuch", `aria-label="2`)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
 	b.get(path+"?state=failed", http.StatusOK, "No delivery is in this state")
 	b.get(path+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")

@@ -57,8 +57,12 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}
+	due, err := h.app.Users.FactorDue(ctx, memberships)
+	if err != nil {
+		return ui.View{}, err
+	}
 	t, err := h.onlyTenant(ctx, memberships)
-	return ui.View{Page: "account", Wide: true, FormReturns: c.ReturnTo() != "", Body: a, Tenant: t}, err
+	return ui.View{Page: "account", Wide: true, FactorDue: due, FormReturns: c.ReturnTo() != "", Body: a, Tenant: t}, err
 }
 
 // onlyTenant returns the tenant whose brand the account page shows: that of the only

@@ -20,8 +20,16 @@ func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	s, err := h.loadSecurity(ctx, c, own)
+	if err != nil {
+		return ui.View{}, err
+	}
 	s.CanAddPasskey = h.app.Factors.PasskeysAllowed()
-	return ui.View{Page: "security", Wide: true, Body: s}, err
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	due, err := h.app.Users.FactorDue(ctx, memberships)
+	return ui.View{Page: "security", Wide: true, FactorDue: due, Body: s}, err
 }
 
 const confirmTOTP = "/account/security/totp/confirm"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/decide"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/texts"
 	"github.com/doorward/doorward/web/front"
 )
@@ -29,7 +30,10 @@ type View struct {
 	Wide    bool     // full width, instead of one card in the middle
 	// Tenant is the tenant whose brand the page has; zero for the installation's.
 	Tenant doorward.Tenant
-	Status int // 0: 200
+	// FactorDue is when a tenant demands a second factor that the caller lacks, for a message above the
+	// page; nil for no demand.
+	FactorDue *user.FactorDue
+	Status    int // 0: 200
 	// Connects lets the page's scripts send requests to this server; otherwise the
 	// content security policy forbids them.
 	Connects bool
@@ -361,7 +365,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	minLength := c.Site().App.PasswordRules.Load().MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)
-		f.Faults[name] = words.firstMessageOr(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", minLength)
+		f.Faults[name] = words.firstMessageOr(fault.Message, faultKeys(name, fault), "min", minLength)
 	}
 	if len(e.Fields) > 0 {
 		return nil
@@ -369,6 +373,15 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	var err error
 	f.Fault, err = words.explain(f.Page, e)
 	return err
+}
+
+// faultKeys are the keys of the messages about a fault, the most exact first.
+func faultKeys(field string, fault doorward.FieldError) []string {
+	keys := []string{"fault." + field + "." + fault.Code, "fault." + fault.Code}
+	if fault.Cause != "" {
+		keys = append([]string{"fault." + fault.Code + "." + fault.Cause}, keys...)
+	}
+	return keys
 }
 
 // explain says why something was refused, with the messages of the page if it has its own.

@@ -192,16 +192,30 @@ func (s *nodeRenderer) block(w util.BufWriter, _ []byte, n ast.Node, entering bo
 	id := s.idFor("code")
 	_, _ = fmt.Fprintf(w, `<figure><figcaption id="%s">%s</figcaption><pre tabindex="0" role="group" aria-labelledby="%[1]s"><code>`,
 		id, template.HTMLEscapeString(s.caption(n)))
+	var code strings.Builder
 	for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
-		template.HTMLEscape(w, line.Value(s.source))
+		code.Write(line.Value(s.source))
 	}
-	_, _ = w.WriteString("</code></pre></figure>\n")
+	_, _ = w.WriteString(highlight(code.String(), s.language(n)) + "</code></pre></figure>\n")
 	return ast.WalkContinue, nil
+}
+
+// language returns the language after the fence; empty for none.
+func (s *nodeRenderer) language(n ast.Node) string {
+	fenced, ok := n.(*ast.FencedCodeBlock)
+	if !ok || fenced.Info == nil {
+		return ""
+	}
+	language, _, _ := strings.Cut(string(fenced.Info.Segment.Value(s.source)), " ")
+	if language == "console" {
+		return "sh"
+	}
+	return language
 }
 
 // captions are the captions by language; other languages are shown by name.
 var captions = map[string]string{
-	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "sql": "SQL", "ini": "Settings", "haproxy": "HAProxy",
+	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "cedar": "Cedar", "sql": "SQL", "ini": "Settings", "haproxy": "HAProxy",
 }
 
 // caption returns the caption for the text after the fence; see package doctest.

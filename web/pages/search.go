@@ -84,10 +84,12 @@ func (p *pageRenderer) readSections() ([]section, error) {
 		all = append(all, newDocument(source).sections(g.Title, b.link(name))...)
 	}
 	for e := range ref.endpoints() {
-		all = append(all, newSection("API reference", e.Summary, e.Link, e.Method+" "+e.Path+". "+e.Description))
+		all = append(all, newSection("API reference", e.Summary, e.Link, e.Method+" "+e.Path+". "+plainText(e.Description)))
 	}
 	for _, problem := range doorward.Problems() {
-		all = append(all, newSection("Problems", problem.Title, p.base+front.ProblemPath(problem.Code), string(problem.Code)+": "+problem.Help))
+		one := newSection("Problems", problem.Title, p.base+front.ProblemPath(problem.Code), string(problem.Code)+": "+plainText(problem.Help))
+		one.folded[1] += " " + string(problem.Code) // what people look for is the title, too
+		all = append(all, one)
 	}
 	return all, nil
 }
@@ -123,6 +125,12 @@ func (p *document) sections(page, link string) []section {
 	}
 	endSection()
 	return all
+}
+
+// plainText returns a text in Markdown without its marks.
+func plainText(markdown string) string {
+	d := newDocument([]byte(markdown))
+	return strings.TrimSpace(d.searchText(d.tree))
 }
 
 // searchText returns the text below n, including that of examples.

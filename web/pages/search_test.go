@@ -79,3 +79,14 @@ func TestSearchShowsTheQueryAsText(t *testing.T) {
 		t.Error("no word is marked")
 	}
 }
+
+// Excerpts have the text of descriptions, without the marks of Markdown.
+func TestExcerptsHaveNoMarks(t *testing.T) {
+	server := start(t)
+	for _, query := range []string{"policy", "delivery", "webhook", "resource", "dryRun", "confirmMinutes"} {
+		_, root := search(t, server, query)
+		if found := text(find(root, "main")); strings.Contains(found, "`") {
+			t.Errorf("%s finds %s", query, found)
+		}
+	}
+}

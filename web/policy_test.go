@@ -352,14 +352,14 @@ func TestPolicyOfTheDocument(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks := strings.Split(string(page), "```text\n")
-		block := func(n int) string {
-			text, _, _ := strings.Cut(blocks[n], "```")
+		block := func(language string) string {
+			_, text, _ := strings.Cut(string(page), "```"+language+"\n")
+			text, _, _ = strings.Cut(text, "```")
 			return text
 		}
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
-		d.send(t, "PUT /api/v2/model", m{"text": block(1)}, operator, with("If-Match", "*")).ok(200)
-		d.send(t, "PUT "+policyPath, m{"text": block(2)}, as(acme.Owner.Token()), with("If-Match", "*")).ok(200)
+		d.send(t, "PUT /api/v2/model", m{"text": block("yaml")}, operator, with("If-Match", "*")).ok(200)
+		d.send(t, "PUT "+policyPath, m{"text": block("cedar")}, as(acme.Owner.Token()), with("If-Match", "*")).ok(200)
 		for at, want := range map[string]bool{"2026-11-23T12:00:00Z": true, "2026-11-23T07:59:00Z": false, "2026-11-23T18:00:00Z": false} {
 			a := d.send(t, "POST /api/v2/access/introspect", m{"credential": acme.Owner.Token(), "action": "invoice.pay", "context": m{"time": at}}, operator).ok(200)
 			if a.at("allowed") != want {

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/linediff"
 	"github.com/doorward/doorward/store"
@@ -54,6 +55,15 @@ func sampledMembers() (all []member) {
 	return all
 }
 
+// factorDue is a demand of the tenant.
+var factorDue = &user.FactorDue{Tenant: "Acme", At: noon.AddDate(0, 0, 7)}
+
+// due returns the view for somebody whom the demand concerns.
+func due(v ui.View) ui.View {
+	v.FactorDue = factorDue
+	return v
+}
+
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
@@ -70,6 +80,8 @@ func samples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
+		{Name: "failure", View: ui.View{Page: "error", FactorDue: factorDue, Body: failure{basePage, ui.ErrorPage{Title: "A policy refuses this", Text: "Your role allows this, but the policy “office-hours” refuses it: People are invited between 8 and 18 o'clock.", Support: true, Home: true}}}, Frame: owner},
+		{Name: "people-due", View: due(wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"})), Frame: owner},
 		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"}), Frame: owner},
 		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},

@@ -160,8 +160,8 @@ func TestPlacesOfFaults(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"comment and bytes", "// é\n  @id(\"é\") forbid(principal, actio, resource);", `2:30: expected "action", found "actio"`},
 		{"blank lines", "\n\n@id(\"a\")\n\nforbid(principal\n\naction, resource);", `7:1: expected ",", found "action"`},
-		{"tabs", "@id(\"a\")\n\tforbid(principal,\taction, resource)\n\t\twhen { context.ip.isInRnge(ip(\"10.0.0.1\")) };", "3:21: `isInRnge` is not a method; did you mean isInRange?"},
-		{"effect", "@id(\"a\")\r\n\r\nforbit(principal, action, resource);", `3:1: a policy begins with forbid or permit, not "forbit"; did you mean forbid?`},
+		{"tabs", "@id(\"a\")\n\tforbid(principal,\taction, resource)\n\t\twhen { context.ip.isInRnge(ip(\"10.0.0.1\")) };", "3:21: `isInRnge` is not a method (did you mean isInRange?)"},
+		{"effect", "@id(\"a\")\r\n\r\nforbit(principal, action, resource);", `3:1: a policy begins with forbid or permit, not "forbit" (did you mean forbid?)`},
 		{"no semicolon", "@id(\"a\")\nforbid(principal, action, resource)\n// end\n@id(\"b\") forbid(principal, action, resource);", `4:1: expected ";", found "@"`},
 		{"no end", "@id(\"a\")\nforbid(principal, action, resource)\n// end\n", `2:36: expected ";", found the end of the policy`},
 		{"escape", "@id(\"a\")\nforbid(principal, action, resource)\nwhen { \"é\" == \"\\q\" };", "3:15: invalid char escape"},
@@ -169,12 +169,12 @@ func TestPlacesOfFaults(t *testing.T) {
 		{"every policy and character", "@id(\"a\") permit(principal, action, resource);\n#\n;\n@id(\"b\") forbid(principal, action, resourc);\n@id(\"c\")\nforbid(principal, action == Action::\"tenant.raed\", resource);", `1:10: a tenant's policy can only forbid; roles say what is permitted
 2:1: unexpected character, or a string that does not end on its line
 4:36: expected "resource", found "resourc"
-6:37: there is no action Action::"tenant.raed"; did you mean tenant.read?`},
-		{"actions", "@id(\"a\")\r\nforbid(principal, action in [\r\n  Action::\"tenant.read\",\r\n  Action::\"user.invit\",\r\n  Action::\"x\"], resource);", `4:11: there is no action Action::"user.invit"; did you mean user.invite?
+6:37: there is no action Action::"tenant.raed" (did you mean tenant.read?)`},
+		{"actions", "@id(\"a\")\r\nforbid(principal, action in [\r\n  Action::\"tenant.read\",\r\n  Action::\"user.invit\",\r\n  Action::\"x\"], resource);", `4:11: there is no action Action::"user.invit" (did you mean user.invite?)
 5:11: there is no action Action::"x"`},
-		{"attributes", "@id(\"a\")\nforbid(principal, action == Action::\"invoice.read\", resource)\nwhen { resource.amount > 1 &&\n  resource.amuont > 2 }\nunless { context.mehtod == \"GET\" ||\n  context[\"mehtod\"] == \"é\" };", "4:12: attribute `amuont` on entity type `invoice` not found; did you mean amount?\n5:18: attribute `mehtod` in context not found; did you mean method?\n6:11: attribute `mehtod` in context not found; did you mean method?"},
+		{"attributes", "@id(\"a\")\nforbid(principal, action == Action::\"invoice.read\", resource)\nwhen { resource.amount > 1 &&\n  resource.amuont > 2 }\nunless { context.mehtod == \"GET\" ||\n  context[\"mehtod\"] == \"é\" };", "4:12: attribute `amuont` on entity type `invoice` not found (did you mean amount?)\n5:18: attribute `mehtod` in context not found (did you mean method?)\n6:11: attribute `mehtod` in context not found (did you mean method?)"},
 		{"an optional attribute, the third time", "@id(\"a\")\nforbid(principal, action, resource)\nwhen { context has aal && context.aal < 2 ||\n  context.hour > 3 &&\n  context.aal < 1 };", "5:11: unable to guarantee safety of access to optional attribute `aal` in context"},
-		{"types", "@id(\"a\")\nforbid(principal is\n  Usr, action, resource)\nwhen { context.hour > 3 && (\n  context.kind > 1 || false) };", "3:3: unrecognized entity type `Usr`; did you mean User?"},
+		{"types", "@id(\"a\")\nforbid(principal is\n  Usr, action, resource)\nwhen { context.hour > 3 && (\n  context.kind > 1 || false) };", "3:3: unrecognized entity type `Usr` (did you mean User?)"},
 		{"types of operands", "@id(\"a\")\nforbid(principal, action, resource)\nwhen { context.hour > 3 && (\n  context.kind > 1 ||\n false) };", "4:3: unexpected type: expected datetime, or duration, or Long but saw String"},
 		{"an action and an attribute", "@id(\"a\")\nforbid(principal, action in [Action::\"tenant.read\",\nAction::\"x\"], resource)\nwhen { context.a == 1 };", "3:9: there is no action Action::\"x\"\n4:16: attribute `a` in context not found"},
 		{"two ids", "@id(\"a\") forbid(principal, action, resource);\n@reason(\"b\")\n@id(\"a\") forbid(principal, action, resource);", `3:2: two policies have the id "a"`},

@@ -216,7 +216,7 @@ func names[K ~string, V any](m map[K]V) (all []string) {
 
 func didYouMean(name string, known []string) string {
 	if best := similar.Name(name, known); best != "" {
-		return "; did you mean " + best + "?"
+		return " (did you mean " + best + "?)"
 	}
 	return ""
 }

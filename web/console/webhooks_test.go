@@ -113,10 +113,10 @@ func TestChangingAWebhook(t *testing.T) {
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	endpoint.status.Store(http.StatusInternalServerError)
 	makeInvitation(t, h)
-	page = b.waitFor(path+"?state=pending", "1 answered with an error")
+	page = b.waitFor(path+"?state=pending", "1 error answer")
 	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
 	// The label of an attempt begins with its time, "2…".
-	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 mit einem Fehler beantwortet", "Nächster Versuch", `aria-label="2`)
+	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 Fehlerantwort", "Nächster Versuch", `aria-label="2`)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
 	b.get(path+"?state=failed", http.StatusOK, "No delivery is in this state")
 	b.get(path+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")

@@ -329,7 +329,7 @@ func TestFaultsOfPolicy(t *testing.T) {
 		put := func(body any) answer { return d.send(t, "PUT "+policyPath, body, owner, with("If-Match", "*")) }
 		a := put(m{"text": "forbid(principal, action, resource);\n  @id(\"a\") permit(principal, action == Action::\"x.y\", resource);"}).
 			invalid("/text", "missing_id", "/text", "only_forbid", "/text", "unknown_action")
-		for _, place := range []string{`"line":1,"column":1,`, `"line":2,"column":3,`} {
+		for _, place := range []string{`"line":1,"column":1,`, `"line":2,"column":12,`, `"line":2,"column":48,`} {
 			if !strings.Contains(string(a.body), place) {
 				t.Errorf("no fault is at %s: %s", place, a.body)
 			}

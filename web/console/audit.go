@@ -139,18 +139,18 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
-// maxRecent is how many events a page about something else shows.
+// maxRecent is how many events the overview shows.
 const maxRecent = 6
 
-// recent returns the newest events that match one of the filters, if the caller may read the
+// recent returns the newest events, most at most, that match one of the filters, if the caller may read the
 // trail.
-func (h *console) recent(ctx context.Context, c *ui.Call, filters ...audit.Filter) ([]entry, error) {
+func (h *console) recent(ctx context.Context, c *ui.Call, most int, filters ...audit.Filter) ([]entry, error) {
 	if !c.Can(doorward.AuditRead) {
 		return nil, nil
 	}
 	var events []doorward.Event
 	for _, f := range filters {
-		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: maxRecent})
+		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: most})
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (h *console) recent(ctx context.Context, c *ui.Call, filters ...audit.Filte
 	}
 	slices.SortFunc(events, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	events = slices.CompactFunc(events, func(a, b doorward.Event) bool { return a.ID == b.ID })
-	return h.entries(ctx, c, events[:min(len(events), maxRecent)])
+	return h.entries(ctx, c, events[:min(len(events), most)])
 }
 
 // isInTenantTrail reports whether the action can be in a tenant's trail. A permission can

@@ -44,6 +44,7 @@ package console
 import (
 	"context"
 	"embed"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -109,7 +110,7 @@ func Routes(a *app.App) []front.Route {
 		get(rolesPath, roles, h.roles),
 		get(rolesPath+"/new", roles, h.newRole),
 		post(rolesPath+"/new", rolesPath+"/new", roles, h.createRole, h.newRole),
-		get(rolesPath+"/{id}", roles, h.rolePage),
+		get(rolesPath+"/{id}", roles, h.rolePage, ui.TabParameter),
 		get(rolesPath+"/{id}/edit", roles, h.editRole),
 		front.On("POST "+rolesPath+"/{id}/edit", roles, set.Open(rolesPath, withTenantStyle(h.planRole), withTenantStyle(h.editRole)), front.Doc{}),
 		post(rolesPath+"/{id}/save", rolesPath, roles, h.saveRole, h.editRole),
@@ -250,7 +251,16 @@ func returnToList(list string) string {
 	if list == "" {
 		return ""
 	}
-	return "?" + url.Values{listQuery: {list}}.Encode()
+	return "?" + keptList(list).Encode()
+}
+
+// keptList is the parameter of links between the pages of an object, by which each can link back to
+// the list; empty for none.
+func keptList(list string) url.Values {
+	if list == "" {
+		return nil
+	}
+	return url.Values{listQuery: {list}}
 }
 
 // tenantShown returns the tenant that the page is about.
@@ -295,9 +305,11 @@ func queryNumber(c *ui.Call, name string) int {
 	return max(n, 0)
 }
 
-// redirectDone redirects to the path, where the page says what was done and what has ended.
+// redirectDone redirects to the path and the tab of the form, where the page says what was done and
+// what has ended.
 func redirectDone(c *ui.Call, path, done string, counts *ended) ui.View {
 	q := noticeQuery(done, counts)
+	maps.Copy(q, c.TabQuery())
 	if list := listQueryOf(c); list != "" {
 		q.Set(listQuery, list)
 	}

@@ -151,7 +151,7 @@ type eventListing struct {
 	bars string
 }
 
-const countBars = `SELECT (at - $2) / $%[2]d AS bar, COUNT(*) FROM (%[1]s LIMIT $%[3]d) AS newest
+const countBars = `SELECT (at - $2) / $%[2]d AS bar, count(*) FROM (SELECT at FROM events %[1]s LIMIT $%[3]d) AS newest
 GROUP BY bar ORDER BY bar`
 
 // eventPagesBy returns the listing that finds rows by a condition. inRange makes its column a
@@ -172,7 +172,7 @@ func eventPagesBy(by string, inRange bool) eventListing {
 		}
 	}
 	const args = 10
-	bars := fmt.Sprintf(countBars, "SELECT at FROM events "+where+"\n"+within.down+"ORDER BY "+sorted.columns("id", " DESC"), args+2, args+1)
+	bars := fmt.Sprintf(countBars, where+"\n"+within.down+"ORDER BY "+sorted.columns("id", " DESC"), args+2, args+1)
 	everyList = append(everyList, bars)
 	return eventListing{bars: bars, pages: newPages(listing[doorward.Event]{
 		head: selectEvent, count: "FROM events ", where: where + "\n", extra: within, args: args,

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"slices"
 	"time"
-
 )
 
 // Pools returns the connection pools of db, for tests of SQL itself.

@@ -23,18 +23,11 @@ var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome"
 // trail is a part of the audit trail.
 type trail struct {
 	pageData
-	pager
+	eventTable
 	Actions []doorward.Action
-	Items   []entry
 	Export  string // link to the file
 	Presets []preset
 	People  []personFilter
-}
-
-// HasMoreFilters reports whether there are filters besides the two that are always shown,
-// action and outcome.
-func (t trail) HasMoreFilters() bool {
-	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
 }
 
 // entry is an event as the page shows it.
@@ -76,9 +69,6 @@ type shownEntry struct {
 	Frame ui.Frame
 	Entry entry
 }
-
-// Show returns the entry with the frame of its page, for the template.
-func (trail) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
 
 // groupByRequest puts the events of one request with the same action and outcome into one
 // entry, at the place of the newest, so that a change of many people is one entry.
@@ -123,7 +113,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: pages, Export: h.exportLink(c, "/console/audit", pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
+	body := trail{pageData: s, eventTable: eventTable{pager: pages}, Export: h.exportLink(c, "/console/audit", pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == pages.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -131,10 +121,15 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), window)
 	if err == nil {
-		body.Items, err = h.entries(ctx, c, found.Items)
+		err = h.setBars(ctx, &body.eventTable, c.Caller, auditFilter(resolved))
 	}
-	if body.Items = groupByRequest(body.Items); err == nil {
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+	if err == nil {
+		var shown []entry
+		shown, err = h.entries(ctx, c, found.Items)
+		body.setItems(c, shown)
+	}
+	if err == nil {
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
@@ -215,10 +210,6 @@ func instant(text string, atEnd bool) string {
 	}
 	return text
 }
-
-// HasTimeOfDay reports whether the filter has a time of day, which decides the type of its
-// field.
-func (t trail) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // trailFile returns the path of the same part of the trail from the API, as a file.
 func trailFile(f filters) string {

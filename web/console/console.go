@@ -227,7 +227,7 @@ func listQueryOf(c *ui.Call) string {
 	}
 	sent, _ := url.ParseQuery(text) // invalid parts are left out
 	known := url.Values{}
-	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
+	for _, name := range append([]string{"cursor", "before", rowParameter}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
 		if value := sent.Get(name); value != "" {
 			known.Set(name, value)
 		}

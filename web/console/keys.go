@@ -94,6 +94,7 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body := apiKeys{pageData: s, pager: pages, Statuses: keyStatuses}
 	found, err := h.app.APIKeys.List(ctx, c.Caller, apikey.Filter{Owner: pages.Filter.Get("owner"), Status: pages.Filter.Get("status"), Text: pages.Filter.Get("q")}, window)
+	body.Total = found.Total
 	for _, k := range found.Items {
 		one, err := h.apiKey(ctx, c, k)
 		if err != nil {
@@ -102,7 +103,7 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Items = append(body.Items, one)
 	}
 	if err == nil {
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "keys", Body: body, Wide: true}), err)
 }

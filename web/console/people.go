@@ -52,7 +52,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	found, err := h.app.Users.List(ctx, c.Caller, f, window)
 	if err == nil {
 		pages.Total = found.Total
-		err = pages.setLinks(ctx, c, found.Prev, found.Next)
+		err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", front.Spreadsheet))}
 	for _, u := range found.Items {
@@ -127,7 +127,9 @@ type rolePicker struct {
 }
 
 // RolePicker is the field for the person's role.
-func (p person) RolePicker(f ui.Frame) rolePicker { return rolePicker{f, p.Roles, "", "person.role.button"} }
+func (p person) RolePicker(f ui.Frame) rolePicker {
+	return rolePicker{f, p.Roles, "", "person.role.button"}
+}
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v := ui.View{Page: "person", Wide: true}

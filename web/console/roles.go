@@ -90,7 +90,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if body.Tabs = c.Tabs(rolesPath+"/"+one.ID, nil, tabs...); body.Tabs.Is("members") {
 		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, window)
 		if err == nil {
-			err = body.setLinks(ctx, c, found.Prev, found.Next)
+			err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 		}
 		if err != nil {
 			return ui.View{}, err

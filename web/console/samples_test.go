@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
@@ -30,7 +31,7 @@ var (
 		userOf("ben", "", doorward.RoleAdmin, doorward.UserActive),
 		userOf("chen", "陈小明", doorward.RoleUser, doorward.UserActive),
 		userOf("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
-		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
+		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", longRole, doorward.UserSuspended),
 	}
 	basePage      = pageData{Tenant: acme}
 	logo, logoPNG = uitest.DrawLogo(512, 128)
@@ -38,6 +39,9 @@ var (
 	branded = pageData{Tenant: doorward.Tenant{ID: acme.ID, Name: acme.Name, Brand: doorward.Brand{Accent: "#d63a2f", Logo: logo}}}
 	owner   = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
+
+// longRole is as long as the name of a role can be.
+const longRole doorward.Role = "A_ROLE_WITH_THE_LONGEST_NAME_YET"
 
 func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
 	seen := noon.Add(-time.Hour)
@@ -57,7 +61,7 @@ func sampledMembers() (all []member) {
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
-	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
+	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 51, To: 100, Total: 163}
 	saved := wide("person", sampledPerson("profile"))
 	saved.Done = "done.suspend"
 	inviting := owner
@@ -89,10 +93,11 @@ func samples() []uitest.Sample {
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
-		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=spreadsheet"}), Frame: owner},
-		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}, Export: "?format=spreadsheet"}), Frame: owner},
-		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), ExpiresAt: noon})},
-		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, ExpiresAt: noon})},
+		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "operator", View: wide("operator", operatorTrail{eventTable: sampledTrail(), Actions: []doorward.Action{doorward.KeyCreate}, ExpiresAt: noon})},
+		{Name: "operator-none", View: wide("operator", operatorTrail{eventTable: eventTable{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
 		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: "This link is not valid, or not any more."}},
 		{Name: "settings", View: wide("settings", sampledSettings("general")), Frame: owner},
@@ -215,6 +220,9 @@ func sampledInvitations() (all []listedInvitation) {
 			ID: fmt.Sprint("inv_", n), Email: fmt.Sprintf("guest%d@acme.example", n), Role: doorward.RoleUser, TenantID: acme.ID, InvitedBy: members[0].ID,
 			CreatedAt: noon.AddDate(0, 0, -n), ExpiresAt: noon.AddDate(0, 0, 7-n), Delivery: doorward.DeliverySent,
 		}
+		if n == 1 {
+			inv.Email, inv.Name, inv.Role = strings.Repeat("long", 14)+"@"+strings.Repeat("acme-", 10)+"example.org", members[4].Name, longRole
+		}
 		all = append(all, listedInvitation{inv, state, state == doorward.InvitationPending})
 	}
 	return all
@@ -228,12 +236,46 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
-		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Page: "/console/people/usr_guest", Fields: describeChanges(e.Changes, nil)})
+		actor, target := "Ann Lee", "guest@acme.example"
+		if n == 2 {
+			actor, target = members[4].Name, strings.Repeat("guest", 11)+"@"+strings.Repeat("acme-", 10)+"example.org"
+		}
+		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actor, Target: target, Page: "/console/people/usr_guest", Fields: describeChanges(e.Changes, nil)})
 	}
 	all[3].ExplainPath = "/console/explain?action=user.invite"
 	grouped := all[1]
 	grouped.ID, grouped.Others = "evt_group", []entry{all[1], all[3]}
 	return append(all, grouped)
+}
+
+// sampledTrail has the sampled entries, of two days, and a histogram.
+func sampledTrail() eventTable {
+	t := eventTable{pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next"}, Highest: 47}
+	for n, e := range sampledEntries() {
+		if e.ActorType, e.ActorID = doorward.ByUser, members[0].ID; n == 1 {
+			e.ActorType = doorward.ByKey
+		}
+		if t.Days == nil || n == 3 {
+			t.Days = append(t.Days, eventDay{Day: noon.AddDate(0, 0, -n).Truncate(24 * time.Hour)})
+		}
+		last := &t.Days[len(t.Days)-1]
+		last.Items = append(last.Items, e)
+	}
+	for n := range 30 {
+		day := noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour)
+		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true}
+		one.Height = one.Count * 2
+		one.Y = chartHeight - one.Height
+		t.Bars = append(t.Bars, one)
+	}
+	return t
+}
+
+// withOpen opens the refusal among the entries, and the group.
+func withOpen(t eventTable) eventTable {
+	last := t.Days[len(t.Days)-1].Items
+	t.Open = &last[0]
+	return t
 }
 
 // sampledSecret has the length of a secret, and a checksum that is wrong.
@@ -243,7 +285,7 @@ func sampledKeys() (all []apiKey) {
 	used := noon.Add(-time.Hour)
 	for n, status := range []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked} {
 		k := doorward.APIKey{
-			ID: fmt.Sprint("key_", n), TenantID: acme.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with quite a long name", "Test"}[n],
+			ID: fmt.Sprint("key_", n), TenantID: acme.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with a name that has nearly as many letters as the name of a key may have, 100 of them", "Test"}[n],
 			Status: status, Role: doorward.RoleUser, Permissions: []doorward.Action{doorward.MessageSend, doorward.ReportRead}, OwnerID: members[n].ID, OwnerRole: members[n].Role,
 			CreatedBy: members[0].ID, CreatedAt: noon.AddDate(0, 0, -n-7), ExpiresAt: noon.AddDate(0, 0, 5+100*n), Hint: "dwk_Ab3f…9xQ2",
 		}
@@ -280,7 +322,7 @@ func sampledRoles() (all []roleEntry) {
 		g := rules.Grant(name)
 		all = append(all, roleEntry{Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, Permissions: g.Actions}, Rank: name, BuiltIn: true, Members: int64(n * n * 300)}})
 	}
-	for _, name := range []doorward.Role{"SUPPORT", "A_ROLE_WITH_THE_LONGEST_NAME_YET"} {
+	for _, name := range []doorward.Role{"SUPPORT", longRole} {
 		own := roleEntry{CanManage: true, Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, About: "Answers messages and looks people up", Permissions: []doorward.Action{doorward.MessageRead, doorward.MessageSend, doorward.UserRead}}, Rank: doorward.RoleUser, Members: 12}}
 		for _, a := range own.Permissions {
 			own.May = append(own.May, ui.Describe(rules.Model(), a))

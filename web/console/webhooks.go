@@ -264,7 +264,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, pages.Filter.Get("state"), window)
 	if err == nil {
 		body.Deliveries = deliveriesOf(found.Items)
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}), err)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -42,8 +43,19 @@ type entry struct {
 	Others      []entry // of the same request, with the same action and outcome
 }
 
-// Times is how many events the entry has.
-func (e entry) Times() int { return 1 + len(e.Others) }
+// Times is how often it happened: each event counts itself, or the similar refusals that it stands for.
+func (e entry) Times() (n int) {
+	n = 1
+	for _, c := range e.Changes {
+		if more, err := strconv.Atoi(c.To); err == nil && c.Field == doorward.FieldCount {
+			n = max(n, more)
+		}
+	}
+	for _, o := range e.Others {
+		n += o.Times()
+	}
+	return n
+}
 
 // RoleChange is the change of a role, which is shown without opening the details; nil for
 // other actions.

@@ -308,8 +308,13 @@ func queryNumber(c *ui.Call, name string) int {
 // redirectDone redirects to the path and the tab of the form, where the page says what was done and
 // what has ended.
 func redirectDone(c *ui.Call, path, done string, counts *ended) ui.View {
+	return redirectToTab(c, path, c.TabQuery(), done, counts)
+}
+
+// redirectToTab is redirectDone with the tab of the query.
+func redirectToTab(c *ui.Call, path string, tab url.Values, done string, counts *ended) ui.View {
 	q := noticeQuery(done, counts)
-	maps.Copy(q, c.TabQuery())
+	maps.Copy(q, tab)
 	if list := listQueryOf(c); list != "" {
 		q.Set(listQuery, list)
 	}

@@ -41,7 +41,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		for (const [tab, shown] of [["sessions", "#live"], ["security", "#factors-title"], ["activity", "#recent-title"], ["profile", "#about-title"]]) {
 			await owner.tab(tab);
 			await owner.page.waitForSelector(shown, { state: "attached" });
-			await owner.look(`console-person-${tab}`);
+			if (tab !== "profile") await owner.look(`console-person-${tab}`);
 		}
 
 		await owner.page.locator(".picker > summary").click();
@@ -433,7 +433,6 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.locator(".histogram .bars a").last().click();
 		await owner.page.waitForURL(/from=\d{4}-\d\d-\d\d&/);
 		assert.ok(await owner.page.locator(".events a.opens").count() > 1);
-		await owner.look("console-audit-day");
 		await owner.go("/console/audit?request=req_none");
 		await owner.look("console-audit-none");
 	});

@@ -50,7 +50,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err == nil {
 		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
-	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
+	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Connects: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
 }
 
 func actorOf(e doorward.Event) string {

@@ -149,6 +149,7 @@ func samples() []uitest.Sample {
 		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
 		{Name: "webhook", View: sampledHookPage(0, "deliveries"), Frame: owner},
 		{Name: "webhook-replay", View: sampledHookPage(0, "replay"), Frame: owner},
+		{Name: "webhook-rotation", View: sampledHookPage(0, "rotation"), Frame: owner},
 		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
 		{Name: "webhook-about", View: sampledHookPage(0, "about"), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},

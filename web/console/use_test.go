@@ -304,7 +304,7 @@ func TestPersonIsChanged(t *testing.T) {
 	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	path := "/console/people/" + user.ID
 	const device = "Go" // of the session, which doorwardtest has opened
-	owner.get(path+"?tab=sessions", http.StatusOK, "user@acme.example", device, "Sign out everywhere …")
+	owner.get(path+"?tab=sessions", http.StatusOK, "user@acme.example", device, "Sign out everywhere\u00a0…")
 	page := owner.get(path, http.StatusOK, "user@acme.example")
 
 	old := owner.version(page)
@@ -367,7 +367,7 @@ func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 	page := owner.get(path+"/suspend", http.StatusOK, "1 session ends at once.", "1 invitation that this person has sent is revoked.")
 	version := owner.version(page)
 	owner.submit(path+"/suspend", url.Values{"version": {version}},
-		"The person is suspended. 1 session has ended. 1 invitation was revoked.", `<span class="tag alarm">Suspended</span>`, "Lift the suspension …")
+		"The person is suspended. 1 session has ended. 1 invitation was revoked.", `<span class="tag alarm">Suspended</span>`, "Lift the suspension\u00a0…")
 	owner.post(path+"/remove", url.Values{"version": {version}}, http.StatusPreconditionFailed, "Somebody else has changed this")
 	owner.submit(path+"/resume", url.Values{}, "The suspension is lifted.")
 	owner.get(path+"/remove", http.StatusOK, "No session is open now.", "can’t be undone")

@@ -30,7 +30,7 @@ func TestTyped(t *testing.T) {
 	for typed, want := range map[string]string{
 		recovery: recovery, strings.ToLower(recovery): recovery, "0123-4567-ABCD-EFGH-JKLM-NPQR": recovery, "ＯＩ２３４５６７ abcd efgh\njklm\tnpqr": recovery,
 		"OI23\u201045 67ABCDEFGHJKLMNPQR\r\n": recovery, "۰۱۲۳-४५६७-ABCD-EFGH-JKLM-NPQR": recovery, "OI23・4567\u30fcABCD EFGH JKLM NPQR": recovery,
-		recovery[1:]:                          "", recovery + "A": "", "8" + recovery[1:]: "", "é" + recovery[1:]: "", "ÄÖ" + recovery[4:]: "",
+		recovery[1:]: "", recovery + "A": "", "8" + recovery[1:]: "", "é" + recovery[1:]: "", "ÄÖ" + recovery[4:]: "",
 	} {
 		got, err := factor.Answer{RecoveryCode: typed}.Typed()
 		if want == "" {

@@ -48,10 +48,8 @@ type server struct {
 
 func openServer(dest string, from *mail.Address, hello string, log *slog.Logger) (Transport, error) {
 	d, err := parseDestination(dest)
-	if err != nil {
-		return nil, err
-	}
-	if hello, err = parseHello(hello); err != nil {
+	hello, helloFault := parseHello(hello)
+	if err := errors.Join(err, helloFault); err != nil {
 		return nil, err
 	}
 	return &server{

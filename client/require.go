@@ -47,7 +47,6 @@ func (c *Client) require(q Request) func(http.Handler) http.Handler {
 			id, err := c.Check(r.Context(), q)
 			var e *Error
 			if errors.As(err, &e) {
-				c.logRefusal(r.Context(), q.Action, e)
 				c.refuse(w, r, e)
 				return
 			}

@@ -70,10 +70,22 @@ test("a resource", async (t) => {
 	await (await own.signIn("owner")).put("/api/v2/policy", { text: policy }, { headers: { "if-match": "*" } });
 	const client = new Client({ baseUrl: own.url, key: await own.createServiceKey("access.evaluate") });
 	globalThis.inputs = { doorward: client, invoices: new Map([["1", { amount: 10 }], ["2", { amount: 1001 }]]) };
-	const { url } = await serve(t, `${app}app.set("env", "test");\nimport { protect } from "@doorward/client/express";\nconst { doorward, invoices } = inputs;\n${await block("../README.md", "await check")}`);
+	const { url } = await serve(t, `${app}app.set("env", "test");\nimport { protect } from "@doorward/client/express";\nimport { DoorwardError } from "@doorward/client";\nconst { doorward, invoices } = inputs;\n${await block("../README.md", "await check")}`);
 	const { token } = await client.login({ email: "admin@acme.example", password });
-	const pay = async (number) => (await fetch(`${url}/invoices/${number}/pay`, { method: "POST", headers: { authorization: `Bearer ${token}` } })).status;
-	assert.deepEqual([await pay(1), await pay(2)], [204, 403]);
+	const pay = (number) => fetch(`${url}/invoices/${number}/pay`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+	assert.equal((await pay(1)).status, 204);
+	const refused = await pay(2);
+	assert.deepEqual([refused.status, refused.headers.get("content-type"), (await refused.json()).policyId], [403, "application/problem+json", "large"]);
+});
+
+test("a route handler", async (t) => {
+	const imports = 'import { DoorwardError } from "@doorward/client";\nimport { check, refusal } from "@doorward/client/check";\n';
+	globalThis.inputs = { doorward };
+	const { POST } = await run(t, `${imports}const { doorward } = inputs;\n${await block("../README.md", "function POST")}`);
+	const send = async (token) => POST(new Request("https://shop.example/", { method: "POST", headers: token && { authorization: `Bearer ${token}` } }));
+	assert.match((await (await send(await signedIn("user"))).json()).tenantId, /^tnt_/);
+	const refused = await send();
+	assert.deepEqual([refused.status, refused.headers.get("www-authenticate"), (await refused.json()).code], [401, 'Bearer realm="doorward"', "unauthenticated"]);
 });
 
 test("webhooks", async (t) => {

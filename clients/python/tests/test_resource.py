@@ -76,6 +76,20 @@ class ResourceTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 check.check(self.client, "POST", {}, **options)
 
+    def test_a_check_that_is_no_use_of_the_session_says_so(self):
+        stub = Stub(self, lambda n: (200, IDENTITY, b""))
+        for touch in ({}, {"touch": True}, {"touch": False}):
+            check.check(stub.client, "GET", {"cookie": "JSESSIONID=" + "A" * 43}, "invoice.pay", **touch)
+            for call in (wsgi_call, asgi_call):
+                call(stub.client, "GET", {"Cookie": "JSESSIONID=" + "A" * 43}, "invoice.pay", "check", **touch)
+        use = "/api/v2/access/check?action=invoice.pay"
+        self.assertEqual(stub.paths, [use] * 6 + [use + "&touch=false"] * 3)
+        for options in ({"via": "introspection"}, {"resource": invoice(1)}):
+            with self.assertRaises(ValueError):
+                check.check(stub.client, "GET", {}, "invoice.pay", touch=False, **options)
+        with self.assertRaises(ValueError):
+            wsgi.Protect(None, stub.client, via="introspection", touch=False)
+
     def test_identify_asks_with_the_resource(self):
         environ = {"REQUEST_METHOD": "POST", "HTTP_COOKIE": f"JSESSIONID={self.tokens['admin']}"}
         self.assertEqual(wsgi.identify(self.client, environ, "invoice.pay", resource=invoice(1000)).email, "admin@acme.example")

@@ -126,7 +126,11 @@ function identityOf(headers) {
 /** introspectCaller asks with a key of this service. The credential and the origin of the
  * request are checked here, since Doorward doesn't see the request. */
 async function introspectCaller(client, request, action, { ip, resource }) {
-	const question = { credential: credentialOf(client, request), action: action || undefined, ip: addressOf(ip), resource: resource && "deferred" };
+	const credential = credentialOf(client, request);
+	if (credential !== bearerOf(request.headers) && isCrossOrigin(request, new URL(client.publicUrl).origin)) {
+		throw new Forbidden({ status: 403, code: "cross_origin", detail: "A page of another origin sent this request." });
+	}
+	const question = { credential, action: action || undefined, ip: addressOf(ip), resource: resource && "deferred" };
 	const answer = await withRetries((timeout) => client.introspect(question, { timeout }));
 	if (!answer.active) throw unauthenticated("The credential isn't valid.");
 	if (action && answer.allowed !== true) throw new Forbidden({ status: 403, code: "forbidden", detail: `${action} is not allowed.` });
@@ -142,9 +146,6 @@ function credentialOf(client, request) {
 	const bearer = bearerOf(request.headers);
 	const [credential, ...more] = bearer === undefined ? sessions : [...sessions, bearer];
 	if (more.length || !/^[!-~]{1,512}$/.test(credential ?? "")) throw unauthenticated("The request has no credential, or several.");
-	if (sessions.length && isCrossOrigin(request, new URL(client.publicUrl).origin)) {
-		throw new Forbidden({ status: 403, code: "cross_origin", detail: "A page of another origin sent this request." });
-	}
 	return credential;
 }
 

@@ -95,6 +95,20 @@ test("a check with touch false says that it is no use of the session", async () 
 	assert.deepEqual(asked, [use, use, `${use}&touch=false`]);
 });
 
+// Doorward has judged the origin of the request, and knows --allowed-origins.
+test("a page of an allowed origin is asked about a resource", async (t) => {
+	const app = "http://localhost:5173";
+	const own = await startDoorward({ model, flags: ["--allowed-origins", app] });
+	t.after(() => own.stop());
+	const client = new Client({ baseUrl: own.url, key: await own.createServiceKey("access.evaluate", "access.introspect") });
+	const { token } = await client.login({ email: "admin@acme.example", password });
+	const pay = (origin, via) => check(client, { method: "POST", headers: { cookie: `JSESSIONID=${token}`, origin, "sec-fetch-site": "same-site" } }, "invoice.pay", { resource: invoice(1), via });
+	assert.equal((await pay(app)).role, "ADMIN");
+	const isCrossOrigin = (error) => error instanceof Forbidden && error.code === "cross_origin";
+	await assert.rejects(pay("http://localhost:3000"), isCrossOrigin);
+	await assert.rejects(pay(app, "introspection"), isCrossOrigin); // of which Doorward sees no origin
+});
+
 test("can asks by ids alone", async () => {
 	const { user } = await admin.session();
 	const identity = { userId: user.id, tenantId: user.tenantId };

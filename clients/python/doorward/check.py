@@ -61,7 +61,7 @@ def check(client: Client, method: str, headers: Mapping[str, str], action: Optio
             query = {"action": action or None, "maxAge": max_age, "aal": aal, "resource": deferred, "touch": None if touch else False}
             identity = _check_caller(client, forwarded(method, headers, client.cookie_name, ip), query)
         if is_known:
-            _decide(client, identity if identity.key_id else _credential(client, method, headers), action, resource, ip)
+            _decide(client, identity if identity.key_id else _credential(client, headers), action, resource, ip)
         return identity
     except DoorwardError as error:
         decided = _to_decision(error, action)
@@ -119,7 +119,9 @@ def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], 
                        resource: Optional[str]) -> Identity:
     """Asks with a key of this service. The credential and the origin of the request are checked
     here, since Doorward doesn't see the request."""
-    credential = _credential(client, method, headers)
+    credential = _credential(client, headers)
+    if credential != bearer_of(headers) and is_cross_origin(method, headers, client.public_url):
+        raise _refused(Forbidden, 403, "cross_origin", "A page of another origin sent this request.")
     answer = _with_retries(lambda timeout: client.introspect(credential, action, address_of(ip), resource=resource, timeout=timeout))
     if not answer.get("active"):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The credential isn't valid.")
@@ -133,14 +135,12 @@ def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], 
     return Identity(user["id"], user["tenantId"], user["role"], user["email"], session["id"], "", session.get("aal", 1))
 
 
-def _credential(client: Client, method: str, headers: Mapping[str, str]) -> str:
+def _credential(client: Client, headers: Mapping[str, str]) -> str:
     """Returns the only credential of a request."""
     sessions, bearer = sessions_of(headers, client.cookie_name), bearer_of(headers)
     credentials = sessions if bearer is None else [*sessions, bearer]
     if len(credentials) != 1 or not re.fullmatch(r"[!-~]{1,512}", credentials[0]):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The request has no credential, or several.")
-    if sessions and is_cross_origin(method, headers, client.public_url):
-        raise _refused(Forbidden, 403, "cross_origin", "A page of another origin sent this request.")
     return credentials[0]
 
 

@@ -90,6 +90,23 @@ class ResourceTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             wsgi.Protect(None, stub.client, via="introspection", touch=False)
 
+    def test_a_page_of_an_allowed_origin_is_asked_about_a_resource(self):
+        """Doorward has judged the origin of the request, and knows --allowed-origins."""
+        with start_doorward("--allowed-origins", "http://localhost:5173", model=MODEL) as own:
+            client = doorward.Client(own.url, key=own.create_service_key("access.evaluate", "access.introspect"))
+            self.addCleanup(client.close)
+            cookie = f"JSESSIONID={client.login('admin@acme.example', PASSWORD)['token']}"
+
+            def pay(origin, via="check"):
+                headers = {"cookie": cookie, "origin": origin, "sec-fetch-site": "same-site"}
+                return check.check(client, "POST", headers, "invoice.pay", resource=invoice(1), via=via)
+
+            self.assertEqual(pay("http://localhost:5173").role, "ADMIN")
+            for refused in (("http://localhost:3000",), ("http://localhost:5173", "introspection")):  # of which Doorward sees no origin
+                with self.assertRaises(doorward.Forbidden) as caught:
+                    pay(*refused)
+                self.assertEqual(caught.exception.code, "cross_origin")
+
     def test_identify_asks_with_the_resource(self):
         environ = {"REQUEST_METHOD": "POST", "HTTP_COOKIE": f"JSESSIONID={self.tokens['admin']}"}
         self.assertEqual(wsgi.identify(self.client, environ, "invoice.pay", resource=invoice(1000)).email, "admin@acme.example")

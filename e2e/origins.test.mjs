@@ -103,6 +103,16 @@ test("the kit for React leads back to pages of its own origin", async () => {
 		await p.page.locator("summary").click();
 		const menu = await p.page.locator(".doorward-menu").boundingBox();
 		assert.ok(menu.x >= 0, `the menu begins at ${menu.x}`);
+		const isOpen = () => p.page.locator("details").evaluate((details) => details.open);
+		await p.page.locator(".doorward-menu p").click();
+		assert.ok(await isOpen(), "a click on the text of the menu closes it");
+		await p.page.keyboard.press("Escape");
+		assert.ok(!await isOpen(), "Escape leaves the menu open");
+		await p.page.keyboard.press("Enter"); // the focus is on the button
+		assert.ok(await isOpen(), "the menu doesn't open again");
+		await p.page.mouse.click(600, 600);
+		assert.ok(!await isOpen(), "a click elsewhere leaves the menu open");
+		await p.page.locator("summary").click();
 		await p.page.getByText("Account", { exact: true }).click();
 		await p.page.waitForURL(`${server.url}/account?return=**`);
 		await p.page.getByRole("button", { name: "Sign out" }).first().click();

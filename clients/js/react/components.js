@@ -36,9 +36,10 @@ export function UserButton({ labels, children, className = "doorward-user" }) {
 		signOut().catch(() => setFailed(true));
 	};
 	const item = (key, content) => h("li", { key }, content);
-	return h("details", { className },
+	// A click on the text of the menu gives it the focus, so that the focus stays inside.
+	return h("details", { className, onBlur: closeOnLeave, onKeyDown: closeOnEscape },
 		h("summary", null, user.name || user.email),
-		h("div", { className: "doorward-menu" },
+		h("div", { className: "doorward-menu", tabIndex: -1 },
 			h("p", null, user.email, h("br"), user.tenantName),
 			h("ul", null,
 				item("account", h(PageLink, { page: "/account" }, texts.account)),
@@ -46,6 +47,16 @@ export function UserButton({ labels, children, className = "doorward-user" }) {
 				children,
 				item("sign-out", h("button", { type: "button", onClick: onSignOut }, texts.signOut))),
 			failed && h("p", { role: "alert" }, texts.failed)));
+}
+
+function closeOnLeave({ currentTarget: menu, relatedTarget }) {
+	if (!menu.contains(relatedTarget)) menu.open = false;
+}
+
+function closeOnEscape({ key, currentTarget: menu }) {
+	if (key !== "Escape" || !menu.open) return;
+	menu.open = false;
+	menu.querySelector("summary").focus();
 }
 
 /** TenantSwitcher lets people choose among their tenants, and then loads the page again, since all

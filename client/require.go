@@ -56,8 +56,8 @@ func (c *Client) require(q Request) func(http.Handler) http.Handler {
 }
 
 // StepUpURL is the page on which a person proves their identity again, below Doorward's
-// public address, such as "https://platform.example". It leads back to returnTo, a path or
-// an address that Doorward allows; see --return-to.
+// public address, such as "https://platform.example". It leads back to returnTo, a path below
+// that address, or an address that Doorward allows; see --return-to.
 func StepUpURL(public, returnTo string) string {
 	return strings.TrimSuffix(public, "/") + "/step-up?return=" + url.QueryEscape(returnTo)
 }

@@ -70,7 +70,7 @@ test("a resource", async (t) => {
 	await (await own.signIn("owner")).put("/api/v2/policy", { text: policy }, { headers: { "if-match": "*" } });
 	const client = new Client({ baseUrl: own.url, key: await own.createServiceKey("access.evaluate") });
 	globalThis.inputs = { doorward: client, invoices: new Map([["1", { amount: 10 }], ["2", { amount: 1001 }]]) };
-	const { url } = await serve(t, `${app}app.set("env", "test");\nimport { protect } from "@doorward/client/express";\nimport { DoorwardError } from "@doorward/client";\nconst { doorward, invoices } = inputs;\n${await block("../README.md", "await check")}`);
+	const { url } = await serve(t, `${app}app.set("env", "test");\nimport { protect } from "@doorward/client/express";\nconst { doorward, invoices } = inputs;\n${await block("../README.md", "await check")}`);
 	const { token } = await client.login({ email: "admin@acme.example", password });
 	const pay = (number) => fetch(`${url}/invoices/${number}/pay`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
 	assert.equal((await pay(1)).status, 204);

@@ -1,6 +1,5 @@
 """Runs the code blocks of README.md and docs/other-languages.md."""
 
-import functools
 import importlib.util
 import pathlib
 import re
@@ -57,7 +56,7 @@ class ReadmeTest(WithServer):
             server.sign_in("owner").put("/api/v2/policy", {"text": POLICY}, headers={"If-Match": "*"})
             client = doorward.Client(server.url, key=server.create_service_key("access.evaluate"))
             app = flask.Flask("resource")
-            self.run_block(HERE / "README.md", 'resource="deferred"', functools=functools, wsgi=wsgi, app=app, client=client, request=flask.request, amounts={"1": 10, "2": 1001})
+            self.run_block(HERE / "README.md", 'resource="deferred"', wsgi=wsgi, app=app, client=client, request=flask.request, amounts={"1": 10, "2": 1001})
             headers = {"Cookie": f"JSESSIONID={client.login('admin@acme.example', PASSWORD)['token']}"}
             answers = [app.test_client(use_cookies=False).post(f"/invoices/{number}/pay", headers=headers) for number in (1, 2)]
         self.assertEqual([(answer.status_code, (answer.json or {}).get("policyId")) for answer in answers], [(204, None), (403, "large")])

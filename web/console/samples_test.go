@@ -236,6 +236,7 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.TenantUpdate, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "sessionIdle", From: "0s", To: "1h30m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}}},
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
+		e.Target = doorward.Object{Type: "user", ID: "usr_guest", TenantID: acme.ID}
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
 		actor, target := "Ann Lee", "guest@acme.example"
 		if n == 2 {

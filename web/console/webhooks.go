@@ -223,7 +223,7 @@ func rotation(w doorward.Webhook) string {
 }
 
 // deliveriesPerPage are fewer than the rows of a list: the page has the chart above them.
-const deliveriesPerPage = 10
+const deliveriesPerPage = 8
 
 // chartedDeliveries is how many of the newest deliveries have their attempts in the chart, and
 // up to how many waiting ones are counted.

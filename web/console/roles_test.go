@@ -109,7 +109,7 @@ func TestRoleFormIsBounded(t *testing.T) {
 	b.post(own+"/delete", url.Values{"replaceBy": {"ADMIN"}}, http.StatusForbidden)
 }
 
-// The page of a role shows who has it in pages.
+// The page of a role shows who has it in pages; lists say which rows they show.
 func TestHoldersArePaged(t *testing.T) {
 	h := newFixture(t)
 	id := makeRole(t, h, "READER", "", "message.read")
@@ -120,5 +120,9 @@ func TestHoldersArePaged(t *testing.T) {
 	page := b.get("/console/roles/"+id+"?tab=members", http.StatusOK, "reader0@acme.example", "reader49@acme.example", `rel="next"`)
 	lacks(t, page, "reader50@acme.example")
 	next := regexp.MustCompile(`href="(\?cursor=[^"]+)" rel="next"`)
+	people := b.get("/console/people", http.StatusOK, "1–50 of 55")
+	last := b.get("/console/people"+b.findOn(next, people), http.StatusOK, "51–55 of 55")
+	b.get("/console/people"+b.findOn(regexp.MustCompile(`href="([^"]+)" rel="prev"`), last), http.StatusOK, "1–50 of 55")
+	b.get("/console/people?row=9", http.StatusOK, "1–50 of 55")
 	b.get("/console/roles/"+id+b.findOn(next, page), http.StatusOK, "reader50@acme.example", `rel="prev"`)
 }

@@ -2,6 +2,7 @@ package doorward
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -254,6 +255,15 @@ func from(lowest Role) (set roleSet) {
 
 // IsPermission reports whether roles grant the action by its own name.
 func (v *Verb) IsPermission() bool { return v.By == ByRole && v.Permission == v.Action }
+
+// WrongType says why nobody may do the action to a resource of the type: it acts on those of another
+// type, "tenant" unless the model names one. It is empty for the right type.
+func (v *Verb) WrongType(t string) string {
+	if want := cmp.Or(v.Resource, "tenant"); t != want {
+		return fmt.Sprintf("%s acts on resources of the type %s, and this is one of the type %s. For an action of the platform, \"resource\" in the model names the type.", v.Action, want, t)
+	}
+	return ""
+}
 
 // ForPeople reports whether only a person may do it, in a session: no key may, whatever it has.
 func (v *Verb) ForPeople() bool { return v.NoKeys && !v.IsPermission() }

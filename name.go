@@ -14,10 +14,10 @@ import (
 const MaxNameLength = 100
 
 // CleanName returns the one form of a name: composed (Unicode NFC), with single spaces between words and
-// none around them, whatever kinds of space were typed or pasted, and without characters that can't be
-// seen, such as zero-width spaces and direction marks. Joiners and variation selectors within the name
-// stay: Persian, the scripts of India and emoji are written with them. Control characters and those that
-// switch the direction of text stay too, for CheckName to refuse.
+// no space around them, whatever kinds were typed or pasted, and without characters that can't be seen, such
+// as zero-width spaces and direction marks. Joiners and variation selectors stay where they change what is
+// seen: Persian, the scripts of India and emoji are written with them. Control characters within the name
+// and those that switch the direction of text stay too, for CheckName to refuse.
 func CleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -28,12 +28,44 @@ func CleanName(name string) string {
 		}
 		return r
 	}, norm.NFC.String(name))
-	name = strings.Trim(name, " \u200c\u200d")
+	name = strings.TrimFunc(joined(norm.NFC.String(name)), unicode.IsSpace)
 	for strings.Contains(name, "  ") {
 		name = strings.ReplaceAll(name, "  ", " ")
 	}
 	return norm.NFC.String(name) // what stood between a letter and its accent may be gone
 }
+
+// joined returns the name without the joiners and variation selectors that change nothing: those at the
+// beginning or the end, beside a space, in a row, or after a letter of a script that has no such forms.
+func joined(name string) string {
+	var kept []rune
+	base := ' ' // the last character that isn't a mark on another
+	for _, r := range name {
+		isRepeated := isJoiner(r) && len(kept) > 0 && kept[len(kept)-1] == r
+		if isRepeated || joins(r) && (unicode.IsSpace(base) || unicode.In(base, unicode.Latin, unicode.Greek, unicode.Cyrillic)) {
+			continue
+		}
+		if unicode.IsSpace(r) {
+			kept = withoutJoiners(kept)
+		}
+		if !unicode.Is(unicode.Mn, r) {
+			base = r
+		}
+		kept = append(kept, r)
+	}
+	return string(withoutJoiners(kept))
+}
+
+// withoutJoiners returns the text without the joiners at its end.
+func withoutJoiners(text []rune) []rune {
+	for len(text) > 0 && isJoiner(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// isJoiner reports whether it is the zero-width non-joiner or joiner.
+func isJoiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
 
 // isInvisible reports whether a character is a format character (Cf) or one that renderers ignore, but
 // neither one of the visible ones of Cf, as Arabic has them, nor one that switches the direction of text.
@@ -44,7 +76,7 @@ func isInvisible(r rune) bool {
 // joins reports whether an invisible character changes how its neighbours are written: the joiners, the
 // variation selectors, and the tags that flags of regions are made of.
 func joins(r rune) bool {
-	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r) || r >= 0xe0020 && r <= 0xe007f
+	return isJoiner(r) || unicode.Is(unicode.Variation_Selector, r) || r >= 0xe0020 && r <= 0xe007f
 }
 
 // RequireName is like CheckName, but the name must have a visible character; missing is the

@@ -29,8 +29,11 @@ func TestCleanName(t *testing.T) {
 		"Ac\u200bme\ufeff": "Acme", "\u2060Acme\u00ad": "Acme", "\u200eAcme\u200f": "Acme", "Acme\u200d": "Acme",
 		"Jose\u0301": "José", "e\u200b\u0301": "é", "Tru\u031bo\u031b\u0300ng": "Trường", "\u212bngstr\u00f6m": "Ångström",
 		"علی\u200cرضا": "علی\u200cرضا", "👩\u200d🚀": "👩\u200d🚀", "❤\ufe0f": "❤\ufe0f", "\U0001f3f4\U000e0067\U000e007f": "\U0001f3f4\U000e0067\U000e007f",
-		"\u0600\u0661": "\u0600\u0661", // a visible one of the category Cf
-		"a\nb":         "a\nb", "a\u202eb": "a\u202eb", "": "", " \u200b ": "",
+		"\u0600\u0661": "\u0600\u0661",                                                  // a visible one of the category Cf
+		"Acme\t":       "Acme", "\r\nAcme\u2028": "Acme", "\u200b Acme\n\ufeff": "Acme", // as copied from a table
+		"Ac\u200dme": "Acme", "Acme\ufe0f Ltd": "Acme Ltd", "Ac\u200c\u200dme\U000e0041": "Acme", "Ак\u200dме": "Акме", "A\u200c B": "A B", "علی\u200c رضا": "علی رضا",
+		"علی\u200c\u200cرضا": "علی\u200cرضا", "❤\ufe0f\u200d🔥": "❤\ufe0f\u200d🔥", "1\ufe0f\u20e3": "1\ufe0f\u20e3", "葛\U000e0100城": "葛\U000e0100城", "क्\u200dष": "क्\u200dष",
+		"a\nb": "a\nb", "a\tb": "a\tb", "a\u202eb": "a\u202eb", "": "", " \u200b ": "",
 	} {
 		got := doorward.CleanName(typed)
 		if got != want {

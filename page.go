@@ -2,7 +2,7 @@ package doorward
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"slices"
 )
@@ -41,10 +41,11 @@ type Page[T any] struct {
 const MaxTotal = 10_000
 
 // version returns a hash of the parts, so that equal states have equal versions and the database
-// needs no column for a version.
+// needs no column for a version. It has letters and digits alone: what a proxy appends to it in an ETag
+// begins with another sign.
 func version(parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", parts))
-	return base64.RawURLEncoding.EncodeToString(sum[:12])
+	return hex.EncodeToString(sum[:12])
 }
 
 // CheckVersion returns precondition_failed if versions are given (If-Match, RFC 9110, section

@@ -52,8 +52,8 @@ type PolicyRefusal struct {
 	// ByOperator reports whether it is a policy of the platform's model, not of the tenant.
 	ByOperator bool
 	Version    int64 // of the tenant's text; 0 for a policy of the operator
-	// Needs names what the policy reads and the request lacks: "resource" or a member of the
-	// context; empty if nothing is missing.
+	// Needs names what the policy reads and the request lacks: "resource", a member of the context or
+	// an attribute of the resource with its type; empty if nothing is missing.
 	Needs string
 }
 

@@ -11,7 +11,7 @@ import (
 type Setting struct {
 	Name    string // in the API, in exports and forms
 	Event   string // the field of events
-	Section string // of the console's page, for a number: sessions, invitations or factors
+	Section string // of the console's page, for a number: general, sessions or factors
 	// Unit is that of a number; empty for a setting that is a text or a list. More is looser.
 	Unit     Unit
 	Min, Max int64 // of a number
@@ -58,7 +58,7 @@ func Settings(limits SessionLimits) []Setting {
 			at: func(t *Tenant) any { return &t.Settings.SessionAbsolute },
 		},
 		{
-			Name: "invitationDays", Event: "invitationDays", Section: "invitations", Unit: InDays, Min: 1, Max: InvitationDaysMax, Default: InvitationDaysMax,
+			Name: "invitationDays", Event: "invitationDays", Section: "general", Unit: InDays, Min: 1, Max: InvitationDaysMax, Default: InvitationDaysMax,
 			at: func(t *Tenant) any { return &t.Settings.InvitationDays },
 		},
 		{

@@ -39,6 +39,10 @@ type Request struct {
 	// the tenant. It needs an Action, and the option [OperatorKey] with a key that may
 	// access.evaluate.
 	Resource *Resource
+	// Untouched makes the check no use of the session, which goes on idling: for what nobody does,
+	// such as asking every minute about an open WebSocket. It doesn't go with Resource, since such a
+	// question is a use.
+	Untouched bool
 }
 
 // Proof is a demand on the person's last proof of identity. A session that doesn't meet it
@@ -61,13 +65,23 @@ func (p Proof) setQuery(q url.Values) {
 // Check asks whether the credential in q.Header is valid and may do q.Action, on q.Resource if there
 // is one, and returns its owner. The error is an [*Error] and exactly one of
 // ErrUnauthenticated, ErrForbidden, ErrRateLimited and ErrUnavailable. When ctx ends
-// the error is ErrUnavailable and wraps the reason.
+// the error is ErrUnavailable and wraps the reason. Faults and unknown actions are logged, see
+// [Logger].
 //
 // Use it where [Client.Require] doesn't fit: when the action depends on the body,
 // or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
-	if q.Resource != nil && q.Action == "" {
-		return Identity{}, unavailable(requestID(q.Header), 0, errors.New("client: a Resource needs an Action"))
+	id, err := c.check(ctx, q)
+	var e *Error
+	if errors.As(err, &e) {
+		c.logRefusal(ctx, q.Action, e)
+	}
+	return id, err
+}
+
+func (c *Client) check(ctx context.Context, q Request) (Identity, error) {
+	if err := q.fault(); err != nil {
+		return Identity{}, unavailable(requestID(q.Header), 0, err)
 	}
 	id, err := c.checkCaller(ctx, q)
 	if err != nil || q.Resource == nil {
@@ -77,6 +91,17 @@ func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 		return Identity{}, err
 	}
 	return id, nil
+}
+
+// fault returns what this program asks wrongly; nil for nothing.
+func (q Request) fault() error {
+	switch {
+	case q.Resource != nil && q.Action == "":
+		return errors.New("client: a Resource needs an Action")
+	case q.Resource != nil && q.Untouched:
+		return errors.New("client: a check with a Resource is a use of the session, so it can't be Untouched")
+	}
+	return nil
 }
 
 func (c *Client) checkCaller(ctx context.Context, q Request) (Identity, error) {
@@ -111,6 +136,9 @@ func (q Request) path() string {
 	}
 	if q.Deferred || q.Resource != nil {
 		values.Set("resource", "deferred")
+	}
+	if q.Untouched {
+		values.Set("touch", "false")
 	}
 	if q.Proof.setQuery(values); len(values) == 0 {
 		return "/api/v2/access/check"

@@ -96,7 +96,7 @@ func PublicURL(address string) Option {
 	return func(c *Client) { c.public = strings.TrimSuffix(address, "/") }
 }
 
-// Logger logs faults, one line for each request that could not be decided, and
+// Logger logs faults, one line for each check that could not be decided, and
 // never a credential. The default is slog.Default.
 func Logger(l *slog.Logger) Option { return func(c *Client) { c.log = l } }
 

@@ -37,7 +37,7 @@ type Answer struct {
 // a queue or from the start of a long connection. It needs an [OperatorKey].
 //
 // It counts as a use and keeps a session from idling out, so call it when its owner
-// acts, not on a timer.
+// acts, not on a timer; [Client.Check] can be Untouched.
 //
 // For an invalid credential the Answer isn't Active, and there is no error. If Doorward was
 // asked, the error is an [*Error]: ErrUnavailable if there is no answer, also if the operator

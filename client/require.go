@@ -47,7 +47,6 @@ func (c *Client) require(q Request) func(http.Handler) http.Handler {
 			id, err := c.Check(r.Context(), q)
 			var e *Error
 			if errors.As(err, &e) {
-				c.logRefusal(r.Context(), q.Action, e)
 				c.refuse(w, r, e)
 				return
 			}
@@ -57,8 +56,8 @@ func (c *Client) require(q Request) func(http.Handler) http.Handler {
 }
 
 // StepUpURL is the page on which a person proves their identity again, below Doorward's
-// public address, such as "https://platform.example". It leads back to returnTo, a path or
-// an address that Doorward allows; see --return-to.
+// public address, such as "https://platform.example". It leads back to returnTo, a path below
+// that address, or an address that Doorward allows; see --return-to.
 func StepUpURL(public, returnTo string) string {
 	return strings.TrimSuffix(public, "/") + "/step-up?return=" + url.QueryEscape(returnTo)
 }

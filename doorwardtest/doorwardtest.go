@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/returnto"
@@ -259,6 +260,17 @@ func (s *Server) ApplyModel(text string) {
 	if _, err := s.Node.App.Models.Apply(context.Background(), doorward.OperatorAtTerminal(), text, nil, force); err != nil {
 		s.tb.Fatalf("doorwardtest: the model: %v", err)
 	}
+}
+
+// CreateServiceKey returns a new service key that may do these things, such as "access.evaluate", as
+// "doorward key create-service" makes it.
+func (s *Server) CreateServiceKey(may ...string) string {
+	s.tb.Helper()
+	made, err := s.Node.App.Keys.CreateService(context.Background(), doorward.OperatorAtTerminal(), key.ServiceDraft{Name: "test", May: may})
+	if err != nil {
+		s.tb.Fatalf("doorwardtest: the service key: %v", err)
+	}
+	return made.Reveal()
 }
 
 // Client returns an HTTP client with its own cookies, like a browser, that follows

@@ -39,6 +39,24 @@ func TestModel(t *testing.T) {
 	}
 }
 
+func TestServiceKey(t *testing.T) {
+	server := doorwardtest.Start(t)
+	req, err := http.NewRequest(http.MethodGet, server.URL+"/api/v2/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for may, want := range map[string]int{"events.read": http.StatusOK, "access.evaluate": http.StatusForbidden} {
+		req.Header.Set("Authorization", "Bearer "+server.CreateServiceKey(may))
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != want {
+			t.Errorf("a key that may %s: %d, want %d", may, res.StatusCode, want)
+		}
+	}
+}
+
 // TestRepeat: a 503 is an answer like any other, unless the lease has lapsed meanwhile.
 func TestRepeat(t *testing.T) {
 	server := doorwardtest.Start(t)

@@ -60,7 +60,7 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 	const settings = async (options) => {
 		const owner = await create(options);
 		await owner.openSession("owner@acme.example");
-		await owner.go("/console/settings");
+		await owner.go("/console/settings?tab=appearance");
 		assert.equal(await logo(owner).count(), 0);
 		return owner;
 	};
@@ -80,7 +80,7 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 	};
 
 	const remove = async (owner) => {
-		await owner.go("/console/settings");
+		await owner.go("/console/settings?tab=appearance");
 		await submit(owner, "/settings/logo/remove");
 		assert.equal(await logo(owner).count(), 0);
 	};

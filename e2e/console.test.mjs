@@ -36,13 +36,19 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		assert.equal(await owner.page.locator(".people tbody tr").count(), 1);
 		await owner.look("console-people-found");
 		await owner.page.locator(".people tbody th a").click();
-		await owner.page.waitForSelector("#sessions-title");
+		await owner.page.waitForSelector(".tabs");
 		await owner.look("console-person");
+		for (const [tab, shown] of [["sessions", "#live"], ["security", "#factors-title"], ["activity", "#recent-title"], ["profile", "#about-title"]]) {
+			await owner.tab(tab);
+			await owner.page.waitForSelector(shown, { state: "attached" });
+			if (tab !== "profile") await owner.look(`console-person-${tab}`);
+		}
 
+		await owner.page.locator(".picker > summary").click();
 		await owner.send("/role"); // unchanged
 		await owner.page.waitForSelector(".notice[role=status]:not(.good)");
 		await owner.look("console-role-unchanged");
-		await owner.page.locator("[name=role][value=ADMIN]").check();
+		await owner.pickRole("ADMIN");
 		await owner.send("/role");
 		assert.equal(await owner.page.locator(".consequences .gain").count(), 1);
 		assert.equal(await owner.page.locator(".consequences .loss").count(), 0);
@@ -52,7 +58,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 		await viewer.go("/console/invitations");
 		assert.equal(await viewer.page.locator(".nav a").count(), 10, "the new role counts at once");
-		await owner.page.locator("[name=role][value=VIEWER]").check();
+		await owner.pickRole("VIEWER");
 		await owner.send("/role");
 		assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
 		await owner.send("/role");
@@ -74,7 +80,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 
 		await viewer.send("/login", { email: "viewer@acme.example", password });
 		await viewer.at("/console");
-		await owner.page.reload();
+		await owner.tab("sessions");
 		await owner.page.locator("a[href*='/sign-out']").click();
 		await owner.page.waitForSelector("form[action$='/sign-out']");
 		await owner.look("console-sign-out");
@@ -132,6 +138,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 
 		await owner.go("/console/people?q=admin@");
 		await owner.page.locator(".people tbody th a").click();
+		await owner.tab("security");
 		await owner.page.locator("#why-action").selectOption("settings.manage");
 		await owner.send("/console/explain");
 		await owner.page.waitForSelector("#answer.bad"); // the address isn't known
@@ -294,11 +301,15 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.page.locator("#try form button").click();
 		await admin.page.locator("#try .notice.good").waitFor();
 		await admin.look("console-key");
+		await admin.tab("settings");
+		await admin.look("console-key-settings");
+		await admin.tab("rotation");
 		await admin.send("/rotate");
 		await admin.page.waitForSelector("#secret");
 		assert.notEqual(await admin.page.locator("#secret").innerText(), first);
 		await admin.look("console-key-rotated");
 		await admin.go(page);
+		await admin.tab("rotation");
 		await admin.page.locator("#rotate .notice").waitFor();
 		await admin.look("console-key-grace");
 		await admin.send("/previous");
@@ -313,7 +324,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.look("console-key-revoke");
 		await admin.send("/revoke");
 		await admin.page.locator(".notice.good").waitFor();
-		assert.equal(await admin.page.locator("#rotate, #edit, #try").count(), 0);
+		assert.equal(await admin.page.locator(".tabs, #try").count(), 0);
 		await admin.look("console-key-revoked");
 		await admin.go("/console/keys");
 		assert.equal(await admin.page.locator(".keys tbody tr").count(), 1);
@@ -362,6 +373,10 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.send("/retry");
 		await admin.page.locator(".notice.good").waitFor();
 		await admin.go(page);
+		for (const tab of ["replay", "settings", "about", "rotation"]) {
+			await admin.tab(tab);
+			await admin.look(`console-webhook-${tab}`);
+		}
 		await admin.send("/rotate");
 		await admin.page.waitForSelector("#secret");
 		await admin.go(page);
@@ -380,8 +395,10 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.waitForSelector("a[href$='/console/roles/new']");
 		await owner.look("console-roles");
 		await owner.page.locator("a[href$='/rol_admin']").click();
-		await owner.page.waitForSelector("#holders-title");
+		await owner.page.waitForSelector("#may-title");
 		await owner.look("console-role-builtin");
+		await owner.tab("members");
+		await owner.look("console-role-members");
 		await owner.go("/console/roles/new");
 		await owner.look("console-role-new");
 		await owner.send("/console/roles/new", { roleName: "desk" });
@@ -394,11 +411,11 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		const role = owner.page.url().split("?")[0];
 		await owner.go("/console/people?q=viewer");
 		await owner.page.locator(".people tbody th a").click();
-		await owner.page.locator("[name=role][value=DESK]").check();
+		await owner.pickRole("DESK");
 		await owner.send("/role");
 		await owner.send("/role");
 		await owner.page.waitForSelector(".notice.good");
-		await owner.go(role);
+		await owner.go(`${role}?tab=members`);
 		assert.equal(await owner.page.locator(".people tbody tr").count(), 1);
 		await owner.page.locator("a[href$='/edit']").click();
 		await owner.page.waitForSelector("[value='message.read']:checked");
@@ -424,17 +441,33 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.look("console-audit");
 		await owner.page.locator("#action").selectOption("session.open");
 		await owner.send("/console/audit");
-		const all = await owner.page.locator(".trail > li").count();
-		assert.ok(all > 0);
-		await owner.page.locator(".trail > li summary").first().click();
-		await owner.look("console-audit-filtered");
+		assert.ok(await owner.page.locator(".events a.opens").count() > 1);
+		const loaded = await owner.page.evaluate(() => { window.loadedOnce = true; });
+		assert.equal(loaded, undefined);
+		for (const row of [1, 0]) {
+			await owner.page.locator(".events a.opens").nth(row).click();
+			const id = await owner.page.locator(".events tbody tr:not(.day)").nth(row).getAttribute("id");
+			await owner.page.locator("#event code", { hasText: id }).waitFor();
+			assert.match(owner.page.url(), new RegExp(`event=${id}`));
+		}
+		assert.equal(await owner.page.evaluate(() => window.loadedOnce), true, "the details load the page again");
+		await owner.look("console-audit-open");
+		await owner.page.locator("#event .closes").click();
+		assert.equal(await owner.page.locator("#event").count(), 0);
+		assert.equal(await owner.page.evaluate(() => document.activeElement.className), "opens", "the focus is lost");
+		await owner.page.locator(".events a.opens").first().click();
+		await owner.page.locator("#event").waitFor();
 		const file = await owner.page.request.get(await owner.page.locator("a[href*='format=spreadsheet']").getAttribute("href"));
 		assert.match(file.headers()["content-type"], /^text\/csv/);
 		assert.ok((await file.text()).trim().split("\n").length > 1);
-		await owner.page.locator(".trail a[href*='request=']").first().click();
+		await owner.page.locator("#event a[href*='request=']").click();
 		await owner.page.waitForURL(/request=/);
 		assert.equal(await owner.page.locator("#request").isVisible(), true, "the filter in use is shown");
 		await owner.look("console-audit-request");
+		await owner.go("/console/audit");
+		await owner.page.locator(".histogram .bars a").last().click();
+		await owner.page.waitForURL(/from=\d{4}-\d\d-\d\d&/);
+		assert.ok(await owner.page.locator(".events a.opens").count() > 1);
 		await owner.go("/console/audit?request=req_none");
 		await owner.look("console-audit-none");
 	});
@@ -448,11 +481,12 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await operator.look("operator-link-unknown");
 		const link = (await server.operate("audit", "link")).match(/http\S+/)[0];
 		await operator.go(link);
-		await operator.page.waitForSelector(".trail");
+		await operator.page.waitForSelector(".events");
 		assert.ok(!operator.page.url().includes("token"), "the code stays in the address bar");
-		await operator.page.locator(".trail summary").first().click();
+		await operator.page.locator(".events a.opens").first().click();
+		await operator.page.locator("#event").waitFor();
 		await operator.look("operator");
-		await operator.page.locator(".trail a[href*='target=']").first().click();
+		await operator.page.locator("#event a[href*='target=']").first().click();
 		await operator.page.waitForURL(/target=/);
 		assert.equal(await operator.page.locator("#target").isVisible(), true, "the filter in use is shown");
 		await operator.look("operator-filtered");
@@ -476,6 +510,10 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.waitForSelector(".notice.good");
 		assert.equal(await owner.page.locator("#invitationDays").inputValue(), "9");
 		await owner.look("console-settings-saved");
+		for (const tab of ["sessions", "factors", "appearance", "danger"]) {
+			await owner.tab(tab);
+			await owner.look(`console-settings-${tab}`);
+		}
 
 		await owner.page.locator("a[href$='/console/close']").click();
 		await owner.page.waitForSelector("#confirm");
@@ -506,7 +544,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await viewer.page.locator(".people tbody th a", { hasText: "owner" }).click();
 		await viewer.page.waitForSelector("#about-title");
 		assert.equal(await forms(), 0);
-		assert.equal(await viewer.page.locator("#sessions-title, #role-title, #access-title").count(), 0);
+		assert.equal(await viewer.page.locator("#role-title, #name-title, .tabs").count(), 0);
 		await viewer.look("console-person-viewer");
 		await viewer.open("/console/settings");
 		await viewer.page.waitForSelector(".facts");
@@ -640,7 +678,7 @@ test("the console without JavaScript", async () => {
 		await p.page.locator(".people tbody th a").click();
 		await p.send("/name", { name: "Uma" });
 		await p.says("h1", /Uma/);
-		await p.page.locator("[name=role][value=VIEWER]").check();
+		await p.pickRole("VIEWER");
 		await p.send("/role");
 		await p.send("/role");
 		await p.page.locator(".notice.good").waitFor();
@@ -667,6 +705,9 @@ test("the console without JavaScript", async () => {
 		await p.page.locator("a[href$='/delete']").click();
 		await p.send("/delete");
 		await p.page.locator(".notice.good").waitFor();
+		await p.go("/console/audit?action=session.open");
+		await p.page.locator(".events a.opens").first().click();
+		await p.page.locator("#event").waitFor();
 		await p.go("/console/policy");
 		await p.page.locator("[name=example][value=network]").click();
 		await p.page.waitForURL(/example/);

@@ -169,7 +169,7 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		await owner.go("/console/people?factor=none");
 		assert.ok(await owner.page.locator("table .tag").count() > 0, "nobody is marked");
 		await owner.look("console-people-factor");
-		await owner.go("/console/settings");
+		await owner.go("/console/settings?tab=factors");
 		await owner.page.locator("[name=mfa]").check();
 		await owner.page.locator("[name=mfaRoles][value=VIEWER]").check();
 		await owner.send("/console/settings", { mfaGraceDays: "0" });
@@ -190,6 +190,7 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 
 		await owner.go("/console/people?q=viewer@");
 		await owner.page.locator("tbody th a").first().click();
+		await owner.tab("security");
 		await owner.page.locator("a[href*='/reset-factors']").click();
 		await owner.page.waitForSelector(".consequences");
 		await owner.look("console-reset-factors");

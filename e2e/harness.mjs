@@ -170,10 +170,29 @@ export class Person extends Viewer {
 
 	/** send fills the fields and submits the form. */
 	async send(action, fields = {}) {
-		const form = this.page.locator(`form[action$="${action}"]`).first();
+		const form = this.page.locator(`form:is([action$="${action}"], [action*="${action}?"])`).first();
 		for (const [name, value] of Object.entries(fields)) await form.locator(`[name="${name}"]`).fill(value);
 		await form.locator("[type=submit]:not([aria-hidden], [formnovalidate])").first().click();
 		await this.page.waitForLoadState();
+	}
+
+	/** tab opens a tab of the page. */
+	async tab(name) {
+		const link = this.page.locator(name === await this.firstTab() ? ".tabs a >> nth=0" : `.tabs a[href*="tab=${name}"]`);
+		await link.click();
+		await this.page.waitForLoadState();
+	}
+
+	/** firstTab is the name of the tab without a name in its address. */
+	async firstTab() {
+		return { people: "profile", keys: "profile", webhooks: "deliveries", roles: "permissions", settings: "general" }[new URL(this.page.url()).pathname.split("/")[2]];
+	}
+
+	/** pickRole chooses a role among those that the picker hides. */
+	async pickRole(role) {
+		const picker = this.page.locator(".picker");
+		if (await picker.getAttribute("open") === null) await picker.locator("summary").click();
+		await picker.locator(`[name=role][value=${role}]`).check();
 	}
 
 	async signIn(email, secret) {

@@ -26,10 +26,12 @@ package() { # FOLDER
 	return "$failed"
 }
 
+# Go minimizes each input that reaches new code, by default for up to 60 s, in which nothing else is
+# tried and no execution is counted: one input could take a whole run.
 fuzz() { # FOLDER TARGET PROGRAM
 	local out=$3.$2
-	if (cd "$1" && "$3" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$time" -test.parallel 1 \
-		-test.fuzzcachedir "$corpus/$1") >"$out" 2>&1; then
+	if (cd "$1" && "$3" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$time" \
+		-test.fuzzminimizetime 1000x -test.parallel 1 -test.fuzzcachedir "$corpus/$1") >"$out" 2>&1; then
 		echo "$2 in $1: passed"
 	elif out_of_time "$out"; then
 		echo "$2 in $1: out of time while an input ran, and no input failed (go.dev/issue/75804)"

@@ -110,8 +110,8 @@ var eventConditions = []struct{ by, filter, driving, column, value string }{
 // condition is part of the range there. PostgreSQL would estimate such a range badly.
 // They are made at the first search, since they would take as long as all other statements at each
 // start of a command.
-var eventPages = sync.OnceValues(func() (all, sqlite map[string]pages[doorward.Event]) {
-	all = map[string]pages[doorward.Event]{"": eventPagesBy("", false)}
+var eventPages = sync.OnceValues(func() (all, sqlite map[string]eventListing) {
+	all = map[string]eventListing{"": eventPagesBy("", false)}
 	sqlite = maps.Clone(all)
 	for _, c := range eventConditions {
 		all[c.by] = eventPagesBy(c.by, false)
@@ -144,9 +144,19 @@ func withinNumbersOf(column, value string) statements {
 	}
 }
 
+// eventListing is a listing of events, and the statement that counts the newest of them by time: the
+// parameters after those of the listing are how many, and the width of a bar.
+type eventListing struct {
+	pages[doorward.Event]
+	bars string
+}
+
+const countBars = `SELECT (at - $2) / $%[2]d AS bar, count(*) FROM (SELECT at FROM events %[1]s LIMIT $%[3]d) AS newest
+GROUP BY bar ORDER BY bar`
+
 // eventPagesBy returns the listing that finds rows by a condition. inRange makes its column a
 // part of the range of numbers.
-func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
+func eventPagesBy(by string, inRange bool) eventListing {
 	// The + keeps the databases from an index on the time, with which they would sort
 	// everything that they find.
 	where := "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
@@ -161,12 +171,15 @@ func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 			where += " AND " + c.filter
 		}
 	}
-	return newPages(listing[doorward.Event]{
-		head: selectEvent, count: "FROM events ", where: where + "\n", extra: within, args: 10,
+	const args = 10
+	bars := fmt.Sprintf(countBars, where+"\n"+within.down+"ORDER BY "+sorted.columns("id", " DESC"), args+2, args+1)
+	everyList = append(everyList, bars)
+	return eventListing{bars: bars, pages: newPages(listing[doorward.Event]{
+		head: selectEvent, count: "FROM events ", where: where + "\n", extra: within, args: args,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
 		orders:       []order[doorward.Event]{sorted},
 		defaultOrder: "-at",
-	})
+	})}
 }
 
 // mostSelective names the condition that an index finds rows by: the one likely to select the
@@ -193,6 +206,32 @@ func (f EventFilter) mostSelective() string {
 // in its chain, so pages stay stable while events are added. Errors: validation_failed,
 // for an unknown order.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
+	search, args, err := r.searchOf(ctx, tenantID, f)
+	if err != nil {
+		return doorward.Page[doorward.Event]{}, err
+	}
+	return search.read(ctx, r, w, args...)
+}
+
+// EventBar counts the events of one bar of time.
+type EventBar struct {
+	N     int64 // number of the bar, from 0
+	Count int64
+}
+
+// EventBars counts the newest events that the filter selects, most at most, by time: each bar is of
+// the width, and the first begins at f.From, which must be set. Bars without events are left out.
+func (r Reader) EventBars(ctx context.Context, tenantID string, f EventFilter, width time.Duration, most int) ([]EventBar, error) {
+	search, args, err := r.searchOf(ctx, tenantID, f)
+	if err != nil {
+		return nil, err
+	}
+	fields := func(b *EventBar) []any { return []any{&b.N, &b.Count} }
+	return list(ctx, r, fields, search.bars, append(args, most, width.Microseconds())...)
+}
+
+// searchOf returns the listing that finds the filter's events fast, and its arguments.
+func (r Reader) searchOf(ctx context.Context, tenantID string, f EventFilter) (eventListing, []any, error) {
 	// Beyond all times, and far from overflows.
 	from, to, numbers := int64(-1<<62), int64(1<<62), openRange{math.MinInt64, math.MaxInt64}
 	if f.From != nil {
@@ -204,15 +243,16 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if f.From != nil || f.To != nil {
 		var err error
 		if numbers, err = r.numbersOf(ctx, tenantID, from, to); err != nil {
-			return doorward.Page[doorward.Event]{}, err
+			return eventListing{}, nil, err
 		}
 	}
 	all, sqlite := eventPages()
 	if r.isSQLite {
 		all = sqlite
 	}
-	return all[f.mostSelective()].read(ctx, r, w, tenantID, from, to,
-		string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi)
+	return all[f.mostSelective()], []any{
+		tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi,
+	}, nil
 }
 
 const (

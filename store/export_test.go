@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"slices"
 	"time"
-
-	"github.com/doorward/doorward"
 )
 
 // Pools returns the connection pools of db, for tests of SQL itself.
@@ -49,9 +47,9 @@ func ListsOf(engine string) []string {
 	})
 }
 
-func textsOf(all map[string]pages[doorward.Event]) (texts []string) {
+func textsOf(all map[string]eventListing) (texts []string) {
 	for _, p := range all {
-		texts = append(texts, p.total)
+		texts = append(texts, p.total, p.bars)
 		for _, s := range p.statements {
 			texts = append(texts, s.up, s.down, s.after, s.before)
 		}

@@ -171,12 +171,12 @@ func TestPersistentCookie(t *testing.T) {
 			}
 			return a.text("token")
 		}
-		token := lives(d.login(t, ann.Email, password).ok(http.StatusOK), "86399")
+		token := lives(d.login(t, ann.Email, password).ok(http.StatusOK), "86400")
 		d.Advance(time.Hour / 2)
-		token = lives(d.send(t, "POST /api/v2/auth/switch-tenant", m{"tenantId": acme.ID}, as(token)).ok(http.StatusOK), "84599")
+		token = lives(d.send(t, "POST /api/v2/auth/switch-tenant", m{"tenantId": acme.ID}, as(token)).ok(http.StatusOK), "84600")
 		begun := d.send(t, "POST /api/v2/auth/step-up/begin", nil, as(token)).ok(http.StatusOK)
-		lives(d.send(t, "POST /api/v2/auth/step-up/finish", m{"challenge": begun.text("challenge"), "password": password}, as(token)).ok(http.StatusOK), "84599")
+		lives(d.send(t, "POST /api/v2/auth/step-up/finish", m{"challenge": begun.text("challenge"), "password": password}, as(token)).ok(http.StatusOK), "84600")
 		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"sessionAbsoluteMinutes": 120}}, as(acme.Owner.Token())).ok(http.StatusOK)
-		lives(d.login(t, acme.Owner.Email, password).ok(http.StatusOK), "7199")
+		lives(d.login(t, acme.Owner.Email, password).ok(http.StatusOK), "7200")
 	}, doorwardtest.BaseURL("https://door.example"), func(c *node.Config) { c.SessionCookie = node.OutlastsBrowser })
 }

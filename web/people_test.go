@@ -356,8 +356,8 @@ func TestEditUserIfMatch(t *testing.T) {
 		fourth := match("four", etag, third).ok(http.StatusOK).header.Get("ETag")
 		match("four", "*").ok(http.StatusOK)
 		match("five", fourth).ok(http.StatusOK)
-		// What proxies that compress the answer make of its ETag: nginx, Apache (mod_deflate, mod_brotli), Jetty, Tomcat.
-		for i, form := range []string{`W/"%s"`, `"%s-gzip"`, `"%s-br"`, `W/"%s-gzip"`, `"%s--gzip"`, `"%s;gzip"`} {
+		// What proxies that compress the answer make of its ETag: nginx, Apache (mod_deflate, mod_brotli), Jetty, Tomcat, LiteSpeed.
+		for i, form := range []string{`W/"%s"`, `"%s-gzip"`, `"%s-br"`, `W/"%s-gzip"`, `"%s--gzip"`, `"%s;gzip"`, `"%s;gz"`, `W/"%s+zstd"`} {
 			now := strings.Trim(d.getUser(t, acme.Owner, ann.ID).header.Get("ETag"), `"`)
 			match(fmt.Sprint("by proxy ", i), fmt.Sprintf(form, now)).ok(http.StatusOK)
 		}

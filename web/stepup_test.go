@@ -33,6 +33,10 @@ func TestStepUp(t *testing.T) {
 		}{
 			{"POST " + keysPath, m{"name": "sync", "permissions": []string{"user.read"}}},
 			{"POST " + keysPath + "/" + keyID + "/rotate", m{}},
+			{"POST " + keysPath + "/" + keyID + "/rotate", m{"grace": "one day"}}, // the proof is checked before the body, and before the key is looked up
+			{"POST " + keysPath + "/key_none/rotate", m{}},
+			{"POST /api/v2/roles", m{"nom": 1}},
+			{"PATCH " + hooksPath + "/whk_none", m{"about": "another"}},
 			{"PATCH " + keysPath + "/" + keyID, m{"permissions": []string{"user.read", "message.read"}}},
 			{"PATCH " + keysPath + "/" + keyID, m{"expiresInDays": 365}},
 			{"PATCH " + keysPath + "/" + keyID, m{"perSecond": 11}},

@@ -77,7 +77,11 @@ func TestFaultsOfTexts(t *testing.T) {
 		{"en:\n  hosted:\n    accept.join: Join us", 3, `"accept.join" lacks the placeholder {tenant}`},
 		{"en:\n  hosted:\n    accept.join: Join {tenant}, {name}", 3, `"accept.join" has the unknown placeholder {name}`},
 		{"en:\n  shared:\n    minutes.other: minutes", 3, `"minutes.other" lacks the placeholder {n}`},
-		{"en:\n  mails: {}", 2, `there is no section "mails"; write shared, hosted, console, mail`},
+		{"en:\n  mails: {}", 2, `there is no section "mails"; write shared, hosted, console, actions, mail`},
+		{"en:\n  actions:\n    user.invite: x", 3, `"user.invite" is an action of Doorward's own; its text is "can.user.invite" in shared`},
+		{"en:\n  actions:\n    Invoice.pay: x", 3, `"Invoice.pay" is no name of an action`},
+		{"en:\n  actions:\n    invoice.pay: " + strings.Repeat("x", 201), 3, `"invoice.pay" is longer than 200 characters`},
+		{"en:\n  actions:\n    invoice.pay: 7", 3, "write this as text"},
 		{"en:\n  hosted:\n    login.title: 7", 3, "write this as text"},
 		{"en:\n  hosted:\n    login.title: ''", 3, `"login.title" has no text`},
 		{"en:\n  hosted:\n    login.title: A\n    login.title: B", 4, `"login.title" is already in line 3`},
@@ -106,6 +110,33 @@ func TestFaultsOfTexts(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%.60q: %v\nwant line %d: %q", c.source, faults, c.line, c.want)
+		}
+	}
+}
+
+// The model describes the platform's actions in one language, the file in others.
+func TestTextsOfActions(t *testing.T) {
+	source := "de:\n  actions:\n    invoice.pay: Rechnungen zahlen\n    invoice.gone: Gibt es nicht\n    message.send: Faxe senden\n"
+	own, err := checkTexts(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := listTexts(t, own, "de"); !strings.Contains(list, "\n  actions:\n    invoice.pay: Rechnungen zahlen\n") {
+		t.Error("the list lacks the actions")
+	}
+	s := doorwardtest.Start(t, func(c *node.Config) { c.Texts = own })
+	owner := s.Tenant("Acme").Owner
+	roles := func(language string) string {
+		_, body := owner.Get("/console/roles?lang=" + language)
+		return string(body)
+	}
+	if german := roles("de"); strings.Contains(german, "Faxe senden") {
+		t.Error("a text of the platform's actions is shown for one of the built-in model")
+	}
+	s.ApplyModel("actions:\n  invoice.pay: {about: Pay invoices, roles: [OWNER, ADMIN]}\n  message.send: {roles: [OWNER, ADMIN]}\n")
+	for language, want := range map[string]string{"de": "<bdi>Rechnungen zahlen</bdi>, <bdi>Faxe senden</bdi>", "en": "<bdi>Pay invoices</bdi>, <bdi>message.send</bdi>"} {
+		if body := roles(language); !strings.Contains(body, want) {
+			t.Errorf("the roles in %s lack %q:\n%s", language, want, body)
 		}
 	}
 }

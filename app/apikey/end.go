@@ -28,7 +28,7 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 	fresh := secret.NewKey(Prefix)
 	var after doorward.APIKey
 	revocation, err := k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, old doorward.APIKey) (err error) {
-		if err := tx.NeedProof(); err != nil { // not for EndPrevious, which takes access away
+		if err := tx.NeedProof(); err != nil { // again, and for the console; not for EndPrevious, which takes access away
 			return err
 		}
 		if old.HasEnded(tx.Now) {

@@ -269,7 +269,7 @@ type Verdict struct {
 	Reason   string // its @reason, "" without one
 	Line     int    // where it begins
 	Erred    bool   // it refuses because it could not be evaluated
-	Needs    string // what the request lacked, or what of it can't be read: "resource" or a name of the context
+	Needs    string // what the request lacked, or what of it can't be read: "resource", a name of the context or an attribute of the resource
 }
 
 func (r *residual) verdict(erred bool, needs string) Verdict {

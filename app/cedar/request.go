@@ -1,6 +1,7 @@
 package cedar
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -411,7 +412,7 @@ func isTooLarge[T any](members int, all iter.Seq[T]) bool {
 }
 
 // firstAbsent returns the first name of the context that the policy reads and that can't be read,
-// else the first that the request lacks.
+// else the first that the request lacks, else such an attribute of the resource.
 func (e *evaluation) firstAbsent(r *residual) string {
 	absent := ""
 	for i, name := range contextNames {
@@ -422,7 +423,27 @@ func (e *evaluation) firstAbsent(r *residual) string {
 			absent = string(name)
 		}
 	}
-	return absent
+	return cmp.Or(absent, e.firstAbsentAttribute(r))
+}
+
+// firstAbsentAttribute returns the first attribute of the resource that the policy reads and that the
+// request lacks, states in another type or too long, with its type; empty if there is none.
+func (e *evaluation) firstAbsentAttribute(r *residual) string {
+	resource := e.request.Resource
+	if resource == nil {
+		return ""
+	}
+	for _, name := range r.attributes {
+		if e.attribute(name) != nil && !isTooLong(resource.Attributes[string(name)]) {
+			continue
+		}
+		absent := "resource." + string(name)
+		if declared := e.set.schema.resources[resource.Type][string(name)]; declared != "" {
+			absent += " as " + string(declared)
+		}
+		return absent
+	}
+	return ""
 }
 
 // entities are the entities of one request.

@@ -14,7 +14,6 @@
 package evaluation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -281,12 +280,12 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 		return Decision{Reason: c.refusal}
 	}
 	verb, _ := c.p.Rules.Model().Lookup(q.Action)
-	switch want := resourceType(verb); {
+	switch {
 	case !verb.IsPermission():
 		return Decision{Reason: noAction}
-	case q.Resource.Type != want:
-		return Decision{Reason: "The action acts on resources of the type " + want + "."}
-	case want == Tenant && q.Resource.ID != c.p.TenantID:
+	case verb.WrongType(q.Resource.Type) != "":
+		return Decision{Reason: verb.WrongType(q.Resource.Type)}
+	case q.Resource.Type == Tenant && q.Resource.ID != c.p.TenantID:
 		return Decision{Reason: otherTenant}
 	}
 	d := check(&c.p, q.Action, q.request(now))
@@ -312,6 +311,3 @@ func (q Question) request(now time.Time) *doorward.Request {
 	r.Properties = &doorward.Properties{Subject: q.SubjectProperties, Action: q.ActionProperties, Resource: q.Resource.Attributes}
 	return r
 }
-
-// resourceType returns the type of the resources that an action acts on.
-func resourceType(v *doorward.Verb) string { return cmp.Or(v.Resource, Tenant) }

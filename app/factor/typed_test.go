@@ -17,7 +17,8 @@ func TestTyped(t *testing.T) {
 	for typed, want := range map[string]string{
 		"123456": "123456", " 123 456 ": "123456", "123\u00a0456\r\n": "123456", "123-456": "123456", "12–34—56": "123456", "123\u2212456": "123456",
 		"\u200b123456\ufeff": "123456", "１２３ ４５６": "123456", "٠١٢٣٤٥": "012345", "۰۱۲۳۴۵": "012345", "०१२३४५": "012345", "𝟎𝟏𝟐𝟑𝟒𝟓": "012345",
-		"12345": "", "1234567": "", "12345a": "", "O12345": "", "": "", "١٢٣٤٥x": "", strings.Repeat(" ", 300) + "123456": "",
+		"O12345": "012345", "ol2 34I": "012341", "123\u30fc456": "123456", "123·456": "123456", "1\ufe0f23\u2800456": "123456",
+		"12345": "", "1234567": "", "12345a": "", "": "", "١٢٣٤٥x": "", strings.Repeat(" ", 300) + "123456": "",
 	} {
 		got, err := factor.Answer{Code: typed}.Typed()
 		if want == "" {
@@ -28,8 +29,8 @@ func TestTyped(t *testing.T) {
 	}
 	for typed, want := range map[string]string{
 		recovery: recovery, strings.ToLower(recovery): recovery, "0123-4567-ABCD-EFGH-JKLM-NPQR": recovery, "ＯＩ２３４５６７ abcd efgh\njklm\tnpqr": recovery,
-		"OI23\u201045 67ABCDEFGHJKLMNPQR\r\n": recovery,
-		recovery[1:]:                          "", recovery + "A": "", "8" + recovery[1:]: "", "é" + recovery[1:]: "", "ÄÖ" + recovery[4:]: "",
+		"OI23\u201045 67ABCDEFGHJKLMNPQR\r\n": recovery, "۰۱۲۳-४५६७-ABCD-EFGH-JKLM-NPQR": recovery, "OI23・4567\u30fcABCD EFGH JKLM NPQR": recovery,
+		recovery[1:]: "", recovery + "A": "", "8" + recovery[1:]: "", "é" + recovery[1:]: "", "ÄÖ" + recovery[4:]: "",
 	} {
 		got, err := factor.Answer{RecoveryCode: typed}.Typed()
 		if want == "" {

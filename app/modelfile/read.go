@@ -113,6 +113,17 @@ func (r *reader) actions(n *yaml.Node, declared []Resource) (all []Action) {
 	return all
 }
 
+// IsReserved reports whether an action of this name is Doorward's own, or would be.
+func IsReserved(name string) bool {
+	first, _, _ := strings.Cut(name, ".")
+	return slices.Contains(Reserved, first)
+}
+
+// IsActionName reports whether an action of the platform can have this name.
+func IsActionName(name string) bool {
+	return len(name) <= MaxName && actionName.MatchString(name) && !IsReserved(name)
+}
+
 func (r *reader) checkActionName(n *yaml.Node) {
 	first, _, _ := strings.Cut(n.Value, ".")
 	switch {
@@ -120,7 +131,7 @@ func (r *reader) checkActionName(n *yaml.Node) {
 		r.fault(n, CodeInvalid, "The name %s is longer than %d characters.", quote(n.Value), MaxName)
 	case !actionName.MatchString(n.Value):
 		r.fault(n, CodeInvalid, `%s is not a name of an action. Write words such as "invoice.approve": small letters a to z, digits and _, each word beginning with a letter, joined by dots.`, quote(n.Value))
-	case slices.Contains(Reserved, first):
+	case IsReserved(n.Value):
 		r.fault(n, CodeReserved, "Names that begin with %s are reserved for Doorward's own actions. Choose another first word.", quote(first))
 	}
 }

@@ -216,8 +216,8 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 	switch {
 	case len(s.refused) > 0:
 		e.Because = s.refused
-	case q.Resource != nil && q.Resource.Type != cmp.Or(verb.Resource, tenantType):
-		e.Because = []Cause{{Kind: ByRole, ID: string(s.p.Role), Reason: "The action acts on resources of the type " + cmp.Or(verb.Resource, tenantType) + "."}}
+	case q.Resource != nil && verb.WrongType(q.Resource.Type) != "":
+		e.Because = []Cause{{Kind: ByRole, ID: string(s.p.Role), Reason: verb.WrongType(q.Resource.Type)}}
 	case q.Resource != nil && verb.Resource == "" && q.Resource.ID != s.p.TenantID:
 		e.Because = []Cause{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is a tenant other than that of the user or key."}}
 	case d.Policy() != nil:

@@ -65,7 +65,7 @@ func TestExplain(t *testing.T) {
 			{policy.Question{UserID: owner.User.ID, Action: "policy.read"}, "true OWNER [ADMIN OWNER] | role OWNER"},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: tenant.ID}}, "true USER [VIEWER USER ADMIN OWNER] | role USER"},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: "tnt_x"}}, "false USER [VIEWER USER ADMIN OWNER] | tenant " + tenant.ID + " The resource is a tenant other than that of the user or key."},
-			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "invoice", ID: "1"}}, "false USER [VIEWER USER ADMIN OWNER] | role USER The action acts on resources of the type tenant."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "invoice", ID: "1"}}, "false USER [VIEWER USER ADMIN OWNER] | role USER message.read acts on resources of the type tenant, and this is one of the type invoice. For an action of the platform, \"resource\" in the model names the type."},
 		} {
 			for node := range f.Nodes {
 				got, err := f.Node(node).Policies.Explain(ctx, owner.Caller, c.q)

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,18 +12,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/installation"
-	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/client"
 	"github.com/doorward/doorward/doorwardtest"
 )
-
-func newServiceKey(server *doorwardtest.Server, actions ...string) string {
-	made, err := server.Node.App.Keys.CreateService(context.Background(), doorward.OperatorAtTerminal(), key.ServiceDraft{Name: "follower", May: actions})
-	if err != nil {
-		panic(err)
-	}
-	return made.Reveal()
-}
 
 var errEnough = errors.New("enough")
 
@@ -47,7 +37,7 @@ func TestFollow(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(between.Close)
-	c := newClient(t, between.URL, client.OperatorKey(newServiceKey(server, "events.read")))
+	c := newClient(t, between.URL, client.OperatorKey(server.CreateServiceKey("events.read")))
 
 	seen, position := map[string]bool{}, ""
 	follow := func(types ...string) (actions []string) {

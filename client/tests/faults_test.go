@@ -443,6 +443,48 @@ func TestLogHasFaultsOfTheProgram(t *testing.T) {
 	}
 }
 
+// A check in a handler logs what middleware logs: its answer to the caller has no cause.
+func TestLogOfCheck(t *testing.T) {
+	var log bytes.Buffer
+	c := newClient(t, running().URL, client.Logger(slog.New(slog.NewTextHandler(&log, nil))))
+	owner := session(newTenant().Owner.Token())
+	for cause, q := range map[string]client.Request{
+		"the option OperatorKey": {Action: "message.send", Resource: &client.Resource{Type: "tenant"}},
+		"a use of the session":   {Action: "message.send", Resource: &client.Resource{Type: "tenant"}, Untouched: true},
+		"unknown_action":         {Action: "message.eat"},
+	} {
+		log.Reset()
+		q.Header = owner
+		if _, err := c.Check(t.Context(), q); err == nil || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), cause) {
+			t.Errorf("%s: %v, logged: %s", cause, err, log.String())
+		}
+	}
+	log.Reset()
+	if _, err := c.Check(t.Context(), client.Request{Action: "message.send"}); !errors.Is(err, client.ErrUnauthenticated) || log.Len() > 0 {
+		t.Errorf("a refusal: %v, logged: %s", err, log.String())
+	}
+}
+
+// A session that is only asked about goes on idling.
+func TestUntouched(t *testing.T) {
+	s := doorwardtest.Start(t)
+	c, token := newClient(t, s.URL), s.Tenant("Acme").Owner.Token()
+	ask := func(untouched bool) error {
+		s.Advance(40 * time.Minute)
+		_, err := c.Check(t.Context(), client.Request{Action: "message.send", Header: session(token), Untouched: untouched})
+		return err
+	}
+	if err := ask(false); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(true); !errors.Is(err, client.ErrUnauthenticated) {
+		t.Errorf("80 minutes after the last use: %v", err)
+	}
+}
+
 func BenchmarkRequire(b *testing.B) {
 	server, token := running(), newTenant().Owner.Token()
 	h := newClient(b, server.URL).Require("message.send")(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

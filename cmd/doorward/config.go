@@ -127,7 +127,11 @@ func (o origins) set(flags *pflag.FlagSet, f *pflag.Flag, file map[string]entry)
 	if err != nil {
 		return err
 	}
+	before := f.Value.String()
 	if err := flags.Set(f.Name, value); err != nil {
+		if f.Value.String() != before { // package pflag writes a zero
+			_ = f.Value.Set(before)
+		}
 		return badConfig("%s %q: %s", found.origin, value, expectedFormat(f))
 	}
 	return nil

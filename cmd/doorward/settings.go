@@ -186,7 +186,7 @@ func (s *settings) checkKeyFile(cfg node.Config) error {
 }
 
 func (s *settings) readAudiences(cfg *node.Config) error {
-	for _, text := range s.raw.Audiences {
+	return eachOf(s.raw.Audiences, func(text string) error {
 		name := strings.TrimSpace(text)
 		if err := assertion.CheckAudience(name); err != nil {
 			return s.refuseValue("assertion-audience", text, "%s.", err)
@@ -195,21 +195,26 @@ func (s *settings) readAudiences(cfg *node.Config) error {
 			return s.refuseValue("assertion-audience", text, "it is there twice.")
 		}
 		cfg.Audiences = append(cfg.Audiences, name)
-	}
-	return nil
+		return nil
+	})
 }
 
 // nodeConfig checks the settings and returns the configuration.
 func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := s.cfg
 	cfg.Announce, cfg.Version = time.Second, version()
-	addresses := runChecks(&cfg, s.openLog, s.checkDSN, s.checkAddresses, s.readBaseURL)
-	var dependent error
+	independent := runChecks(&cfg, s.openLog, s.checkDSN)
+	addresses := runChecks(&cfg, s.checkAddresses, s.readBaseURL)
+	var dependent error // on both addresses, so that a fault of these would give more that are none
 	if addresses == nil {
-		dependent = runChecks(&cfg, s.openTLS, s.checkClockOffset, s.readDestinations, s.readOrigins, s.checkCookie)
+		dependent = runChecks(&cfg, s.openTLS, s.checkClockOffset, s.checkCookie)
+	}
+	destinations := runChecks(&cfg, s.readOrigins, s.readReturnTo)
+	if addresses == nil && destinations == nil {
+		destinations = s.readHome(&cfg)
 	}
 	type checks = []func(*node.Config) error
-	return cfg, joinFaults(addresses, dependent, runChecks(&cfg, slices.Concat(
+	return cfg, joinFaults(independent, addresses, dependent, destinations, runChecks(&cfg, slices.Concat(
 		checks{s.readProxies, s.checkSessions},
 		s.boundChecks(),
 		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readTexts, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
@@ -227,6 +232,15 @@ func (s *settings) boundChecks() (checks []func(*node.Config) error) {
 		})
 	}
 	return checks
+}
+
+// eachOf runs the check with each text, and returns the faults of all.
+func eachOf(texts []string, check func(text string) error) error {
+	var faults []error
+	for _, text := range texts {
+		faults = append(faults, check(text))
+	}
+	return joinFaults(faults...)
 }
 
 // runChecks runs all steps and returns the faults of all.
@@ -251,8 +265,9 @@ func (s *settings) refuseValue(name, value, format string, args ...any) error {
 func (s *settings) openLog(cfg *node.Config) error {
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)) // for the other checks, if this one fails
 	var level slog.Level
+	var fault error
 	if level.UnmarshalText([]byte(s.raw.LogLevel)) != nil {
-		return s.refuseValue("log-level", s.raw.LogLevel, "write debug, info, warn or error.")
+		fault = s.refuseValue("log-level", s.raw.LogLevel, "write debug, info, warn or error.")
 	}
 	s.level.Set(level)
 	options := &slog.HandlerOptions{Level: &s.level}
@@ -266,9 +281,9 @@ func (s *settings) openLog(cfg *node.Config) error {
 	case "text":
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, options))
 	default:
-		return s.refuseValue("log-format", s.raw.LogFormat, "write json or text.")
+		fault = joinFaults(fault, s.refuseValue("log-format", s.raw.LogFormat, "write json or text."))
 	}
-	return nil
+	return fault
 }
 
 func logFormatFor(f *os.File) string {
@@ -287,20 +302,23 @@ func (s *settings) checkDSN(*node.Config) error {
 }
 
 func (s *settings) checkAddresses(*node.Config) error {
-	for _, a := range []struct{ name, value string }{{"listen", s.cfg.Listen}, {"admin-listen", s.cfg.AdminListen}} {
-		if a.value == "" && a.name == "admin-listen" {
-			continue
-		}
-		_, port, err := net.SplitHostPort(a.value)
-		if err != nil {
-			return s.refuseValue(a.name, a.value, "write HOST:PORT, for example localhost:8080.")
-		}
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return s.refuseValue(a.name, a.value, "the port is a number from 0 to 65535; 0 takes a free one.")
-		}
+	fault := s.checkAddress("listen", s.cfg.Listen)
+	if s.cfg.AdminListen != "" {
+		fault = joinFaults(fault, s.checkAddress("admin-listen", s.cfg.AdminListen))
 	}
-	if s.cfg.AdminListen == s.cfg.Listen && !strings.HasSuffix(s.cfg.Listen, ":0") {
+	if fault == nil && s.cfg.AdminListen == s.cfg.Listen && !strings.HasSuffix(s.cfg.Listen, ":0") {
 		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.origins.place("admin-listen"), s.origins.place("listen"))
+	}
+	return fault
+}
+
+func (s *settings) checkAddress(name, value string) error {
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return s.refuseValue(name, value, "write HOST:PORT, for example localhost:8080.")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return s.refuseValue(name, value, "the port is a number from 0 to 65535; 0 takes a free one.")
 	}
 	return nil
 }
@@ -324,7 +342,7 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 // on the network path could impersonate the site whose pages may use the API.
 func (s *settings) readOrigins(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
-	for _, text := range s.raw.Origins {
+	return eachOf(s.raw.Origins, func(text string) error {
 		u, err := siteurl.Parse(strings.TrimSpace(text))
 		switch {
 		case strings.Contains(text, "*"):
@@ -339,8 +357,8 @@ func (s *settings) readOrigins(cfg *node.Config) error {
 			return s.refuseValue("allowed-origins", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
 		}
 		cfg.AllowedOrigins = append(cfg.AllowedOrigins, siteurl.Origin(u))
-	}
-	return nil
+		return nil
+	})
 }
 
 // insecurePublicURL reports whether a URL is plain http on a name that isn't loopback. Browsers
@@ -362,14 +380,14 @@ func (s *settings) checkClockOffset(cfg *node.Config) error {
 }
 
 func (s *settings) readProxies(cfg *node.Config) error {
-	for _, text := range s.raw.Proxies {
+	return eachOf(s.raw.Proxies, func(text string) error {
 		prefix, err := parseNetwork(text)
 		if err != nil {
 			return s.refuseValue("trusted-proxies", text, networksHelp)
 		}
 		cfg.Proxies = append(cfg.Proxies, prefix)
-	}
-	return nil
+		return nil
+	})
 }
 
 const networksHelp = "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32."
@@ -389,13 +407,17 @@ func parseNetwork(text string) (netip.Prefix, error) {
 }
 
 func (s *settings) readWebhooks(cfg *node.Config) error {
-	for _, text := range s.raw.WebhookAllow {
+	return joinFaults(s.readWebhookProxy(cfg), eachOf(s.raw.WebhookAllow, func(text string) error {
 		prefix, err := parseNetwork(text)
 		if err != nil {
 			return s.refuseValue("webhook-allow", text, networksHelp)
 		}
 		cfg.Webhooks.Allow = append(cfg.Webhooks.Allow, prefix)
-	}
+		return nil
+	}))
+}
+
+func (s *settings) readWebhookProxy(cfg *node.Config) error {
 	if s.raw.WebhookProxy == "" {
 		return nil
 	}
@@ -417,20 +439,12 @@ func findUniversalNetwork(proxies []netip.Prefix) (netip.Prefix, bool) {
 	return proxies[i], true
 }
 
-// readDestinations reads --return-to before --home, because --return-to has to allow that.
-func (s *settings) readDestinations(cfg *node.Config) error {
-	if err := s.readReturnTo(cfg); err != nil {
-		return err
-	}
-	return s.readHome(cfg)
-}
-
 // readReturnTo refuses plain http for other machines, unless Doorward has plain http as well:
 // anybody on the network path could impersonate the site that people are sent to after
 // signing in.
 func (s *settings) readReturnTo(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
-	for _, text := range s.raw.ReturnTo {
+	return eachOf(s.raw.ReturnTo, func(text string) error {
 		place, err := returnto.Parse(strings.TrimSpace(text))
 		switch {
 		case err != nil && strings.Contains(text, "@"): // a password, perhaps
@@ -441,10 +455,11 @@ func (s *settings) readReturnTo(cfg *node.Config) error {
 			return s.refuseValue("return-to", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
 		}
 		cfg.ReturnTo = append(cfg.ReturnTo, place)
-	}
-	return nil
+		return nil
+	})
 }
 
+// readHome needs what readReturnTo has read: --return-to has to allow an address elsewhere.
 func (s *settings) readHome(cfg *node.Config) (err error) {
 	if s.raw.Home == "" {
 		return nil
@@ -520,7 +535,7 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 	}
 	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, hello, cfg.Log); err != nil {
 		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"), "mail hello", s.origins.place("smtp-hello"))
-		return badConfig("%s.", named.Replace(err.Error()))
+		return eachOf(strings.Split(named.Replace(err.Error()), "\n"), func(fault string) error { return badConfig("%s.", fault) })
 	}
 	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)
 	return err
@@ -528,14 +543,16 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 
 func (s *settings) readBrand(cfg *node.Config) error {
 	const noPointer = "" // the faults are only counted
-	switch {
-	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName(noPointer, &s.raw.BrandName)) > 0:
-		return s.refuseValue("brand-name", s.raw.BrandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
-	case s.raw.BrandAccent != "" && !ui.IsColour(s.raw.BrandAccent):
-		return s.refuseValue("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
+	var name, accent error
+	typed := s.raw.BrandName
+	if len(doorward.RequireName(noPointer, &s.raw.BrandName, "")) > 0 {
+		name = s.refuseValue("brand-name", typed, "write a name of 1 to %d characters.", doorward.MaxNameLength)
+	}
+	if s.raw.BrandAccent != "" && !ui.IsColour(s.raw.BrandAccent) {
+		accent = s.refuseValue("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
 	}
 	cfg.Brand = front.Brand{Name: s.raw.BrandName, Brand: doorward.Brand{Accent: s.raw.BrandAccent}}
-	return s.readLogo(&cfg.Brand)
+	return joinFaults(name, accent, s.readLogo(&cfg.Brand))
 }
 
 // readLogo redraws the image, as for a tenant's logo: pages show a PNG of a known size,

@@ -20,9 +20,9 @@ func textsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "Print all texts of pages and mails in a language, as YAML",
 		Long: `List prints the texts in the form of a file for --texts, by section: those that all
-pages share, of the pages for people (hosted), of the console and of mails. Of a language
-that isn't built in it prints the English texts, with the plural forms that the language
-needs, to be translated.
+pages share, of the pages for people (hosted), of the console, of your platform's own
+actions if the file has some, and of mails. Of a language that isn't built in it prints
+the English texts, with the plural forms that the language needs, to be translated.
 
 A file for --texts needs only the texts that differ from the built-in ones; but a language
 that isn't built in must be whole, and has a name and a direction, ltr or rtl.`,

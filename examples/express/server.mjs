@@ -1,7 +1,8 @@
 // A message board: an Express application that shares one host with Doorward, behind nginx.
 
 import express from "express";
-import { Client, Unauthenticated } from "@doorward/client";
+import { Client, DoorwardError, Unauthenticated } from "@doorward/client";
+import { refusal } from "@doorward/client/check";
 import { protect } from "@doorward/client/express";
 
 const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000" } = process.env;
@@ -43,9 +44,9 @@ app.delete("/board/messages", protect(doorward, "settings.manage", { maxAge: 300
 });
 
 app.use((error, req, res, next) => {
-	if (res.headersSent || !error.code) return next(error);
-	res.status(error.status).set("Retry-After", String(error.retryAfter ?? 1)).type("application/problem+json")
-		.send(JSON.stringify({ ...error.problem, status: error.status }));
+	if (res.headersSent || !(error instanceof DoorwardError)) return next(error);
+	const { status, headers, body } = refusal(error);
+	res.writeHead(status, headers).end(body);
 });
 
 const server = app.listen(Number(PORT), "127.0.0.1", () => {

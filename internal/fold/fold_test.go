@@ -15,7 +15,9 @@ func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"Müller": "muller", "Mu\u0308ller": "muller", "STRASSE": "strasse", "Straße": "strasse", "ẞ": "ss",
 		"Élodie": "elodie", "Łukasz Ørsted": "lukasz orsted", "ﬁn": "fin", "Ａｎｎ": "ann", "İpek": "ipek", "ΣΊΣΥΦΟΣ": "σισυφοσ",
-		"O\u2019Brien": "o'brien", "O'Brien": "o'brien", "Hawai\u02bbi": "hawai\u02bbi", "D\u02bcArcy": "d'arcy", "한글": "한글", "": "", "a_b%c*": "a_b%c*",
+		"O\u2019Brien": "o'brien", "O'Brien": "o'brien", "O`Brien": "o'brien", "O\u00b4Brien": "o'brien", "O\u201bBrien": "o'brien", "Hawai\u02bbi": "hawai'i",
+		"Ann\u2010Lee": "ann-lee", "Ann\u2011Lee": "ann-lee", "Ann\u2013Lee": "ann-lee", "Ann\u2212Lee": "ann-lee", "Jo\u00adse\u200b": "jose", "علی\u200cرضا": "علیرضا", "e\u200b\u0301": "e",
+		"D\u02bcArcy": "d'arcy", "한글": "한글", "": "", "a_b%c*": "a_b%c*",
 	} {
 		if got := fold.Text(text); got != want {
 			t.Errorf("%q is folded to %q, want %q", text, got, want)

@@ -73,7 +73,7 @@ func canonicalHost(name string) (string, error) {
 		return canonicalAddr(addr)
 	}
 	name = strings.TrimSuffix(name, ".")
-	if strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f }) {
+	if isInternational.MatchString(name) {
 		ascii, err := idna.Lookup.ToASCII(name)
 		if err != nil {
 			return "", errors.New("browsers take no such host name. Write it as the address bar gives it when copied, like https://xn--bcher-kva.example")
@@ -86,6 +86,10 @@ func canonicalHost(name string) (string, error) {
 	}
 	return name, nil
 }
+
+// isInternational matches a name with a character beyond ASCII, or with an A-label, which browsers decode to
+// see whether it is one.
+var isInternational = regexp.MustCompile(`[^\x00-\x7f]|(?i)(^|\.)xn--`)
 
 // canonicalAddr refuses forms that browsers don't take (zones) or write differently (mapped IPv4).
 func canonicalAddr(addr netip.Addr) (string, error) {

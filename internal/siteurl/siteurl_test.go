@@ -24,6 +24,8 @@ func TestParse(t *testing.T) {
 		"http://[0:0:0:0:0:0:0:1]:8080":         "http://[::1]:8080",
 		"https://[2001:DB8::1]":                 "https://[2001:db8::1]",
 		"https://xn--bcher-kva.example/x.y/..z": "https://xn--bcher-kva.example/x.y/..z",
+		"https://XN--Bcher-KVA.example":         "https://xn--bcher-kva.example",
+		"https://ab--cd.example":                "https://ab--cd.example",
 	} {
 		u, err := Parse(text)
 		if err != nil || u.String() != want {
@@ -50,6 +52,7 @@ func TestRefused(t *testing.T) {
 		"https://.example", "https://x.example..", "https://x example", "https://1.2.3", "https://x.0x7f", "https://127.1", "https://0x7f.1", "https://256.1.1.1",
 		"https://[fe80::1%25eth0]", "https://[::ffff:192.0.2.1]", "https://[::1", "https://a\u200bb\u2028.example", "https://" + strings.Repeat("a", 64) + ".example",
 		"https://x.example\n", " https://x.example",
+		"https://xn--a.example", "https://xn--.example", "https://door.xn--zzzzzzzzzzzz", "https://XN--A.example", "https://xn--bcher-.example",
 	} {
 		if u, err := Parse(text); err == nil {
 			t.Errorf("%q became %v", text, u)

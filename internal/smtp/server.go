@@ -48,10 +48,8 @@ type server struct {
 
 func openServer(dest string, from *mail.Address, hello string, log *slog.Logger) (Transport, error) {
 	d, err := parseDestination(dest)
-	if err != nil {
-		return nil, err
-	}
-	if hello, err = parseHello(hello); err != nil {
+	hello, helloFault := parseHello(hello)
+	if err := errors.Join(err, helloFault); err != nil {
 		return nil, err
 	}
 	return &server{
@@ -285,19 +283,26 @@ func helloError(name string, err error) error {
 // the operator can correct that while the mail waits.
 func classify(err error) error {
 	var reply *textproto.Error
-	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 || isClientRefusal(err) || aboutSender.MatchString(reply.Msg) {
+	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 || isClientRefusal(err) || aboutSender.MatchString(wordsOf(reply)) {
 		return err
 	}
 	return &permanentError{err}
 }
 
-// aboutClient matches refusals of this client, which Postfix, Exim, Exchange and qmail send at RCPT: no
-// relaying for it, its name in EHLO, its address or name in DNS (RFC 7372, 5.7.25).
-var aboutClient = regexp.MustCompile(`(?i)\brelay|rcpthosts|\b(helo|ehlo)\b|client host|^5\.7\.25\b`)
+// aboutClient matches refusals of this client, which Postfix, Exim, Exchange, qmail and Gmail send at RCPT: no
+// relaying for it, its name in EHLO, its address or name in DNS (RFC 7372, 5.7.25), that it hasn't
+// authenticated, or has sent too much.
+var aboutClient = regexp.MustCompile(`(?i)\brelay|rcpthosts|\b(helo|ehlo)\b|client host|\bauthenticat|banned sending|not authorized to send|\bsending (limit|quota)|^5\.7\.25\b`)
 
 // aboutSender matches refusals of the sender, which servers send at RCPT or after the content: its address
-// (RFC 3463, 5.1.7 and 5.1.8), or that SPF, DKIM or DMARC don't vouch for it (RFC 7372).
-var aboutSender = regexp.MustCompile(`(?i)^5\.1\.[78]\b|^5\.7\.2[0-7]\b|sender (address )?rejected|\b(spf|dkim|dmarc)\b`)
+// (RFC 3463, 5.1.7 and 5.1.8), that it isn't this client's or isn't verified (Exchange, Exim, Amazon SES,
+// SendGrid), or that SPF, DKIM or DMARC don't vouch for it (RFC 7372).
+var aboutSender = regexp.MustCompile(`(?i)^5\.1\.[78]\b|^5\.7\.2[0-7]\b|sender (address )?rejected|sender verify|send as this sender|address is not verified|verified sender|sending domain|\b(spf|dkim|dmarc)\b`)
+
+// wordsOf returns the text of a reply without addresses, which may have any words.
+func wordsOf(reply *textproto.Error) string { return address.ReplaceAllString(reply.Msg, "") }
+
+var address = regexp.MustCompile(`\S*@\S*`)
 
 // isClientRefusal reports whether a reply refuses this client: by its words, by 504 (a parameter of EHLO
 // as Postfix judges it), or by the codes of RFC 4954, section 6, that ask for (another way of)
@@ -311,7 +316,7 @@ func isClientRefusal(err error) bool {
 	case 504, 530, 534, 535, 538:
 		return true
 	}
-	return aboutClient.MatchString(reply.Msg)
+	return aboutClient.MatchString(wordsOf(reply))
 }
 
 // explain adds the server's address to an error, whether ctx has ended, and what to do

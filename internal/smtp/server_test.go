@@ -287,7 +287,7 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 	}
 }
 
-// Replies of Postfix, Exim, Exchange, qmail and Gmail. Those about this machine or its sender are corrected by
+// Replies of Postfix, Exim, Exchange, qmail, Gmail, Amazon SES and SendGrid. Those about this machine or its sender are corrected by
 // the operator, while the mail waits; doctor finds those about the machine.
 func TestRefusalsOfThisMachine(t *testing.T) {
 	for _, tt := range []struct {
@@ -311,6 +311,19 @@ func TestRefusalsOfThisMachine(t *testing.T) {
 		{smtptest.AtContent, 550, "5.7.26 Unauthenticated email from doorward.example is not accepted due to domain's DMARC policy", false, false},
 		{smtptest.AtContent, 550, "5.7.25 The IP address sending this message does not have a PTR record", false, false},
 		{smtptest.AtContent, 554, "5.7.1 Spam message rejected", true, false},
+		{smtptest.AtRecipient, 550, "5.7.1 Client was not authenticated", false, true},
+		{smtptest.AtRecipient, 503, "5.5.1 authentication required", false, true},
+		{smtptest.AtRecipient, 550, "5.7.606 Access denied, banned sending IP [192.0.2.1]", false, true},
+		{smtptest.AtRecipient, 550, "5.7.1 [192.0.2.1] The IP you're using to send mail is not authorized to send email directly to our servers", false, true},
+		{smtptest.AtRecipient, 550, "5.4.5 Daily user sending limit exceeded", false, true},
+		{smtptest.AtRecipient, 550, "Sender verify failed", false, false},
+		{smtptest.AtContent, 550, "5.7.60 SMTP; Client does not have permissions to send as this sender", false, false},
+		{smtptest.AtContent, 554, "Message rejected: Email address is not verified. The following identities failed the check: no-reply@doorward.example", false, false},
+		{smtptest.AtContent, 550, "The from address does not match a verified Sender Identity", false, false},
+		{smtptest.AtContent, 550, "5.7.515 Access denied, sending domain doorward.example doesn't meet the required level", false, false},
+		{smtptest.AtRecipient, 550, "5.1.1 <relay@dkim.example.com>: Recipient address rejected: User unknown", true, false}, // an address says nothing
+		{smtptest.AtRecipient, 550, "5.1.1 ehlo@example.com... User unknown", true, false},
+		{smtptest.AtRecipient, 552, "5.2.2 mailbox over quota", true, false},
 		{smtptest.AtSender, 504, "5.5.2 <box>: Helo command rejected: need fully-qualified hostname", false, true},
 		{smtptest.AtHello, 550, "5.7.1 invalid EHLO name", false, true},
 	} {

@@ -37,9 +37,11 @@
 package smtp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"net/mail"
 	"strings"
 )
 
@@ -75,16 +77,18 @@ type Transport interface {
 // that this machine has for mail servers (EHLO); empty: that of the operating system. Warnings
 // and the mails of log: go to log, or to slog.Default when it is nil.
 //
-// Errors say what to write instead and never repeat any part of dest, since a
-// mistyped one may hold the password anywhere.
+// Errors have a line for each fault, say what to write instead, and never repeat any part of dest, since
+// a mistyped one may hold the password anywhere.
 func Open(dest, from, hello string, log *slog.Logger) (Transport, error) {
-	sender, err := parseSender(from)
-	if err != nil {
+	sender, senderFault := parseSender(from)
+	transport, err := open(dest, sender, hello, cmp.Or(log, slog.Default()))
+	if err := errors.Join(senderFault, err); err != nil {
 		return nil, err
 	}
-	if log == nil {
-		log = slog.Default()
-	}
+	return transport, nil
+}
+
+func open(dest string, sender *mail.Address, hello string, log *slog.Logger) (Transport, error) {
 	scheme, rest, _ := strings.Cut(dest, ":")
 	switch strings.ToLower(scheme) {
 	case "smtp", "smtps":

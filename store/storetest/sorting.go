@@ -110,6 +110,12 @@ func ordersOfLists(f *fixture) {
 		wantOrders(f, "at", 4, func(e doorward.Event) string { return e.ID }, func(w doorward.Window) (doorward.Page[doorward.Event], error) {
 			return read.EventPage(ctx, acme.ID, filter, w)
 		})
+		filter.From = &time.Time{}
+		var sum int64
+		for _, bar := range f.value(read.EventBars(ctx, acme.ID, filter, time.Hour, 100)).([]store.EventBar) {
+			sum += bar.Count
+		}
+		equal(f, sum, int64(4))
 	}
 	for _, c := range []struct {
 		list  map[string][]string

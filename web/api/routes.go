@@ -83,7 +83,7 @@ func (h *api) adminRoutes() []front.Route {
 		front.On("GET /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKey), docAPIKey),
 		front.On("PATCH /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyUpdate), front.JSON(http.StatusOK, h.editAPIKey), docEditAPIKey),
 		front.On("DELETE /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyRevoke), front.JSON(http.StatusNoContent, h.revokeAPIKey), docRevokeAPIKey),
-		front.On("POST /api/v2/api-keys/{id}/rotate", front.Allowed(doorward.APIKeyRotate), front.Create(http.StatusCreated, h.rotateAPIKey, h.viewIssued), docRotateAPIKey),
+		front.On("POST /api/v2/api-keys/{id}/rotate", front.Allowed(doorward.APIKeyRotate).AfterProof(), front.Create(http.StatusCreated, h.rotateAPIKey, h.viewIssued), docRotateAPIKey),
 		front.On("DELETE /api/v2/api-keys/{id}/previous", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.endPreviousSecret), docEndPreviousSecret),
 		front.On("GET /api/v2/auth/key", front.KeyOnly(), front.JSON(http.StatusOK, h.selfKey), docSelfKey),
 		front.On("POST /api/v2/auth/report-key", front.Public(), front.JSON(http.StatusNoContent, h.reportKey), docReportKey),

@@ -12,9 +12,10 @@ import (
 
 // memberAction is an action on a member that is confirmed first.
 type memberAction struct {
-	endsSessions bool // ends the member's sessions
-	danger       bool // the button is shown as dangerous
-	removes      bool // removes the member
+	endsSessions bool       // ends the member's sessions
+	danger       bool       // the button is shown as dangerous
+	removes      bool       // removes the member
+	tab          url.Values // of the person's page, which shows the result; nil for the first
 	do           func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
 }
 
@@ -32,10 +33,10 @@ var memberActions = map[string]memberAction{
 		status := doorward.UserActive
 		return edit(ctx, h, c, u, user.Edit{Status: &status})
 	}},
-	"sign-out": {endsSessions: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+	"sign-out": {endsSessions: true, tab: url.Values{ui.TabParameter: {"sessions"}}, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Users.SignOut(ctx, c.Caller, u)
 	}},
-	"reset-factors": {endsSessions: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+	"reset-factors": {endsSessions: true, danger: true, tab: url.Values{ui.TabParameter: {"security"}}, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Factors.Reset(ctx, c.Caller, u)
 	}},
 	"remove": {endsSessions: true, danger: true, removes: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
@@ -144,7 +145,7 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if action.removes {
 		return redirectToList(c, peoplePath, name, shown), nil
 	}
-	return redirectDone(c, "/console/people/"+id, name, shown), nil
+	return redirectToTab(c, "/console/people/"+id, action.tab, name, shown), nil
 }
 
 // redirectToList redirects to the page of the list at the path that the caller came from.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,18 +24,11 @@ var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome"
 // trail is a part of the audit trail.
 type trail struct {
 	pageData
-	pager
+	eventTable
 	Actions []doorward.Action
-	Items   []entry
 	Export  string // link to the file
 	Presets []preset
 	People  []personFilter
-}
-
-// HasMoreFilters reports whether there are filters besides the two that are always shown,
-// action and outcome.
-func (t trail) HasMoreFilters() bool {
-	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
 }
 
 // entry is an event as the page shows it.
@@ -49,8 +43,19 @@ type entry struct {
 	Others      []entry // of the same request, with the same action and outcome
 }
 
-// Times is how many events the entry has.
-func (e entry) Times() int { return 1 + len(e.Others) }
+// Times is how often it happened: each event counts itself, or the similar refusals that it stands for.
+func (e entry) Times() (n int) {
+	n = 1
+	for _, c := range e.Changes {
+		if more, err := strconv.Atoi(c.To); err == nil && c.Field == doorward.FieldCount {
+			n = max(n, more)
+		}
+	}
+	for _, o := range e.Others {
+		n += o.Times()
+	}
+	return n
+}
 
 // RoleChange is the change of a role, which is shown without opening the details; nil for
 // other actions.
@@ -76,9 +81,6 @@ type shownEntry struct {
 	Frame ui.Frame
 	Entry entry
 }
-
-// Show returns the entry with the frame of its page, for the template.
-func (trail) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
 
 // groupByRequest puts the events of one request with the same action and outcome into one
 // entry, at the place of the newest, so that a change of many people is one entry.
@@ -123,7 +125,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: pages, Export: h.exportLink(c, "/console/audit", pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
+	body := trail{pageData: s, eventTable: eventTable{pager: pages}, Export: h.exportLink(c, "/console/audit", pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == pages.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -131,26 +133,31 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), window)
 	if err == nil {
-		body.Items, err = h.entries(ctx, c, found.Items)
+		err = h.setBars(ctx, &body.eventTable, c.Caller, auditFilter(resolved))
 	}
-	if body.Items = groupByRequest(body.Items); err == nil {
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+	if err == nil {
+		var shown []entry
+		shown, err = h.entries(ctx, c, found.Items)
+		body.setItems(c, shown)
+	}
+	if err == nil {
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
-// maxRecent is how many events a page about something else shows.
+// maxRecent is how many events the overview shows.
 const maxRecent = 6
 
-// recent returns the newest events that match one of the filters, if the caller may read the
+// recent returns the newest events, most at most, that match one of the filters, if the caller may read the
 // trail.
-func (h *console) recent(ctx context.Context, c *ui.Call, filters ...audit.Filter) ([]entry, error) {
+func (h *console) recent(ctx context.Context, c *ui.Call, most int, filters ...audit.Filter) ([]entry, error) {
 	if !c.Can(doorward.AuditRead) {
 		return nil, nil
 	}
 	var events []doorward.Event
 	for _, f := range filters {
-		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: maxRecent})
+		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: most})
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +165,7 @@ func (h *console) recent(ctx context.Context, c *ui.Call, filters ...audit.Filte
 	}
 	slices.SortFunc(events, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	events = slices.CompactFunc(events, func(a, b doorward.Event) bool { return a.ID == b.ID })
-	return h.entries(ctx, c, events[:min(len(events), maxRecent)])
+	return h.entries(ctx, c, events[:min(len(events), most)])
 }
 
 // isInTenantTrail reports whether the action can be in a tenant's trail. A permission can
@@ -215,10 +222,6 @@ func instant(text string, atEnd bool) string {
 	}
 	return text
 }
-
-// HasTimeOfDay reports whether the filter has a time of day, which decides the type of its
-// field.
-func (t trail) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // trailFile returns the path of the same part of the trail from the API, as a file.
 func trailFile(f filters) string {

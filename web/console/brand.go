@@ -32,7 +32,7 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Settings: map[string]any{doorward.SettingAccent: accent}, Versions: version(c)})
 	c.SetRevocation(edited.Revocation)
-	return redirectDone(c, "/console/settings", "accent", nil), err
+	return redirectDone(c, settingsPath, "accent", nil), err
 }
 
 func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -40,9 +40,9 @@ func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, doorward.Invalid("/logo", "required", "Choose a file.")
 	}
 	_, err := h.app.Tenants.SetLogo(ctx, c.Caller, c.File(), version(c))
-	return redirectDone(c, "/console/settings", "logo", nil), err
+	return redirectDone(c, settingsPath, "logo", nil), err
 }
 
 func (h *console) removeLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return redirectDone(c, "/console/settings", "logo-remove", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
+	return redirectDone(c, settingsPath, "logo-remove", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
 }

@@ -54,7 +54,7 @@ func (b *browser) upload(path string, parts []part, header ...string) (*http.Res
 	return b.send("POST", path, &body, append([]string{"Content-Type", form.FormDataContentType()}, header...)...)
 }
 
-const logoForm = "/console/settings/logo"
+const logoForm, removeForm = "/console/settings/logo?tab=appearance", "/console/settings/logo/remove?tab=appearance"
 
 func logoOf(image []byte) []part { return []part{{"logo", "logo.png", string(image)}} }
 
@@ -86,9 +86,9 @@ func TestLogoForm(t *testing.T) {
 	}
 	admin.get("/console", http.StatusOK, `width="50" height="50" alt=""> <bdi>Acme</bdi>`)
 	// Two people open the page; the second form must not undo the first.
-	page = admin.get("/console/settings", http.StatusOK)
-	if n := len(versionField.FindAllString(page, -1)); n != 4 {
-		t.Errorf("%d forms carry a version, want all 4", n)
+	page = admin.get("/console/settings?tab=appearance", http.StatusOK)
+	if n := len(versionField.FindAllString(page, -1)); n != 3 {
+		t.Errorf("%d forms carry a version, want all 3", n)
 	}
 	old := part{"version", "", admin.version(page)}
 	if res, page = admin.upload(logoForm, append(logoOf(solidPNG(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
@@ -99,13 +99,13 @@ func TestLogoForm(t *testing.T) {
 	}
 	res, page = admin.upload(logoForm, append(logoOf(solidPNG(70, 50)), old))
 	admin.shows("a fourth", res, page, http.StatusPreconditionFailed, []string{"Somebody else has saved these settings", `width="60" height="50"`})
-	admin.post(logoForm+"/remove", url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has saved these settings", "Remove the logo")
+	admin.post(removeForm, url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has saved these settings", "Remove the logo")
 	// Refused for another fault, the form keeps its old version.
 	res, page = admin.upload(logoForm, append(logoOf([]byte("<svg/>")), old))
 	admin.shows("a vector", res, page, http.StatusUnprocessableEntity, []string{`name="version" value="` + old.text})
-	admin.submit(logoForm+"/remove", url.Values{"version": {admin.version(admin.get("/console/settings", http.StatusOK))}}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
-	admin.submit(logoForm+"/remove", url.Values{}) // a second click
-	lacks(t, admin.get("/console/settings", http.StatusOK), "/assets/logos/", "Remove the logo")
+	admin.submit(removeForm, url.Values{"version": {admin.version(admin.get("/console/settings?tab=appearance", http.StatusOK))}}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
+	admin.submit(removeForm, url.Values{}) // a second click
+	lacks(t, admin.get("/console/settings?tab=appearance", http.StatusOK), "/assets/logos/", "Remove the logo")
 }
 
 // An invalid logo or form is reported at the field.
@@ -124,7 +124,7 @@ func TestLogoFormRefuses(t *testing.T) {
 		{"too many pixels", string(solidPNG(4097, 1)), "too many pixels", http.StatusUnprocessableEntity},
 	} {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
-		const otherForm = `value="60"` // a setting, in minutes
+		const otherForm = `id="accent"`
 		admin.shows(c.name, res, page, c.status, []string{c.want, `id="logo-fault"`, otherForm})
 	}
 	// The refusal can be shown in another language, by a form with a file.
@@ -179,7 +179,7 @@ func TestAccentForm(t *testing.T) {
 	admin := h.browserOf(t, "ADMIN")
 	checkShown := func(accent, picked string) {
 		t.Helper()
-		page := admin.get("/console/settings", http.StatusOK, `name="picked" type="color" value="`+picked+`"`)
+		page := admin.get("/console/settings?tab=appearance", http.StatusOK, `name="picked" type="color" value="`+picked+`"`)
 		if !regexp.MustCompile(`name="accent"[^>]* value="` + accent + `"`).MatchString(page) {
 			t.Errorf("the field has another value than %q:\n%s", accent, page)
 		}
@@ -189,8 +189,8 @@ func TestAccentForm(t *testing.T) {
 	}
 	choose := func(accent, picked string) {
 		t.Helper()
-		version := admin.version(admin.get("/console/settings", http.StatusOK))
-		admin.submit("/console/settings/accent", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
+		version := admin.version(admin.get("/console/settings?tab=appearance", http.StatusOK))
+		admin.submit("/console/settings/accent?tab=appearance", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
 	}
 	checkShown("", "#3b4ccf")
 	choose("", "#3b4ccf") // unchanged
@@ -205,11 +205,11 @@ func TestAccentForm(t *testing.T) {
 	choose("", "#112233")
 	checkShown("", "#3b4ccf")
 
-	old := admin.version(admin.get("/console/settings", http.StatusOK))
+	old := admin.version(admin.get("/console/settings?tab=appearance", http.StatusOK))
 	choose("#ffd400", "#3b4ccf")
-	admin.post("/console/settings/accent", url.Values{"accent": {"#000000"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has saved these settings")
+	admin.post("/console/settings/accent?tab=appearance", url.Values{"accent": {"#000000"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has saved these settings")
 	for _, wrong := range []string{"red", "#fff", "#12345g", "}*{color:red", strings.Repeat("9", 7)} {
-		admin.post("/console/settings/accent", url.Values{"accent": {wrong}}, http.StatusUnprocessableEntity, "Write # and six digits", `value="60"`)
+		admin.post("/console/settings/accent?tab=appearance", url.Values{"accent": {wrong}}, http.StatusUnprocessableEntity, "Write # and six digits")
 	}
 	for _, invalid := range []string{"112233", "11223g.css", "1122334.css", ".css", "%23112233.css", "112233.css.css"} {
 		admin.get("/assets/accents/"+invalid, http.StatusNotFound)

@@ -60,6 +60,35 @@ type chosenRow struct {
 // Done reports whether the act has changed the row.
 func (r chosenRow) Done() bool { return r.Fault == "" && !r.Unchanged }
 
+// outcomeCount is how many rows have an outcome: done, unchanged or refused.
+type outcomeCount struct {
+	Key  string
+	Rows int
+}
+
+// Sum counts the rows by outcome; those that no row has are left out.
+func (q chosen) Sum() []outcomeCount {
+	all := []outcomeCount{{Key: "done"}, {Key: "unchanged"}, {Key: "refused", Rows: q.Refused()}}
+	for _, r := range q.Rows {
+		if r.Done() {
+			all[0].Rows++
+		} else if r.Fault == "" {
+			all[1].Rows++
+		}
+	}
+	return slices.DeleteFunc(all, func(o outcomeCount) bool { return o.Rows == 0 })
+}
+
+// Refused counts the rows that were refused.
+func (q chosen) Refused() (n int) {
+	for _, r := range q.Rows {
+		if r.Fault != "" {
+			n++
+		}
+	}
+	return n
+}
+
 const (
 	peoplePath      = "/console/people"
 	invitationsPath = "/console/invitations"

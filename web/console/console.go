@@ -45,6 +45,7 @@ package console
 import (
 	"context"
 	"embed"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -111,7 +112,7 @@ func Routes(a *app.App) []front.Route {
 		get(rolesPath, roles, h.roles),
 		get(rolesPath+"/new", roles, h.newRole),
 		post(rolesPath+"/new", rolesPath+"/new", roles, h.createRole, h.newRole),
-		get(rolesPath+"/{id}", roles, h.rolePage),
+		get(rolesPath+"/{id}", roles, h.rolePage, ui.TabParameter),
 		get(rolesPath+"/{id}/edit", roles, h.editRole),
 		front.On("POST "+rolesPath+"/{id}/edit", roles, set.Open(rolesPath, withTenantStyle(h.planRole), withTenantStyle(h.editRole)), front.Doc{}),
 		post(rolesPath+"/{id}/save", rolesPath, roles, h.saveRole, h.editRole),
@@ -233,7 +234,7 @@ func listQueryOf(c *ui.Call) string {
 	}
 	sent, _ := url.ParseQuery(text) // invalid parts are left out
 	known := url.Values{}
-	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
+	for _, name := range append([]string{"cursor", "before", rowParameter}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
 		if value := sent.Get(name); value != "" {
 			known.Set(name, value)
 		}
@@ -257,7 +258,16 @@ func returnToList(list string) string {
 	if list == "" {
 		return ""
 	}
-	return "?" + url.Values{listQuery: {list}}.Encode()
+	return "?" + keptList(list).Encode()
+}
+
+// keptList is the parameter of links between the pages of an object, by which each can link back to
+// the list; empty for none.
+func keptList(list string) url.Values {
+	if list == "" {
+		return nil
+	}
+	return url.Values{listQuery: {list}}
 }
 
 // tenantShown returns the tenant that the page is about.
@@ -310,9 +320,16 @@ func queryNumber(c *ui.Call, name string) int {
 	return max(n, 0)
 }
 
-// redirectDone redirects to the path, where the page says what was done and what has ended.
+// redirectDone redirects to the path and the tab of the form, where the page says what was done and
+// what has ended.
 func redirectDone(c *ui.Call, path, done string, counts *ended) ui.View {
+	return redirectToTab(c, path, c.TabQuery(), done, counts)
+}
+
+// redirectToTab is redirectDone with the tab of the query.
+func redirectToTab(c *ui.Call, path string, tab url.Values, done string, counts *ended) ui.View {
 	q := noticeQuery(done, counts)
+	maps.Copy(q, tab)
 	if list := listQueryOf(c); list != "" {
 		q.Set(listQuery, list)
 	}

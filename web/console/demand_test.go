@@ -18,12 +18,11 @@ func TestDemandIsPreviewed(t *testing.T) {
 	acme.Join("vera@acme.example", "VIEWER")
 	owner := open(t, s, acme.Owner)
 	form := url.Values{
-		"name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"7"},
 		"mfa": {"required"}, "mfaRoles": {"USER"}, "mfaGraceDays": {"7"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"},
 	}
 	send := func(status int, words ...string) string {
 		t.Helper()
-		return owner.post("/console/settings", form, status, words...)
+		return owner.post("/console/settings?tab=factors", form, status, words...)
 	}
 	isDemanded := func() bool {
 		_, body := acme.Owner.Get("/api/v2/tenant")
@@ -62,7 +61,7 @@ func TestFactorsOfPeople(t *testing.T) {
 		t.Error("everybody sees who has no factor")
 	}
 	path := "/console/people/" + ann.ID
-	if page := owner.get(path, http.StatusOK, "The person has none"); strings.Contains(page, path+"/reset-factors") {
+	if page := owner.get(path+"?tab=security", http.StatusOK, "The person has none"); strings.Contains(page, path+"/reset-factors") {
 		t.Error("a reset is offered without anything to reset")
 	}
 	owner.get(path+"/reset-factors", http.StatusOK, "Reset second factors?", "1 session ends", "valid for 24 hours")

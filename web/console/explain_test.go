@@ -70,12 +70,12 @@ resources:
 	b.submit("/console/people/"+h.people["USER"].ID+"/suspend", url.Values{})
 	b.get(explainPath+"who=user@acme.example&action=invoice.read&ip=192.0.2.9", http.StatusOK, "Refused", "The role grants it, but:")
 	h.browserOf(t, "VIEWER").get(explainPath+"who=user@acme.example&action=invoice.read", http.StatusForbidden)
-	b.get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, `action="/console/explain"`)
+	b.get("/console/people/"+h.people["ADMIN"].ID+"?tab=security", http.StatusOK, `action="/console/explain"`)
 	b.get("/console/keys/"+key, http.StatusOK, `href="/console/explain?who=`+key+`"`)
-	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK), "/console/explain")
+	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+h.people["ADMIN"].ID+"?tab=security", http.StatusOK), "/console/explain")
 }
 
-var whyLink = regexp.MustCompile(`<a class="small" href="(/console/explain[^"]+)">Why\?</a>`)
+var whyLink = regexp.MustCompile(`<a class="why" href="(/console/explain[^"]+)">Why\?</a>`)
 
 // A refusal in the trail leads to its explanation, with its time and address.
 func TestRefusalLeadsToItsExplanation(t *testing.T) {

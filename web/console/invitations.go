@@ -74,7 +74,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	}
 	if err == nil {
 		body.Total = found.Total
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	// badFilter shows the page with a note if err is about a filter.
 	return badFilter(autoRefresh(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)

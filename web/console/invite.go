@@ -30,18 +30,27 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	maxDays := s.Tenant.Settings.MaxInvitationDays()
 	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.LanguagesWith(c.Site().Texts)}
-	for _, role := range highestFirst(c.Caller.Rules) {
-		if c.CanOn(doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
-			body.Roles = append(body.Roles, role)
-		}
-	}
 	if c.Value("locale") == "" {
 		c.Preset("locale", c.Language.Tag)
 	}
 	if c.Value("role") == "" {
 		c.Preset("role", string(doorward.RoleUser))
 	}
+	for _, role := range highestFirst(c.Caller.Rules) {
+		if c.CanOn(doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
+			body.Roles = append(body.Roles, role)
+		}
+	}
 	return ui.View{Page: "invite", Body: body, Wide: true}, nil
+}
+
+// RolePicker is the field for the role of those who are invited.
+func (n newInvitation) RolePicker(f ui.Frame) rolePicker {
+	picker := rolePicker{Frame: f, Fault: f.Faults["role"]}
+	for _, role := range n.Roles {
+		picker.Choices = append(picker.Choices, roleChoice{role, string(role) == f.Form.Get("role")})
+	}
+	return picker
 }
 
 // invite sends invitations to the people in the text. Lines that are wrong or refused are

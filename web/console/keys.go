@@ -94,6 +94,7 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body := apiKeys{pageData: s, pager: pages, Statuses: keyStatuses}
 	found, err := h.app.APIKeys.List(ctx, c.Caller, apikey.Filter{Owner: pages.Filter.Get("owner"), Status: pages.Filter.Get("status"), Text: pages.Filter.Get("q")}, window)
+	body.Total = found.Total
 	for _, k := range found.Items {
 		one, err := h.apiKey(ctx, c, k)
 		if err != nil {
@@ -102,7 +103,7 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Items = append(body.Items, one)
 	}
 	if err == nil {
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "keys", Body: body, Wide: true}), err)
 }
@@ -120,6 +121,7 @@ type keyPage struct {
 	edited
 	keyLimits
 	Key     apiKey
+	Tabs    ui.Tabs
 	Groups  []permissionGroup
 	Graces  []int
 	Actions []ui.Permission // that a key can have
@@ -144,12 +146,22 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		chosen = sentPermissions(c)
 	}
 	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
+	body.Tabs = keyTabs(c, k, s.List)
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, ui.Describe(k.Rules.Model(), v.Action))
 		}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, nil
+}
+
+// keyTabs are the tabs of the page of a key. A key that has ended can't be changed.
+func keyTabs(c *ui.Call, k apiKey, list string) ui.Tabs {
+	names := []string{"profile"}
+	if k.CanManage && k.Live() {
+		names = append(names, "rotation", "settings")
+	}
+	return c.Tabs("/console/keys/"+k.ID, keptList(list), names...)
 }
 
 // keyFields are the fields of the form that edits a key.

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -21,7 +22,7 @@ func (b *browser) findOn(pattern *regexp.Regexp, page string) string {
 	if m == nil {
 		b.Fatalf("there is no %s on\n%s", pattern, page)
 	}
-	return m[1]
+	return html.UnescapeString(m[1])
 }
 
 // The secret is shown in one answer, which offers no other language: with that it would
@@ -82,16 +83,16 @@ func TestKeyFormRefuses(t *testing.T) {
 func TestChangingAKey(t *testing.T) {
 	h := newFixture(t)
 	b, path := h.browserOf(t, "OWNER"), "/console/keys/"+makeKey(t, h, map[string]any{"permissions": []string{"message.send", "report.read"}})
-	page := b.get(path, http.StatusOK)
+	page := b.get(path+"?tab=settings", http.StatusOK)
 	form := url.Values{
 		"name": {"Shop 2"}, "permissions": {"report.read"}, "allowedIps": {"192.0.2.0/24"}, "owner": {"user@acme.example"}, "version": {b.version(page)},
 	}
-	page = b.submit(path+"/edit", form, "The key is saved", "Shop 2", "user@acme.example")
+	page = b.submit(path+"/edit?tab=settings", form, "The key is saved", "Shop 2", "user@acme.example")
 	lacks(t, page, `value="message.send" checked`)
-	b.post(path+"/edit", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page")
+	b.post(path+"/edit?tab=settings", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page")
 	form.Set("version", b.version(page))
 	form.Del("permissions")
-	lacks(t, b.post(path+"/edit", form, http.StatusUnprocessableEntity, "Choose at least one"), `value="report.read" checked`)
+	lacks(t, b.post(path+"/edit?tab=settings", form, http.StatusUnprocessableEntity, "Choose at least one"), `value="report.read" checked`)
 
 	b.get(path+"/disable", http.StatusOK, "Disable this key?", "It was never used")
 	b.submit(path+"/disable", url.Values{}, "The key is disabled", ">Disabled<")
@@ -106,19 +107,19 @@ func TestChangingAKey(t *testing.T) {
 func TestRotatingAKey(t *testing.T) {
 	h := newFixture(t)
 	b, path := h.browserOf(t, "OWNER"), "/console/keys/"+makeKey(t, h, nil)
-	form := url.Values{"hint": {b.findOn(hintOn, b.get(path, http.StatusOK))}, "graceHours": {"24"}}
-	first := b.findOn(secretOn, b.post(path+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
-	page := b.post(path+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page", first[:8])
+	form := url.Values{"hint": {b.findOn(hintOn, b.get(path+"?tab=rotation", http.StatusOK))}, "graceHours": {"24"}}
+	first := b.findOn(secretOn, b.post(path+"/rotate?tab=rotation", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
+	page := b.post(path+"/rotate?tab=rotation", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page", first[:8])
 	if !strings.Contains(page, "The earlier secret works for another") {
 		t.Errorf("the earlier secret isn't shown on\n%s", page)
 	}
-	lacks(t, b.submit(path+"/previous", url.Values{}, "The earlier secret has ended"), "works for another")
-	b.post(path+"/previous", url.Values{}, http.StatusNotFound)
+	lacks(t, b.submit(path+"/previous?tab=rotation", url.Values{}, "The earlier secret has ended"), "works for another")
+	b.post(path+"/previous?tab=rotation", url.Values{}, http.StatusNotFound)
 	form.Set("hint", first[:8]+"…"+first[49:])
 	form.Set("graceHours", "999")
-	b.post(path+"/rotate", form, http.StatusUnprocessableEntity)
+	b.post(path+"/rotate?tab=rotation", form, http.StatusUnprocessableEntity)
 	form.Set("graceHours", "0")
-	b.post(path+"/rotate", form, http.StatusOK, "The earlier secret has ended")
+	b.post(path+"/rotate?tab=rotation", form, http.StatusOK, "The earlier secret has ended")
 }
 
 func TestWouldItPass(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
@@ -104,7 +105,15 @@ type pager struct {
 	Prev       string // link to the previous page; empty on the first
 	Next       string // link to the next page; empty on the last
 	Total      int    // rows of the whole list; doorward.MaxTotal+1 for more
+	From, To   int    // numbers of the first and the last row of the page, from 1, as the links count
 }
+
+// rowParameter is the query parameter of the links between the pages of a list with the number of
+// the first row, which a cursor doesn't have.
+const rowParameter = "row"
+
+// IsWhole reports whether the page has the whole list.
+func (r pager) IsWhole() bool { return r.Prev == "" && r.Next == "" }
 
 // HasUncounted reports whether there are more rows than are counted.
 func (r pager) HasUncounted() bool { return r.Total > doorward.MaxTotal }
@@ -116,9 +125,9 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 	if err != nil {
 		return pager{}, doorward.Window{}, err
 	}
-	pages := pager{Filter: f}
+	pages := pager{Filter: f, From: max(1, queryNumber(c, rowParameter))}
 	here := url.Values(maps.Clone(f))
-	for _, name := range []string{"cursor", "before"} {
+	for _, name := range []string{"cursor", "before", rowParameter} {
 		if at := c.R.URL.Query().Get(name); at != "" {
 			here.Set(name, at)
 		}
@@ -127,6 +136,7 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 	pages.ReturnHere = returnToList(pages.Query)
 	window, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
+		pages.From = 1
 		return pages, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
 	}
 	if window.IsBackward() || window.After != (doorward.Position{}) {
@@ -139,22 +149,26 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 // are read to find one by address.
 const rowsPerPage = 50
 
-// setLinks sets the links to the previous and the next page, and removes the link to the
-// first page from that page.
-func (r *pager) setLinks(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
+// setLinks sets To and the links to the previous and the next page, and removes the link to the first
+// page from that page. rows is how many rows the page has.
+func (r *pager) setLinks(ctx context.Context, c *ui.Call, rows int, prev, next *doorward.Position) error {
 	if prev == nil && next != nil {
 		r.First = ""
 	}
+	if prev == nil {
+		r.From = 1
+	}
+	r.To = r.From + rows - 1
 	before, err := c.Cursor(ctx, prev)
 	if err != nil {
 		return err
 	}
 	after, err := c.Cursor(ctx, next)
 	if before != "" {
-		r.Prev = r.Filter.linkWith("before", before)
+		r.Prev = r.Filter.linkWith("before", before) + "&" + rowParameter + "=" + strconv.Itoa(max(1, r.From-rowsPerPage))
 	}
 	if after != "" {
-		r.Next = r.Filter.linkWith("cursor", after)
+		r.Next = r.Filter.linkWith("cursor", after) + "&" + rowParameter + "=" + strconv.Itoa(r.To+1)
 	}
 	return err
 }

@@ -80,11 +80,11 @@ func TestKeyKeepsPermissionsThatTheModelLacks(t *testing.T) {
 	applyModel(t, h, invoiceModel)
 	path := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read", "user.read"}})
 	applyModel(t, h, "actions: {}")
-	page := b.get(path, http.StatusOK, "invoice.read", `value="user.read" checked`)
+	page := b.get(path+"?tab=settings", http.StatusOK, `value="user.read" checked`)
 	lacks(t, page, `value="invoice.read"`)
-	b.submit(path+"/edit", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
+	b.submit(path+"/edit?tab=settings", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
 	applyModel(t, h, invoiceModel)
-	page = b.get(path, http.StatusOK, `value="invoice.read" checked`)
+	page = b.get(path+"?tab=settings", http.StatusOK, `value="invoice.read" checked`)
 	if !strings.Contains(page, "Shop 2") {
 		t.Error("the name isn't saved")
 	}

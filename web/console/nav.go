@@ -58,7 +58,21 @@ var icons = map[string]string{
 	"keys":        "M8 15.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM12.5 11H21v3.5M17 11v3",
 	"webhooks":    "M13 3 5.5 13.5h6L10.5 21l8-11h-6Z",
 	"audit":       "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5.5l3.5 2",
+	"session":     "M14 4h5v16h-5M3.5 12h10M10 8l4 4-4 4",
+	"factor":      "M7 3h10v18H7ZM11 17.5h2",
 	"settings":    "M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4ZM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
+}
+
+// PageIcon is the shape of the icon of the list that the page belongs to.
+func (s pageData) PageIcon(f ui.Frame) string {
+	for _, g := range navigation {
+		for _, l := range g.Links {
+			if l.Current(f) != "" {
+				return l.Icon()
+			}
+		}
+	}
+	return ""
 }
 
 // Icon is the shape of the link's icon.

@@ -11,19 +11,10 @@ import (
 
 // operatorTrail is the installation's own trail, as a link of "doorward audit link" shows it.
 type operatorTrail struct {
-	pager
+	eventTable
 	Actions []doorward.Action
-	Items   []entry
 	// ExpiresAt is when the access to this page expires.
 	ExpiresAt time.Time
-}
-
-// HasMoreFilters is trail.HasMoreFilters.
-func (t operatorTrail) HasMoreFilters() bool { return trail{pager: t.pager}.HasMoreFilters() }
-
-// HasTimeOfDay is trail.HasTimeOfDay.
-func (t operatorTrail) HasTimeOfDay(name string) bool {
-	return trail{pager: t.pager}.HasTimeOfDay(name)
 }
 
 // operatorPage shows the trail, or asks for the link that opens the page.
@@ -39,7 +30,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := operatorTrail{pager: pages, ExpiresAt: expiresAt}
+	body := operatorTrail{eventTable: eventTable{pager: pages}, ExpiresAt: expiresAt}
 	// Permissions are left out: their events are in the trails of tenants. The exception is
 	// tenant.destroy, which is recorded here and can't be filtered for.
 	for _, v := range doorward.Verbs() {
@@ -48,13 +39,18 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 		}
 	}
 	found, err := h.app.Audit.List(ctx, by, auditFilter(pages.Filter), window)
+	var shown []entry
 	for _, e := range found.Items {
-		body.Items = append(body.Items, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: describeChanges(e.Changes, nil)})
+		shown = append(shown, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: describeChanges(e.Changes, nil)})
+	}
+	body.setItems(c, shown)
+	if err == nil {
+		err = h.setBars(ctx, &body.eventTable, by, auditFilter(pages.Filter))
 	}
 	if err == nil {
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
-	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
+	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Connects: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
 }
 
 func actorOf(e doorward.Event) string {

@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,9 +64,11 @@ func TestOperatorPage(t *testing.T) {
 		}
 		return body
 	}
-	page := show("/operator", "billing &lt;sync&gt;", "operator’s page made", "Operator’s page opened", "Close the page")
+	page := show("/operator", "operator’s page made", "Operator’s page opened", "Close the page")
 	lacks(t, page, "@acme.example", h.tenant.ID)
-	lacks(t, show("/operator?action=key.create", "billing &lt;sync&gt;"), "page opened</strong>")
+	made := show("/operator?action=key.create", `class="opens"`)
+	lacks(t, made, "page opened</a>")
+	show("/operator?action=key.create&event="+b.findOn(regexp.MustCompile(`id="(evt_[a-z0-9]+)"`), made), "billing &lt;sync&gt;", "key.create")
 	show("/operator?actor=nobody", "Nothing matches.")
 	if res, body := b.ask("GET", "/operator?from=never", nil, cookie...); res.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong filter: %d\n%s", res.StatusCode, body)

@@ -104,7 +104,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Steps = firstSteps(c, s.Tenant, t, me)
-	body.Recent, err = h.recent(ctx, c, audit.Filter{})
+	body.Recent, err = h.recent(ctx, c, maxRecent, audit.Filter{})
 	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), err
 }
 

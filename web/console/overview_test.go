@@ -42,6 +42,6 @@ func TestRecentActivity(t *testing.T) {
 	page := owner.get("/console/people/"+user.ID, http.StatusOK)
 	owner.submit("/console/people/"+user.ID+"/name", url.Values{"name": {"Uma"}, "version": {owner.version(page)}})
 	owner.get("/console", http.StatusOK, "Recent activity", "<strong>Name changed</strong>", `<a href="/console/people/`+user.ID+`"><bdi>Uma</bdi></a>`)
-	owner.get("/console/people/"+user.ID, http.StatusOK, "<strong>Name changed</strong>", "<strong>Signed in</strong>")
-	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+user.ID, http.StatusOK), "Recent activity")
+	owner.get("/console/people/"+user.ID+"?tab=activity", http.StatusOK, "<strong>Name changed</strong>", "<strong>Signed in</strong>")
+	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+user.ID+"?tab=activity", http.StatusOK), "Recent activity")
 }

@@ -52,7 +52,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	found, err := h.app.Users.List(ctx, c.Caller, f, window)
 	if err == nil {
 		pages.Total = found.Total
-		err = pages.setLinks(ctx, c, found.Prev, found.Next)
+		err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", front.Spreadsheet))}
 	for _, u := range found.Items {
@@ -91,6 +91,7 @@ type person struct {
 	DisplayName string
 	IsCaller    bool
 	CanManage   bool // the caller may change this member
+	Tabs        ui.Tabs
 	Roles       []roleChoice
 	Sessions    []doorward.Session
 	OwnSession  string         // id of the caller's session
@@ -117,22 +118,54 @@ type roleChoice struct {
 	Current bool
 }
 
+// rolePicker is the field for one role of several.
+type rolePicker struct {
+	Frame   ui.Frame
+	Choices []roleChoice
+	Fault   string
+	Button  string // key of a message, for a form that has only this field; empty for none
+}
+
+// RolePicker is the field for the person's role.
+func (p person) RolePicker(f ui.Frame) rolePicker {
+	return rolePicker{f, p.Roles, "", "person.role.button"}
+}
+
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v := ui.View{Page: "person", Wide: true}
 	p, err := h.loadPerson(ctx, c)
 	p.edited, v.Note = keepTyped(c, p.Version(), "notice.person.precondition_failed", []editedField{textField(c, "name", "field.name", p.User.Name)})
-	if err == nil && p.CanManage {
+	p.Tabs = personTabs(c, p)
+	if err == nil && p.Tabs.Is("sessions") {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = autoRefresh(c, v)
 	}
-	if err == nil {
-		p.Recent, err = h.recent(ctx, c, audit.Filter{Actor: p.User.ID}, audit.Filter{Target: p.User.ID})
+	if err == nil && p.Tabs.Is("activity") {
+		p.Recent, err = h.recent(ctx, c, maxActivity, audit.Filter{Actor: p.User.ID}, audit.Filter{Target: p.User.ID})
 	}
 	if c.Can(doorward.PolicyRead) {
 		p.Actions = policyActions(c.Caller.Rules)
 	}
 	v.Body = p
 	return v, err
+}
+
+// maxActivity is how many of their last events the page of a person shows.
+const maxActivity = 20
+
+// personTabs are the tabs of which the caller may see something.
+func personTabs(c *ui.Call, p person) ui.Tabs {
+	names := []string{"profile"}
+	if p.CanManage {
+		names = append(names, "sessions")
+	}
+	if p.CanManage || c.Can(doorward.PolicyRead) {
+		names = append(names, "security")
+	}
+	if c.Can(doorward.AuditRead) {
+		names = append(names, "activity")
+	}
+	return c.Tabs(peoplePath+"/"+p.User.ID, keptList(p.List), names...)
 }
 
 // loadPerson returns the member whom the path names, without sessions, actions and events.

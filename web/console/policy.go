@@ -321,7 +321,7 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 		body.Items = append(body.Items, one)
 	}
 	if err == nil {
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return ui.View{Page: "policyversions", Body: body, Wide: true}, err
 }

@@ -56,6 +56,7 @@ func (h *console) roles(ctx context.Context, c *ui.Call) (ui.View, error) {
 type rolePage struct {
 	pageData
 	pager
+	Tabs        ui.Tabs
 	Role        roleEntry
 	Groups      []permissionGroup
 	Invitations int // that can be accepted
@@ -68,7 +69,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, nil)
+	pages, window, err := readWindow(ctx, c, []string{ui.TabParameter})
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -82,10 +83,14 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Invitations, body.Keys = int(use.Invitations), int(use.Keys)
+	tabs := []string{"permissions"}
 	if c.Can(doorward.UserRead) {
+		tabs = append(tabs, "members")
+	}
+	if body.Tabs = c.Tabs(rolesPath+"/"+one.ID, nil, tabs...); body.Tabs.Is("members") {
 		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, window)
 		if err == nil {
-			err = body.setLinks(ctx, c, found.Prev, found.Next)
+			err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 		}
 		if err != nil {
 			return ui.View{}, err

@@ -51,11 +51,12 @@ func TestRolesInTheConsole(t *testing.T) {
 	b.post("/console/roles/new", url.Values{"roleName": {"desk"}, "about": {"<b>"}, "permissions": {"user.read"}}, http.StatusUnprocessableEntity,
 		"2 to 32 capital letters", "A name has", `value="user.read" checked`, "&lt;b&gt;")
 	b.post("/console/roles/new", url.Values{"roleName": {"DESK"}}, http.StatusUnprocessableEntity, "Choose at least one", `value="DESK"`)
-	page := b.submit("/console/roles/new", url.Values{"roleName": {"DESK"}, "about": {"The <desk>"}, "permissions": {"user.read", "message.read"}}, "The role is created", "The &lt;desk&gt;", "Nobody has it", "see who is in the organisation")
+	page := b.submit("/console/roles/new", url.Values{"roleName": {"DESK"}, "about": {"The <desk>"}, "permissions": {"user.read", "message.read"}}, "The role is created", "The &lt;desk&gt;", "see who is in the organisation")
 	path := "/console/roles/" + roleID.FindString(page)
 	b.post("/console/roles/new", url.Values{"roleName": {"DESK"}, "permissions": {"user.read"}}, http.StatusUnprocessableEntity, "There is a role of this name")
+	b.get(path+"?tab=members", http.StatusOK, "Nobody has it")
 	setRole(t, h, "USER", "DESK")
-	b.get(path, http.StatusOK, `href="/console/people/`+h.people["USER"].ID+`"`, "user@acme.example")
+	b.get(path+"?tab=members", http.StatusOK, `href="/console/people/`+h.people["USER"].ID+`"`, "user@acme.example")
 
 	page = b.get(path+"/edit", http.StatusOK, `value="message.read" checked`, `value="DESK"`)
 	form := url.Values{"version": {b.version(page)}, "roleName": {"FRONT_DESK"}, "about": {""}, "permissions": {"message.read", "message.send"}}
@@ -80,7 +81,7 @@ func TestRolesInTheConsole(t *testing.T) {
 	b.submit(path+"/delete", url.Values{"replaceBy": {"VIEWER"}}, "The role is deleted")
 	b.get(path, http.StatusNotFound)
 	b.get("/console/keys/"+key, http.StatusOK, ">Viewer<")
-	b.get("/console/audit", http.StatusOK, "Role deleted", "<dt>Replaced by</dt>", "<dt>API keys</dt>")
+	b.opened("/console/audit", "en", "Role deleted", "<dt>Replaced by</dt>", "<dt>API keys</dt>")
 	lacks(t, b.get("/console/roles/"+makeRole(t, h, "IDLE", "", "user.read")+"/delete", http.StatusOK, "Nothing has the role"), `name="replaceBy"`)
 }
 
@@ -108,7 +109,7 @@ func TestRoleFormIsBounded(t *testing.T) {
 	b.post(own+"/delete", url.Values{"replaceBy": {"ADMIN"}}, http.StatusForbidden)
 }
 
-// The page of a role shows who has it in pages.
+// The page of a role shows who has it in pages; lists say which rows they show.
 func TestHoldersArePaged(t *testing.T) {
 	h := newFixture(t)
 	id := makeRole(t, h, "READER", "", "message.read")
@@ -116,8 +117,12 @@ func TestHoldersArePaged(t *testing.T) {
 		h.tenant.Join(fmt.Sprintf("reader%d@acme.example", n), "READER")
 	}
 	b := h.browserOf(t, "OWNER")
-	page := b.get("/console/roles/"+id, http.StatusOK, "reader0@acme.example", "reader49@acme.example", `rel="next"`)
+	page := b.get("/console/roles/"+id+"?tab=members", http.StatusOK, "reader0@acme.example", "reader49@acme.example", `rel="next"`)
 	lacks(t, page, "reader50@acme.example")
-	next := regexp.MustCompile(`href="(\?cursor=[^"]+)"`)
+	next := regexp.MustCompile(`href="(\?cursor=[^"]+)" rel="next"`)
+	people := b.get("/console/people", http.StatusOK, "1–50 of 55")
+	last := b.get("/console/people"+b.findOn(next, people), http.StatusOK, "51–55 of 55")
+	b.get("/console/people"+b.findOn(regexp.MustCompile(`href="([^"]+)" rel="prev"`), last), http.StatusOK, "1–50 of 55")
+	b.get("/console/people?row=9", http.StatusOK, "1–50 of 55")
 	b.get("/console/roles/"+id+b.findOn(next, page), http.StatusOK, "reader50@acme.example", `rel="prev"`)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
@@ -31,7 +32,7 @@ var (
 		userOf("ben", "", doorward.RoleAdmin, doorward.UserActive),
 		userOf("chen", "陈小明", doorward.RoleUser, doorward.UserActive),
 		userOf("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
-		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
+		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", longRole, doorward.UserSuspended),
 	}
 	basePage      = pageData{Tenant: acme}
 	logo, logoPNG = uitest.DrawLogo(512, 128)
@@ -39,6 +40,9 @@ var (
 	branded = pageData{Tenant: doorward.Tenant{ID: acme.ID, Name: acme.Name, Brand: doorward.Brand{Accent: "#d63a2f", Logo: logo}}}
 	owner   = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
+
+// longRole is as long as the name of a role can be.
+const longRole doorward.Role = "A_ROLE_WITH_THE_LONGEST_NAME_YET"
 
 func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
 	seen := noon.Add(-time.Hour)
@@ -67,9 +71,9 @@ func due(v ui.View) ui.View {
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
-	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
-	saved := wide("person", sampledPerson())
-	saved.Done = "done.saved"
+	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 51, To: 100, Total: 163}
+	saved := wide("person", sampledPerson("profile"))
+	saved.Done = "done.suspend"
 	inviting := owner
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
 	refused := refusedWith(map[string]string{"name": "The name is missing.", "allowedEmailDomains": "This is not a domain.", "accent": "This is not a colour.", "logo": "This is not a PNG."})
@@ -87,9 +91,11 @@ func samples() []uitest.Sample {
 		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
-		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
-		{Name: "person-reset", View: wide("person", withWord(sampledPerson())), Frame: owner},
-		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name}), Frame: viewer},
+		{Name: "person", View: wide("person", sampledPerson("profile")), Frame: owner},
+		{Name: "person-sessions", View: wide("person", sampledPerson("sessions")), Frame: owner},
+		{Name: "person-security", View: wide("person", withWord(sampledPerson("security"))), Frame: owner},
+		{Name: "person-activity", View: wide("person", sampledPerson("activity")), Frame: owner},
+		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
@@ -99,33 +105,41 @@ func samples() []uitest.Sample {
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
-		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=spreadsheet"}), Frame: owner},
-		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}, Export: "?format=spreadsheet"}), Frame: owner},
-		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), ExpiresAt: noon})},
-		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, ExpiresAt: noon})},
+		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "operator", View: wide("operator", operatorTrail{eventTable: sampledTrail(), Actions: []doorward.Action{doorward.KeyCreate}, ExpiresAt: noon})},
+		{Name: "operator-none", View: wide("operator", operatorTrail{eventTable: eventTable{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
 		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: "This link is not valid, or not any more."}},
-		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
-		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
+		{Name: "settings", View: wide("settings", sampledSettings("general")), Frame: owner},
+		{Name: "settings-sessions", View: wide("settings", sampledSettings("sessions")), Frame: owner},
+		{Name: "settings-factors", View: wide("settings", sampledSettings("factors")), Frame: owner},
+		{Name: "settings-appearance", View: wide("settings", sampledSettings("appearance")), Frame: refused},
+		{Name: "settings-danger", View: wide("settings", sampledSettings("danger")), Frame: owner},
+		{Name: "settings-refused", View: wide("settings", sampledSettings("general")), Frame: refused},
 		{Name: "settings-brand", View: wide("settings", sampledBrandSettings()), Frame: owner},
-		{Name: "settings-viewer", View: wide("settings", sampledSettings()), Frame: viewer},
+		{Name: "settings-viewer", View: wide("settings", sampledSettings("general")), Frame: viewer},
 		{Name: "settings-conflict", View: wide("settings", sampledConflict()), Frame: owner},
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
-		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
-		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
-		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite), ui.Describe(doorward.BuiltIn(), doorward.AuditRead)}}}, Frame: owner},
+		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson("profile"), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
+		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson("profile"), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
+		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson("profile"), Act: "role", To: doorward.RoleAdmin, Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite), ui.Describe(doorward.BuiltIn(), doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
-		{Name: "key", View: sampledKeyPage(0), Frame: owner},
-		{Name: "key-disabled", View: sampledKeyPage(1), Frame: owner},
-		{Name: "key-revoked", View: sampledKeyPage(3), Frame: owner},
+		{Name: "key", View: sampledKeyPage(0, "profile"), Frame: owner},
+		{Name: "key-rotation", View: sampledKeyPage(0, "rotation"), Frame: owner},
+		{Name: "key-settings", View: sampledKeyPage(0, "settings"), Frame: owner},
+		{Name: "key-disabled", View: sampledKeyPage(1, "profile"), Frame: owner},
+		{Name: "key-revoked", View: sampledKeyPage(3, "profile"), Frame: owner},
 		{Name: "keynew", View: sampledKeyForm(), Frame: owner},
 		{Name: "keynew-refused", View: sampledKeyForm(), Frame: refusedWith(map[string]string{"name": "The name is missing.", "permissions": "Choose a permission.", "allowedIps": "This is not an address."})},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{pageData: basePage, Key: sampledKeys()[0], Secret: sampledSecret, Rotated: true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{pageData: basePage, Key: sampledKeys()[0], Act: "revoke", Danger: true}}, Frame: owner},
 		{Name: "roles", View: wide("roles", roleList{pageData: basePage, Items: sampledRoles()}), Frame: owner},
-		{Name: "role-builtin", View: wide("role", sampledRolePage(1)), Frame: owner},
-		{Name: "role-own", View: wide("role", sampledRolePage(4)), Frame: owner},
+		{Name: "role-builtin", View: wide("role", sampledRolePage(1, "permissions")), Frame: owner},
+		{Name: "role-own", View: wide("role", sampledRolePage(5, "permissions")), Frame: owner},
+		{Name: "role-members", View: wide("role", sampledRolePage(4, "members")), Frame: owner},
 		{Name: "rolenew", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: owner},
 		{Name: "rolenew-refused", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: refusedWith(map[string]string{"roleName": "Use capital letters.", "permissions": "Choose a permission."})},
 		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
@@ -145,9 +159,13 @@ func samples() []uitest.Sample {
 		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
 		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: basePage, Items: sampledHooks()}), Frame: owner},
 		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
-		{Name: "webhook", View: sampledHookPage(0), Frame: owner},
-		{Name: "webhook-failing", View: sampledHookPage(1), Frame: owner},
-		{Name: "webhook-disabled", View: sampledHookPage(2), Frame: owner},
+		{Name: "webhook", View: sampledHookPage(0, "deliveries"), Frame: owner},
+		{Name: "webhook-replay", View: sampledHookPage(0, "replay"), Frame: owner},
+		{Name: "webhook-rotation", View: sampledHookPage(0, "rotation"), Frame: owner},
+		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
+		{Name: "webhook-about", View: sampledHookPage(0, "about"), Frame: owner},
+		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
+		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
 		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith(map[string]string{"url": "Use an address of the internet.", "events": "Choose an event."})},
 		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
@@ -197,12 +215,12 @@ func sampledOverview() overviewPage {
 	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
-func sampledPerson() person {
+func sampledPerson(tab string) person {
 	who := members[2]
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
-	p.Recent = sampledEntries()
+	p.Recent, p.Tabs = sampledEntries(), onTab(tab, "profile", "sessions", "security", "activity")
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
@@ -214,6 +232,9 @@ func sampledInvitations() (all []listedInvitation) {
 		inv := doorward.Invitation{
 			ID: fmt.Sprint("inv_", n), Email: fmt.Sprintf("guest%d@acme.example", n), Role: doorward.RoleUser, TenantID: acme.ID, InvitedBy: members[0].ID,
 			CreatedAt: noon.AddDate(0, 0, -n), ExpiresAt: noon.AddDate(0, 0, 7-n), Delivery: doorward.DeliverySent,
+		}
+		if n == 1 {
+			inv.Email, inv.Name, inv.Role = strings.Repeat("long", 14)+"@"+strings.Repeat("acme-", 10)+"example.org", members[4].Name, longRole
 		}
 		all = append(all, listedInvitation{inv, state, state == doorward.InvitationPending})
 	}
@@ -227,13 +248,48 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.TenantUpdate, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "sessionIdle", From: "0s", To: "1h30m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}}},
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
+		e.Target = doorward.Object{Type: "user", ID: "usr_guest", TenantID: acme.ID}
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
-		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Page: "/console/people/usr_guest", Fields: describeChanges(e.Changes, nil)})
+		actor, target := "Ann Lee", "guest@acme.example"
+		if n == 2 {
+			actor, target = members[4].Name, strings.Repeat("guest", 11)+"@"+strings.Repeat("acme-", 10)+"example.org"
+		}
+		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actor, Target: target, Page: "/console/people/usr_guest", Fields: describeChanges(e.Changes, nil)})
 	}
 	all[3].ExplainPath = "/console/explain?action=user.invite"
 	grouped := all[1]
 	grouped.ID, grouped.Others = "evt_group", []entry{all[1], all[3]}
 	return append(all, grouped)
+}
+
+// sampledTrail has the sampled entries, of two days, and a histogram.
+func sampledTrail() eventTable {
+	t := eventTable{pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next"}, Highest: 47}
+	for n, e := range sampledEntries() {
+		if e.ActorType, e.ActorID = doorward.ByUser, members[0].ID; n == 1 {
+			e.ActorType = doorward.ByKey
+		}
+		if t.Days == nil || n == 3 {
+			t.Days = append(t.Days, eventDay{Day: noon.AddDate(0, 0, -n).Truncate(24 * time.Hour)})
+		}
+		last := &t.Days[len(t.Days)-1]
+		last.Items = append(last.Items, e)
+	}
+	for n := range 30 {
+		day := noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour)
+		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true}
+		one.Height = one.Count * 2
+		one.Y = chartHeight - one.Height
+		t.Bars = append(t.Bars, one)
+	}
+	return t
+}
+
+// withOpen opens the refusal among the entries, and the group.
+func withOpen(t eventTable) eventTable {
+	last := t.Days[len(t.Days)-1].Items
+	t.Open = &last[0]
+	return t
 }
 
 // sampledSecret has the length of a secret, and a checksum that is wrong.
@@ -243,7 +299,7 @@ func sampledKeys() (all []apiKey) {
 	used := noon.Add(-time.Hour)
 	for n, status := range []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked} {
 		k := doorward.APIKey{
-			ID: fmt.Sprint("key_", n), TenantID: acme.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with quite a long name", "Test"}[n],
+			ID: fmt.Sprint("key_", n), TenantID: acme.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with a name that has nearly as many letters as the name of a key may have, 100 of them", "Test"}[n],
 			Status: status, Role: doorward.RoleUser, Permissions: []doorward.Action{doorward.MessageSend, doorward.ReportRead}, OwnerID: members[n].ID, OwnerRole: members[n].Role,
 			CreatedBy: members[0].ID, CreatedAt: noon.AddDate(0, 0, -n-7), ExpiresAt: noon.AddDate(0, 0, 5+100*n), Hint: "dwk_Ab3f…9xQ2",
 		}
@@ -260,13 +316,14 @@ func sampledKeys() (all []apiKey) {
 	return all
 }
 
-func sampledKeyPage(n int) ui.View {
+func sampledKeyPage(n int, tab string) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
 		Actions: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend), ui.Describe(doorward.BuiltIn(), doorward.UserRead)},
 	}
-	if n < 2 {
+	if body.Tabs = onTab(tab, "profile"); n < 2 {
+		body.Tabs = onTab(tab, "profile", "rotation", "settings")
 		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.yes"}[n]}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
@@ -279,7 +336,7 @@ func sampledRoles() (all []roleEntry) {
 		g := rules.Grant(name)
 		all = append(all, roleEntry{Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, Permissions: g.Actions}, Rank: name, BuiltIn: true, Members: int64(n * n * 300)}})
 	}
-	for _, name := range []doorward.Role{"SUPPORT", "A_ROLE_WITH_THE_LONGEST_NAME_YET"} {
+	for _, name := range []doorward.Role{"SUPPORT", longRole} {
 		own := roleEntry{CanManage: true, Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, About: "Answers messages and looks people up", Permissions: []doorward.Action{doorward.MessageRead, doorward.MessageSend, doorward.UserRead}}, Rank: doorward.RoleUser, Members: 12}}
 		for _, a := range own.Permissions {
 			own.May = append(own.May, ui.Describe(rules.Model(), a))
@@ -294,9 +351,9 @@ func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []
 	return roleGroups(nil, all, chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
 }
 
-func sampledRolePage(n int) rolePage {
+func sampledRolePage(n int, tab string) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next"}, Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: members}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next"}, Tabs: onTab(tab, "permissions", "members"), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: members}
 }
 
 func sampledRoleForm(title string, r roleEntry) ui.View {
@@ -421,12 +478,12 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 	return all
 }
 
-func sampledHookPage(n int) ui.View {
+func sampledHookPage(n int, tab string) ui.View {
 	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
-	body := webhookPage{pageData: basePage, pager: list, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "rotation", "settings", "about"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
 	if n < 2 {
 		sent := sampledDeliveries(n == 1)
-		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:12])
+		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:deliveriesPerPage])
 	}
 	if n == 1 {
 		tested := attemptOf(doorward.DeliveryAttempt{At: noon, Status: 500, Ms: 87, Answer: "upstream <connect> error"})
@@ -452,12 +509,12 @@ func sampledDemand() demand {
 	}}
 }
 
-func sampledSettings() settings {
+func sampledSettings(tab string) settings {
 	return settings{
-		pageData: basePage, Numbers: []number{
+		pageData: basePage, Tabs: onTab(tab, "general", "sessions", "factors", "appearance", "danger"), Numbers: []number{
 			{doorward.Setting{Name: "sessionIdleMinutes", Section: "sessions", Unit: doorward.InMinutes, Max: 60}, 60},
 			{doorward.Setting{Name: "sessionAbsoluteMinutes", Section: "sessions", Unit: doorward.InMinutes, Max: 1440}, 1440},
-			{doorward.Setting{Name: "invitationDays", Section: "invitations", Unit: doorward.InDays, Min: 1, Max: 30}, 30},
+			{doorward.Setting{Name: "invitationDays", Section: "general", Unit: doorward.InDays, Min: 1, Max: 30}, 30},
 			{doorward.Setting{Name: "mfaGraceDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 7},
 			{doorward.Setting{Name: "mfaRememberDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 14},
 			{doorward.Setting{Name: "stepUpMinutes", Section: "factors", Unit: doorward.InMinutes, Min: 1, Max: 60}, 10},
@@ -468,19 +525,28 @@ func sampledSettings() settings {
 }
 
 func sampledBrandSettings() settings {
-	page := sampledSettings()
+	page := sampledSettings("appearance")
 	page.pageData, page.Picked = branded, branded.Tenant.Brand.Accent
 	return page
 }
 
 func sampledConflict() settings {
-	page := sampledSettings()
+	page := sampledSettings("general")
 	page.Conflicts = []conflict{
 		{Label: "field.tenant", Typed: []string{"Acme of mine"}, Stored: []string{"Acme of the other"}},
 		{Label: "field.sessionIdleMinutes", Kind: "minutes", Typed: []string{"30"}, Stored: []string{"90"}},
 		{Label: "settings.mfa", Kind: "check", Typed: []string{"1"}},
 	}
 	return page
+}
+
+// onTab are tabs, of which one is shown.
+func onTab(current string, names ...string) ui.Tabs {
+	all := ui.Tabs{Current: current}
+	for _, name := range names {
+		all.Items = append(all.Items, ui.Tab{Name: name, Link: "?tab=" + name})
+	}
+	return all
 }
 
 // scripts are those of pages, besides console.js.

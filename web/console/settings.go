@@ -13,11 +13,13 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
+const settingsPath = "/console/settings"
+
 // settings are the effective settings.
 type settings struct {
 	pageData
 	edited
-	AccentWas    string // edited.Was of the page's other form, that of the accent
+	Tabs         ui.Tabs
 	Numbers      []number
 	Domains      string // one per line
 	Picked       string // the accent in force, for the picker
@@ -42,7 +44,7 @@ func (s *settings) addFactors(c *ui.Call) {
 	demand := s.Tenant.Settings.SecondFactor
 	s.Demanded = !demand.Since.IsZero()
 	isCovered := func(r doorward.Role) bool { return slices.Contains(demand.Roles, r) }
-	if chosen := c.Values("mfaRoles"); c.Value("name") != "" {
+	if chosen := c.Values("mfaRoles"); s.Tabs.Is("factors") && c.Value("version") != "" {
 		s.Demanded = c.Value("mfa") != ""
 		isCovered = func(r doorward.Role) bool { return slices.Contains(chosen, string(r)) }
 	}
@@ -84,15 +86,14 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	form, note := keepTyped(c, s.Tenant.Version(), "notice.settings.precondition_failed", h.settingsFields(c, s.Tenant))
-	accent, _ := keepTyped(c, s.Tenant.Version(), "", []editedField{textField(c, "accent", "field.accent", s.Tenant.Brand.Accent)})
-	form.Conflicts = append(form.Conflicts, accent.Conflicts...)
+	tabs := settingsTabs(c)
+	form, note := keepTyped(c, s.Tenant.Version(), "notice.settings.precondition_failed", h.settingsFields(c, s.Tenant, tabs.Current))
 	page := settings{
-		pageData: s, edited: form, AccentWas: accent.Was, Numbers: h.numbersOf(s.Tenant),
+		pageData: s, edited: form, Tabs: tabs, Numbers: h.numbersOf(s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MaxLogoBytes: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
-	if c.Can(doorward.SettingsManage) {
+	if tabs.Is("factors") {
 		count, err := h.app.Factors.CountMembers(ctx, c.Caller)
 		if err != nil {
 			return ui.View{}, err
@@ -102,20 +103,31 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: page}, nil
 }
 
-// settingsFields are the fields of the form of the settings.
-func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
-	var demanded, roles []string
-	if demand := t.Settings.SecondFactor; !demand.Since.IsZero() {
-		demanded = []string{doorward.MFARequired}
+// settingsTabs are the tabs of the settings. Somebody who may only read them has one page of all.
+func settingsTabs(c *ui.Call) ui.Tabs {
+	names := []string{"general"}
+	if c.Can(doorward.SettingsManage) {
+		names = append(names, "sessions", "factors", "appearance")
 	}
-	for _, r := range t.Settings.SecondFactor.Roles {
-		roles = append(roles, string(r))
+	if c.Can(doorward.TenantDestroy) {
+		names = append(names, "danger")
 	}
-	all := []editedField{
-		textField(c, "name", "field.tenant", t.Name), listField(c, "allowedEmailDomains", "field.allowedEmailDomains", t.Settings.AllowedDomains),
-		choiceField(c, "mfa", "settings.mfa", "check", demanded), choiceField(c, "mfaRoles", "settings.mfaRoles", "role", roles),
+	return c.Tabs(settingsPath, nil, names...)
+}
+
+// settingsFields are the fields of the form on the tab. The first one is always sent.
+func (h *console) settingsFields(c *ui.Call, t doorward.Tenant, tab string) []editedField {
+	var all []editedField
+	switch tab {
+	case "general":
+		all = append(all, textField(c, "name", "field.tenant", t.Name), listField(c, "allowedEmailDomains", "field.allowedEmailDomains", t.Settings.AllowedDomains))
+	case "appearance":
+		return []editedField{textField(c, "accent", "field.accent", t.Brand.Accent)}
 	}
 	for _, n := range h.numbersOf(t) {
+		if n.Section != tab {
+			continue
+		}
 		f := textField(c, n.Name, "field."+n.Name, strconv.FormatInt(n.Effective, 10))
 		if n.IsDuration() {
 			f.kind, f.typed = "minutes", typedMinutes(c, n.Name)
@@ -123,22 +135,45 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 		}
 		all = append(all, f)
 	}
+	if tab == "factors" {
+		all = append(all, factorFields(c, t)...)
+	}
 	return all
 }
 
-func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
-	name := c.Value("name")
-	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
-	mfa, roles := doorward.MFAOptional, c.Values("mfaRoles")
-	if c.Value("mfa") != "" {
-		mfa = doorward.MFARequired
+// factorFields are the fields of the demand for second factors.
+func factorFields(c *ui.Call, t doorward.Tenant) []editedField {
+	var demanded, roles []string
+	if demand := t.Settings.SecondFactor; !demand.Since.IsZero() {
+		demanded = []string{doorward.MFARequired}
 	}
-	e := tenant.Edit{
-		Name: &name, KeepEffective: true, Versions: version(c),
-		Settings: map[string]any{doorward.SettingDomains: domains, doorward.SettingMFA: mfa, doorward.SettingMFARoles: roles},
+	for _, r := range t.Settings.SecondFactor.Roles {
+		roles = append(roles, string(r))
+	}
+	return []editedField{
+		choiceField(c, "mfa", "settings.mfa", "check", demanded), choiceField(c, "mfaRoles", "settings.mfaRoles", "role", roles),
+	}
+}
+
+// setSettings saves the form of one tab.
+func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
+	tab := settingsTabs(c).Current
+	e := tenant.Edit{KeepEffective: true, Versions: version(c), Settings: map[string]any{}}
+	switch tab {
+	case "general":
+		name := c.Value("name")
+		e.Name, e.Settings[doorward.SettingDomains] = &name, strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
+	case "factors":
+		e.Settings[doorward.SettingMFA], e.Settings[doorward.SettingMFARoles] = doorward.MFAOptional, c.Values("mfaRoles")
+		if c.Value("mfa") != "" {
+			e.Settings[doorward.SettingMFA] = doorward.MFARequired
+		}
 	}
 	var faults []doorward.FieldError
 	for _, setting := range h.numbersOf(doorward.Tenant{}) {
+		if setting.Section != tab {
+			continue
+		}
 		n, err := numberIn(c, setting.Name)
 		if err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: "/" + setting.Name, Code: "out_of_range", Message: "Give a whole number."})
@@ -148,7 +183,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
-	if c.Value("confirmed") == "" {
+	if tab == "factors" && c.Value("confirmed") == "" {
 		preview, err := h.app.Tenants.PreviewDemand(ctx, c.Caller, e)
 		if err != nil {
 			return ui.View{}, moveDomainFaults(err)
@@ -159,7 +194,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)
 	c.SetRevocation(edited.Revocation)
-	return redirectDone(c, "/console/settings", "saved", nil), moveDomainFaults(err)
+	return redirectDone(c, settingsPath, "saved", nil), moveDomainFaults(err)
 }
 
 // moveDomainFaults attributes a fault of one domain to the list of domains.

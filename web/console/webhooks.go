@@ -96,7 +96,7 @@ type eventGroup struct {
 	Name    string // first word of the actions; its message is "hooks.group." + Name
 	All     eventChoice
 	Choices []eventChoice
-	Open    bool // one of the events is chosen
+	Chosen  int // how many of the events
 }
 
 // eventChoices are what a webhook can get.
@@ -124,7 +124,9 @@ func eventChoicesOf(chosen []string) eventChoices {
 			shown = append(shown, word+".*")
 		}
 		one := pick(string(a), a)
-		p.Groups[i].Choices, p.Groups[i].Open = append(p.Groups[i].Choices, one), p.Groups[i].Open || one.Chosen
+		if p.Groups[i].Choices = append(p.Groups[i].Choices, one); one.Chosen {
+			p.Groups[i].Chosen++
+		}
 		shown = append(shown, one.Pattern)
 	}
 	for _, pattern := range chosen {
@@ -193,6 +195,7 @@ type webhookPage struct {
 	pageData
 	edited
 	pager
+	Tabs       ui.Tabs
 	Hook       endpoint
 	Bars       attemptChart
 	States     []doorward.DeliveryState
@@ -218,6 +221,9 @@ func rotation(w doorward.Webhook) string {
 	}
 	return strconv.FormatInt(w.PreviousEndsAt.UnixMicro(), 10)
 }
+
+// deliveriesPerPage are fewer than the rows of a list: the page has the chart above them.
+const deliveriesPerPage = 8
 
 // chartedDeliveries is how many of the newest deliveries have their attempts in the chart, and
 // up to how many waiting ones are counted.
@@ -246,17 +252,30 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 			body.Replays = append(body.Replays, a)
 		}
 	}
+	if body.Tabs = webhookTabs(c, hook); !body.Tabs.Is("deliveries") {
+		return ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}, nil
+	}
 	newest, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, "", doorward.Window{Limit: chartedDeliveries})
 	if err != nil {
 		return ui.View{}, err
 	}
 	body.Bars = chartOf(newest.Items)
+	window.Limit = deliveriesPerPage
 	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, pages.Filter.Get("state"), window)
 	if err == nil {
 		body.Deliveries = deliveriesOf(found.Items)
-		err = body.setLinks(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}), err)
+}
+
+// webhookTabs are the tabs of the page of a webhook. One that is disabled gets no past events.
+func webhookTabs(c *ui.Call, hook endpoint) ui.Tabs {
+	names := []string{"deliveries", "replay", "rotation", "settings", "about"}
+	if !hook.Enabled {
+		names = []string{"deliveries", "rotation", "settings", "about"}
+	}
+	return c.Tabs(webhooksPath+"/"+hook.ID, nil, names...)
 }
 
 // webhookFields are the fields of the form that edits the webhook.
@@ -349,7 +368,10 @@ func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	n, err := h.app.Webhooks.Replay(ctx, c.Caller, id, r)
 	v := redirectDone(c, webhooksPath+"/"+id, "replayed", nil)
 	if n > 0 {
-		v = c.To(webhooksPath + "/" + id + "?" + url.Values{"done": {"replayed"}, "count": {strconv.FormatInt(n, 10)}}.Encode())
+		q := c.TabQuery()
+		q.Set("done", "replayed")
+		q.Set("count", strconv.FormatInt(n, 10))
+		v = c.To(webhooksPath + "/" + id + "?" + q.Encode())
 	}
 	return v, err
 }

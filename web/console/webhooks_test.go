@@ -72,10 +72,11 @@ func TestWebhookPages(t *testing.T) {
 	lacks(t, page, `name="lang"`) // switching the language would send the form again and lose the secret
 	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.findOn(hookSecret, page))
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
-	lacks(t, b.get(path, http.StatusOK, "No event was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
+	lacks(t, b.get(path, http.StatusOK, "No event was sent yet", "There are no deliveries yet"), secret)
+	b.get(path+"?tab=settings", http.StatusOK, `value="user.*" checked`)
 
 	faulty := url.Values{"url": {""}, "about": {""}, "events": {"user.*"}}
-	lacks(t, b.post(path+"/edit", faulty, http.StatusUnprocessableEntity), endpoint.URL+`"`, `value="&lt;CRM&gt;"`)
+	lacks(t, b.post(path+"/edit?tab=settings", faulty, http.StatusUnprocessableEntity), endpoint.URL+`"`, `value="&lt;CRM&gt;"`)
 
 	b.post(path+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
 	makeInvitation(t, h)
@@ -126,23 +127,23 @@ func TestChangingAWebhook(t *testing.T) {
 	b.waitFor(deliveryPath, ">Delivered<")
 
 	// newFixture invites three people, makeInvitation one.
-	b.submit(path+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
-	b.submit(path+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
-	b.post(path+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
-	b.post(path+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
+	b.submit(path+"/replay?tab=replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
+	b.submit(path+"/replay?tab=replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
+	b.post(path+"/replay?tab=replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
+	b.post(path+"/replay?tab=replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
 
-	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(path, http.StatusOK))}, "graceHours": {"24"}}
-	b.post(path+"/rotate", form, http.StatusOK, "The secret is replaced", "deliveries are signed with the earlier secret, too")
-	b.post(path+"/rotate", form, http.StatusPreconditionFailed)
+	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(path+"?tab=rotation", http.StatusOK))}, "graceHours": {"24"}}
+	b.post(path+"/rotate?tab=rotation", form, http.StatusOK, "The secret is replaced", "deliveries are signed with the earlier secret, too")
+	b.post(path+"/rotate?tab=rotation", form, http.StatusPreconditionFailed)
 
-	page = b.get(path, http.StatusOK, `name="email" value="1" checked`)
+	page = b.get(path+"?tab=settings", http.StatusOK, `name="email" value="1" checked`)
 	form = url.Values{"url": {endpoint.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}
-	lacks(t, b.submit(path+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
+	lacks(t, b.submit(path+"/edit?tab=settings", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
 	form.Set("about", "Billing")
-	b.post(path+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this webhook", `value="Billing"`, "Saved now:</span> <bdi>CRM")
+	b.post(path+"/edit?tab=settings", form, http.StatusPreconditionFailed, "Somebody else has changed this webhook", `value="Billing"`, "Saved now:</span> <bdi>CRM")
 	b.get(path+"/disable", http.StatusOK, "gets nothing from now on")
 	lacks(t, b.submit(path+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
-	b.post(path+"/replay", url.Values{}, http.StatusConflict, "Enable it first")
+	b.post(path+"/replay?tab=replay", url.Values{}, http.StatusConflict, "Enable it first")
 	b.submit(path+"/enable", url.Values{}, "The webhook is enabled")
 	b.get(path+"/dance", http.StatusNotFound)
 	b.get(path+"/delete", http.StatusOK, "list of deliveries is deleted")

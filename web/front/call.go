@@ -109,7 +109,7 @@ func (c *Call) SetSession(o session.Opened) {
 	life := ""
 	if c.site.PersistentCookie {
 		left := o.Session.ExpiresAt(c.site.App.Sessions.Limits()).Sub(c.site.App.Now())
-		life = "; Max-Age=" + strconv.Itoa(int(left.Seconds()))
+		life = "; Max-Age=" + strconv.Itoa(int(math.Ceil(left.Seconds()))) // or it would end before the session
 	}
 	c.addCookie(c.site.Cookie+"="+o.Token.Reveal(), life)
 }

@@ -32,6 +32,8 @@ type Guard struct {
 	openToInstallation bool
 	// sessionsOnly: the route, which has no action, refuses credentials other than sessions.
 	sessionsOnly bool
+	// needsProof: the route is a case of its action that demands a recent proof; others don't.
+	needsProof bool
 }
 
 // The names of guards that need no action.
@@ -117,6 +119,13 @@ func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" 
 // body is read.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
+// AfterProof demands a recent proof of identity before the body is read, on a route whose action
+// doesn't demand one in every case. Those that do need no AfterProof.
+func (g Guard) AfterProof() Guard {
+	g.needsProof = true
+	return g
+}
+
 // OrInstallation opens the route to operator keys, and to service keys that name no tenant:
 // for what belongs to the installation instead of a tenant.
 func (g Guard) OrInstallation() Guard {
@@ -162,8 +171,8 @@ func (g Guard) Name() string {
 }
 
 // Admit returns the caller if the guard lets it in. Errors: those of Site.Caller; forbidden,
-// not_for_keys, tenant_frozen, tenant_closing; those of access.Require for the action; for a
-// service key those of admitService.
+// not_for_keys, tenant_frozen, tenant_closing; those of access.Require for the action;
+// step_up_required with AfterProof; for a service key those of admitService.
 func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 	by, err := g.identify(ctx, s, r)
 	if err != nil {
@@ -179,6 +188,9 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 		return by, nil
 	}
 	err = s.App.Access.Require(ctx, by, g.action, by.Tenant())
+	if err == nil && g.needsProof {
+		err = s.App.Access.NeedProof(by)
+	}
 	by.Decided = g.action
 	return by, err
 }

@@ -322,7 +322,7 @@ func (c *Call) Versions() []string {
 }
 
 // codings matches what proxies append to the version of an answer that they compress.
-var codings = regexp.MustCompile(`(?:-{1,2}|;|:)(?:gzip|br|zstd|deflate|df)$`)
+var codings = regexp.MustCompile(`[-;:+]{1,2}(?:gzip|gz|br|zstd|deflate|df)$`)
 
 // versionIn returns the version of an ETag; empty, which no object has, for a malformed one.
 func versionIn(tag string) string {

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/doorward/doorward/app/proof"
 )
@@ -78,12 +79,17 @@ func (Field) MaxPasswordLength() int { return proof.MaxPasswordLength }
 // Invalid reports whether something is wrong with the value.
 func (f Field) Invalid() bool { return f.Fault != "" }
 
-// PastedCode returns the code in text that a person has pasted: the code, perhaps with line
-// breaks, or the whole link that has it.
+// PastedCode returns the code in text that a person has pasted: the code, perhaps with line breaks or
+// invisible characters, or the whole link that has it, perhaps in the angle brackets of a mail.
 func PastedCode(text string) string {
-	text = strings.Join(strings.Fields(text), "")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, text)
 	if _, after, found := strings.Cut(text, "token="); found {
-		return after
+		return strings.TrimSuffix(after, ">")
 	}
 	return text
 }

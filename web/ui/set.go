@@ -108,6 +108,8 @@ func (s *Set) catalogue(tag string, own *texts.File) (catalogue, error) {
 		section, _ := own.Section(words[languageKey], name)
 		words.replace(section)
 	}
+	actions, _ := own.Section(words[languageKey], actionsSection)
+	words.addActions(actions)
 	return words, nil
 }
 
@@ -167,6 +169,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"rich":         c.rich,  // as t, values in bold
 		"count":        c.count, // count "key" n
 		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
+		"about":        c.about, // about action "description by the model"
 		"day":          c.day,
 		"moment":       c.moment,
 		"duration":     c.duration,

@@ -43,6 +43,7 @@ func (c catalogue) say(key string, args ...any) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("ui: no message %q", key)
 	}
+	message = strings.ReplaceAll(message, " …", "\u00a0…") // no line begins with an ellipsis
 	return fill(message, args, func(s string) string { return s }), nil
 }
 

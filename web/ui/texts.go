@@ -6,14 +6,63 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/modelfile"
 	"github.com/doorward/doorward/internal/texts"
 )
 
 // sharedSection is the section of the messages that all sets share.
 const sharedSection = "shared"
+
+// actionsSection is the section that describes the platform's own actions, which the model describes in
+// one language only. A language needn't have it.
+const actionsSection = "actions"
+
+// addActions adds the descriptions of the platform's own actions.
+func (c catalogue) addActions(s texts.Section) {
+	if s.Node == nil {
+		return
+	}
+	var faults texts.Faults // CheckTexts has reported them
+	for _, one := range s.Texts(&faults) {
+		c[actionsSection+"/"+one.Key] = one.Text
+	}
+}
+
+// about returns the description of an action that the model describes, in this language if the operator
+// has written it; empty for others.
+func (c catalogue) about(a doorward.Action, about string) string {
+	if own := c[actionsSection+"/"+string(a)]; own != "" && about != "" {
+		return own
+	}
+	return about
+}
+
+// checkActions returns what is wrong with the descriptions of the platform's own actions. It doesn't know
+// the model, which may change at any time.
+func checkActions(own *texts.File) (faults texts.Faults) {
+	for _, l := range own.Languages {
+		s, found := own.Section(l.Tag, actionsSection)
+		if !found {
+			continue
+		}
+		for _, one := range s.Texts(&faults) {
+			switch {
+			case modelfile.IsReserved(one.Key):
+				faults = append(faults, texts.Fault{Line: one.Line, Message: fmt.Sprintf("%q is an action of Doorward's own; its text is %q in %s", one.Key, "can."+one.Key, sharedSection)})
+			case !modelfile.IsActionName(one.Key):
+				faults = append(faults, texts.Fault{Line: one.Line, Message: fmt.Sprintf("%q is no name of an action", one.Key)})
+			case utf8.RuneCountInString(one.Text) > modelfile.MaxAbout:
+				faults = append(faults, texts.Fault{Line: one.Line, Message: fmt.Sprintf("%q is longer than %d characters", one.Key, modelfile.MaxAbout)})
+			}
+		}
+	}
+	return faults
+}
 
 // replace puts the texts of a section in the place of the messages.
 func (c catalogue) replace(s texts.Section) {
@@ -65,7 +114,7 @@ func CheckTexts(own *texts.File, sets ...*Set) (sections []string, faults texts.
 			faults = append(faults, english.check(l, s.name, section)...)
 		}
 	}
-	return sections, faults, nil
+	return append(sections, actionsSection), append(faults, checkActions(own)...), nil
 }
 
 var placeholder = regexp.MustCompile(`\{[a-zA-Z]+\}`)
@@ -201,6 +250,10 @@ func ListTexts(own *texts.File, tag string, sets ...*Set) (sections []texts.Sect
 			all = append(all, texts.Text{Key: key, Text: text})
 		}
 		sections = append(sections, texts.NewSection(s.name, all))
+	}
+	if actions, found := own.Section(tag, actionsSection); found {
+		var faults texts.Faults // CheckTexts has reported them
+		sections = append(sections, texts.NewSection(actionsSection, actions.Texts(&faults)))
 	}
 	return sections, nil
 }

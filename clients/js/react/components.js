@@ -5,25 +5,28 @@
 import { createElement as h, useEffect, useState } from "react";
 import { useSession, useStore } from "./index.js";
 
-/** SignInLink leads to the login page and back to the address "to", by default this page. */
-export function SignInLink({ to, children = "Sign in", className = "doorward-sign-in" }) {
-	const { baseUrl, signIn } = useStore();
+/** PageLink leads to a page of Doorward and back to the address "to", by default this page. */
+function PageLink({ page, to, ...props }) {
+	const { baseUrl, lead, pageAt } = useStore();
 	// The server doesn't know the address of the page, and a new tab needs none.
-	const href = `${baseUrl}/login${to ? `?return=${encodeURIComponent(to)}` : ""}`;
+	const [href, setHref] = useState(baseUrl + page);
+	useEffect(() => setHref(to ? pageAt(page, to) : baseUrl + page), [baseUrl, page, to, pageAt]);
 	const onClick = (event) => {
 		if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
 		event.preventDefault();
-		signIn(to);
+		lead(page, to);
 	};
-	return h("a", { href, className, onClick }, children);
+	return h("a", { href, onClick, ...props });
 }
+
+/** SignInLink leads to the login page and back to the address "to", by default this page. */
+export const SignInLink = ({ to, children = "Sign in", className = "doorward-sign-in" }) => h(PageLink, { page: "/login", to, className }, children);
 
 const userLabels = { account: "Account", security: "Security", signOut: "Sign out", failed: "You are still signed in. Try again." };
 
 /** UserButton shows who is signed in, and opens a menu with the account, its security, further
  * children, and signing out. It shows nothing while nobody is known to be signed in. */
 export function UserButton({ labels, children, className = "doorward-user" }) {
-	const { baseUrl } = useStore();
 	const { status, user, signOut } = useSession();
 	const [failed, setFailed] = useState(false);
 	if (status !== "signed-in") return null;
@@ -33,16 +36,27 @@ export function UserButton({ labels, children, className = "doorward-user" }) {
 		signOut().catch(() => setFailed(true));
 	};
 	const item = (key, content) => h("li", { key }, content);
-	return h("details", { className },
+	// A click on the text of the menu gives it the focus, so that the focus stays inside.
+	return h("details", { className, onBlur: closeOnLeave, onKeyDown: closeOnEscape },
 		h("summary", null, user.name || user.email),
-		h("div", { className: "doorward-menu" },
+		h("div", { className: "doorward-menu", tabIndex: -1 },
 			h("p", null, user.email, h("br"), user.tenantName),
 			h("ul", null,
-				item("account", h("a", { href: `${baseUrl}/account` }, texts.account)),
-				item("security", h("a", { href: `${baseUrl}/account/security` }, texts.security)),
+				item("account", h(PageLink, { page: "/account" }, texts.account)),
+				item("security", h(PageLink, { page: "/account/security" }, texts.security)),
 				children,
 				item("sign-out", h("button", { type: "button", onClick: onSignOut }, texts.signOut))),
 			failed && h("p", { role: "alert" }, texts.failed)));
+}
+
+function closeOnLeave({ currentTarget: menu, relatedTarget }) {
+	if (!menu.contains(relatedTarget)) menu.open = false;
+}
+
+function closeOnEscape({ key, currentTarget: menu }) {
+	if (key !== "Escape" || !menu.open) return;
+	menu.open = false;
+	menu.querySelector("summary").focus();
 }
 
 /** TenantSwitcher lets people choose among their tenants, and then loads the page again, since all

@@ -36,6 +36,8 @@ export interface Store extends Actions {
 	subscribe(listener: () => void): () => void;
 	/** Leads to a page of Doorward and back to the address, by default this page. */
 	lead(page: string, to?: string): void;
+	/** The address to which lead leads; only in a browser. */
+	pageAt(page: string, to: string): string;
 }
 
 interface Place {

@@ -11,7 +11,8 @@ export { SignInLink, TenantSwitcher, UserButton } from "./components.js";
 /** createStore keeps the answer to "who am I". A state is {status, user, session}; status is
  * "loading", "signed-in", "signed-out" or, while that is unknown, "unavailable". initialSession is
  * the answer that the server of the page got, or null if nobody was signed in. */
-export function createStore({ baseUrl = "", initialSession, fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
+export function createStore({ baseUrl: address = "", initialSession, fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
+	const baseUrl = address.replace(/\/+$/, "");
 	let state = stateOf(initialSession);
 	let rendered; // the state with which the server has rendered the page
 	let questions = 0;
@@ -75,9 +76,11 @@ export function createStore({ baseUrl = "", initialSession, fetch: send = (...ar
 		return response;
 	}
 
-	const lead = (page, to) => { // to is an event, not an address, if signIn or stepUp is a click handler
-		location.assign(`${baseUrl}${page}?return=${encodeURIComponent(typeof to === "string" ? to : location.href)}`);
-	};
+	/** pageAt returns the address of a page of Doorward that leads back to "to". Doorward would take a
+	 * path for one below its own address, so it gets the full address. */
+	const pageAt = (page, to) => `${baseUrl}${page}?return=${encodeURIComponent(new URL(to, location.href).href)}`;
+	// to is an event, not an address, if signIn or stepUp is a click handler
+	const lead = (page, to) => location.assign(pageAt(page, typeof to === "string" ? to : location.href));
 	const signIn = (to) => lead("/login", to);
 	const stepUp = (to) => lead("/step-up", to);
 
@@ -93,7 +96,7 @@ export function createStore({ baseUrl = "", initialSession, fetch: send = (...ar
 				if (!listeners.size) clearTimeout(timer);
 			};
 		},
-		refresh, signOut, signIn, stepUp, request, lead,
+		refresh, signOut, signIn, stepUp, request, lead, pageAt,
 	};
 }
 

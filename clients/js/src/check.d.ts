@@ -1,4 +1,4 @@
-import type { Client, Resource, Schemas } from "./index.js";
+import type { Client, DoorwardError, Resource, Schemas } from "./index.js";
 
 /** Identity is who is calling. For a server with an API key only tenantId, role and keyId
  * are set, for a person all but keyId; the others are empty. */
@@ -23,6 +23,9 @@ export interface GuardOptions {
 	aal?: 1 | 2;
 	/** Leaves policies that depend on the resource to the handler, which asks again with check. */
 	resource?: "deferred";
+	/** With false the check is no use of the session, which goes on idling: for what nobody does, such as
+	 * a page that asks by itself, or an open WebSocket. Only with "check", and without a resource. */
+	touch?: boolean;
 }
 
 export interface CheckOptions extends Omit<GuardOptions, "resource"> {
@@ -40,6 +43,10 @@ export declare function check(client: Client, request: {
 	method?: string | undefined;
 	headers: Headers | Record<string, string | string[] | undefined>;
 }, action?: string, options?: CheckOptions): Promise<Identity>;
+
+/** The answer for a request that check has refused: a problem, with its headers. A fault is 503 and not
+ * 401, and so is an error that is no decision about the caller. */
+export declare function refusal(error: DoorwardError): { status: number; headers: Record<string, string>; body: string };
 
 /** Resolves to the session of a request for a page, for initialSession of @doorward/react: null if
  * nobody is signed in, undefined if that is unknown now, which is logged. */

@@ -4,6 +4,8 @@
 import { DoorwardError, Forbidden, Invalid, RateLimited, StepUpRequired, Unauthenticated, Unavailable } from "./errors.js";
 import { addressOf, bearerOf, forwarded, isCrossOrigin, sessionsOf } from "./incoming.js";
 
+export { refusal } from "./refusal.js";
+
 const checkTimeout = 3_000; // Doorward answers a check within 2 s
 const maxAttempts = 3;
 
@@ -16,13 +18,16 @@ export function optionsOf(client, options) {
 	return options;
 }
 
-/** validate throws TypeError for an unknown via or resource, which would leave something unchecked,
- * and for a proof with introspection, which can't demand one. */
-function validate({ via = "check", maxAge, aal, resource }) {
+/** validate throws TypeError for an unknown via, resource or touch, which would leave something
+ * unchecked, for a proof with introspection, which can't demand one, and for touch where a session is
+ * used in any case. */
+function validate({ via = "check", maxAge, aal, resource, touch = true }) {
 	if (via !== "check" && via !== "introspection") throw new TypeError('via must be "check" or "introspection"');
 	if (via === "introspection" && (maxAge !== undefined || aal !== undefined)) {
 		throw new TypeError('maxAge and aal need via "check": introspection demands no proof');
 	}
+	if (typeof touch !== "boolean") throw new TypeError("touch must be true or false");
+	if (!touch && (via === "introspection" || isResource(resource))) throw new TypeError("an introspection, and a check with a resource, is a use of the session: leave touch out");
 	if (resource !== undefined && resource !== "deferred" && !isResource(resource)) throw new TypeError('resource must be "deferred", or have a type and an id');
 }
 
@@ -31,7 +36,8 @@ function validate({ via = "check", maxAge, aal, resource }) {
  * headers in lower case. It isn't changed. options.via is "check", the default, or "introspection",
  * which needs a client with a service key. options.ip is the address of the peer, or for an
  * introspection or with a resource the caller's. options.resource is what the action acts on, which
- * needs a service key, too, or "deferred" where the handler asks again with it. */
+ * needs a service key, too, or "deferred" where the handler asks again with it. With options.touch
+ * false the check is no use of the session, which goes on idling. */
 export async function check(client, { method, headers }, action, options = {}) {
 	validate(options);
 	if (isResource(options.resource) && !action) throw new TypeError("a resource needs an action");
@@ -96,10 +102,10 @@ function toDecision(error, action) {
 	return new Unavailable({ detail: `Doorward doesn't judge the request: ${error.status} ${error.code}.`, requestId: error.requestId }, { cause: error });
 }
 
-async function checkCaller(client, request, action, { maxAge, aal, ip, resource }) {
+async function checkCaller(client, request, action, { maxAge, aal, ip, resource, touch }) {
 	const headers = forwarded(request, client.cookieName, ip);
 	const answer = await withRetries((timeout) => client.as(undefined).send("GET", "/api/v2/access/check", {
-		query: { action: action || undefined, maxAge, aal, resource: resource && "deferred" }, headers, timeout,
+		query: { action: action || undefined, maxAge, aal, resource: resource && "deferred", touch: touch === false ? false : undefined }, headers, timeout,
 	}));
 	const identity = identityOf(answer.headers);
 	if (!identity) throw unusable("The answer to the check names nobody.");
@@ -120,7 +126,11 @@ function identityOf(headers) {
 /** introspectCaller asks with a key of this service. The credential and the origin of the
  * request are checked here, since Doorward doesn't see the request. */
 async function introspectCaller(client, request, action, { ip, resource }) {
-	const question = { credential: credentialOf(client, request), action: action || undefined, ip: addressOf(ip), resource: resource && "deferred" };
+	const credential = credentialOf(client, request);
+	if (credential !== bearerOf(request.headers) && isCrossOrigin(request, new URL(client.publicUrl).origin)) {
+		throw new Forbidden({ status: 403, code: "cross_origin", detail: "A page of another origin sent this request." });
+	}
+	const question = { credential, action: action || undefined, ip: addressOf(ip), resource: resource && "deferred" };
 	const answer = await withRetries((timeout) => client.introspect(question, { timeout }));
 	if (!answer.active) throw unauthenticated("The credential isn't valid.");
 	if (action && answer.allowed !== true) throw new Forbidden({ status: 403, code: "forbidden", detail: `${action} is not allowed.` });
@@ -136,9 +146,6 @@ function credentialOf(client, request) {
 	const bearer = bearerOf(request.headers);
 	const [credential, ...more] = bearer === undefined ? sessions : [...sessions, bearer];
 	if (more.length || !/^[!-~]{1,512}$/.test(credential ?? "")) throw unauthenticated("The request has no credential, or several.");
-	if (sessions.length && isCrossOrigin(request, new URL(client.publicUrl).origin)) {
-		throw new Forbidden({ status: 403, code: "cross_origin", detail: "A page of another origin sent this request." });
-	}
 	return credential;
 }
 

@@ -5,7 +5,7 @@
  * treat one that you don't know by its class. */
 export class DoorwardError extends Error {
 	constructor(problem, options) {
-		super(problem.detail ?? problem.title ?? problem.code, options);
+		super(messageOf(problem), options);
 		this.name = this.constructor.name;
 		this.problem = problem;
 		this.status = problem.status;
@@ -14,6 +14,11 @@ export class DoorwardError extends Error {
 		this.errors = problem.errors ?? [];
 		this.retryAfter = options?.retryAfter;
 	}
+}
+
+/** messageOf returns the text with what is wrong in each member, so that a log says it. */
+function messageOf({ detail, title, code, errors = [] }) {
+	return [detail ?? title ?? code, ...errors.map(({ pointer, parameter, message }) => `${pointer ?? parameter}: ${message}`)].join("\n");
 }
 
 /** Malformed is 400, 405, 413, 415 and 428: a defect of the program that calls. */

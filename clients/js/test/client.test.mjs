@@ -38,6 +38,13 @@ test("each kind of refusal is a class", async () => {
 	await assert.rejects(owner.invite({ email: "no address", role: "USER" }), (error) => error instanceof Invalid && error.errors[0].pointer === "/email");
 });
 
+// Uncaught, an error is all that a log has.
+test("the text of an error names what is wrong in which member", async () => {
+	const owner = await signedIn("owner");
+	await assert.rejects(owner.invite({ email: "no address", role: "USER" }), (error) => error.message.startsWith(error.problem.detail) && error.message.includes(`\n/email: ${error.errors[0].message}`));
+	await assert.rejects(owner.get("/api/v2/users", { query: { limit: 1000 } }), /\nlimit: ./);
+});
+
 test("a repeated invitation is made once", async () => {
 	const owner = await signedIn("owner");
 	const invite = () => owner.invite({ email: "again@acme.example", role: "VIEWER" }, { idempotencyKey: "one-key" });

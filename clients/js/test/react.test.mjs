@@ -79,7 +79,7 @@ test("a page is rendered on the server with the session of its request", async (
 
 test("baseUrl is put before the paths of Doorward's API only", async () => {
 	const asked = [];
-	const store = createStore({ baseUrl: "/platform", fetch: async (address) => asked.push(address) && new Response("{}") });
+	const store = createStore({ baseUrl: "/platform/", fetch: async (address) => asked.push(address) && new Response("{}") });
 	for (const path of ["/api/v2/users", "/board/messages", "/api/v1/orders", "https://shop.example/api/v2/x"]) await store.request(path);
 	await store.refresh();
 	assert.deepEqual(asked, ["/platform/api/v2/users", "/board/messages", "/api/v1/orders", "https://shop.example/api/v2/x", "/platform/api/v2/auth/session"]);
@@ -90,7 +90,7 @@ test("components", () => {
 	const signedIn = { user, session: {} };
 	const render = (component, props, initialSession) => renderToString(h(DoorwardProvider, { baseUrl: "/platform", initialSession }, h(component, props)));
 	assert.equal(render(SignInLink, {}, signedIn), '<a href="/platform/login" class="doorward-sign-in">Sign in</a>');
-	assert.equal(render(SignInLink, { to: "/a?b=c", className: "x" }, null), '<a href="/platform/login?return=%2Fa%3Fb%3Dc" class="x">Sign in</a>');
+	assert.equal(render(SignInLink, { to: "/a?b=c", className: "x" }, null), '<a href="/platform/login" class="x">Sign in</a>');
 	const menu = render(UserButton, { labels: { signOut: "Abmelden" }, children: h("li", null, "Help") }, signedIn);
 	for (const text of ["<summary>Ann</summary>", "ann@acme.example", "Acme", 'href="/platform/account"', 'href="/platform/account/security"', "<li>Help</li>", ">Abmelden</button>"]) {
 		assert.ok(menu.includes(text), `${text} in ${menu}`);
@@ -154,8 +154,10 @@ test("an answer that asks for a step-up leads to its page and back", async () =>
 	assert.equal(opened, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
 	store.signIn({ type: "click" });
 	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
-	store.signIn("/keys");
-	assert.equal(opened, "/platform/login?return=%2Fkeys");
+	store.signIn("/keys"); // of the application, not below Doorward's address
+	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys");
+	store.signIn("https://shop.example/");
+	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fshop.example%2F");
 	opened = undefined;
 	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");
 	assert.equal(opened, undefined);

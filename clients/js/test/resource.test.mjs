@@ -77,13 +77,36 @@ test("check asks with the resource, for sessions and API keys", async () => {
 	}
 	await assert.rejects(check(doorward, request(tokens.admin), undefined, { resource: invoice(1) }), TypeError);
 	// What is misspelt would leave something unchecked.
-	for (const options of [{ resource: "Deferred" }, { resource: true }, { resource: { type: "invoice" } }, { resource: null }, { via: "introspect" }, { via: "introspection", maxAge: 60 }, { via: "introspection", aal: 2 }]) {
+	for (const options of [{ resource: "Deferred" }, { resource: true }, { resource: { type: "invoice" } }, { resource: null }, { via: "introspect" }, { via: "introspection", maxAge: 60 }, { via: "introspection", aal: 2 }, { via: "introspection", touch: false }, { touch: "false" }, { touch: null }]) {
 		await assert.rejects(check(doorward, request(tokens.admin), "invoice.pay", options), TypeError, JSON.stringify(options));
 		for (const guard of [protectExpress, protectFastify]) assert.throws(() => guard(doorward, "invoice.pay", options), TypeError);
 	}
+	await assert.rejects(check(doorward, request(tokens.admin), "invoice.pay", { resource: invoice(1), touch: false }), TypeError);
 	await assert.rejects(check(new Client({ baseUrl: server.url }), request(tokens.admin), "invoice.pay", { resource: invoice(1) }), TypeError);
 	const fetched = new Request("https://shop.example/pay", { method: "POST", headers: { cookie: `a=b; JSESSIONID=${tokens.admin}` } });
 	assert.equal((await check(doorward, fetched, "invoice.pay", { resource: invoice(1000) })).email, "admin@acme.example");
+});
+
+test("a check with touch false says that it is no use of the session", async () => {
+	const asked = [];
+	const client = new Client({ baseUrl: server.url, fetch: (address, options) => asked.push(new URL(address).search) && fetch(address, options) });
+	for (const touch of [undefined, true, false]) await check(client, request(tokens.admin), "invoice.pay", { resource: "deferred", touch });
+	const use = "?action=invoice.pay&resource=deferred";
+	assert.deepEqual(asked, [use, use, `${use}&touch=false`]);
+});
+
+// Doorward has judged the origin of the request, and knows --allowed-origins.
+test("a page of an allowed origin is asked about a resource", async (t) => {
+	const app = "http://localhost:5173";
+	const own = await startDoorward({ model, flags: ["--allowed-origins", app] });
+	t.after(() => own.stop());
+	const client = new Client({ baseUrl: own.url, key: await own.createServiceKey("access.evaluate", "access.introspect") });
+	const { token } = await client.login({ email: "admin@acme.example", password });
+	const pay = (origin, via) => check(client, { method: "POST", headers: { cookie: `JSESSIONID=${token}`, origin, "sec-fetch-site": "same-site" } }, "invoice.pay", { resource: invoice(1), via });
+	assert.equal((await pay(app)).role, "ADMIN");
+	const isCrossOrigin = (error) => error instanceof Forbidden && error.code === "cross_origin";
+	await assert.rejects(pay("http://localhost:3000"), isCrossOrigin);
+	await assert.rejects(pay(app, "introspection"), isCrossOrigin); // of which Doorward sees no origin
 });
 
 test("can asks by ids alone", async () => {

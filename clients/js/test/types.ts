@@ -1,7 +1,7 @@
 // Compiled, not run: shows what the types allow and refuse.
 import { Client, Invalid, type User } from "@doorward/client";
 import { Verifier, type Assertion } from "@doorward/client/assertion";
-import { check, currentSession, type Identity } from "@doorward/client/check";
+import { check, currentSession, refusal, type Identity } from "@doorward/client/check";
 import { protect } from "@doorward/client/express";
 import { protect as hook } from "@doorward/client/fastify";
 import { startDoorward } from "@doorward/client/test";
@@ -30,6 +30,9 @@ createServer((req, res) => { void protect(doorward, "invoice.pay", { resource: "
 	res.end(payer.email);
 }); });
 await check(doorward, new Request("https://shop.example"), "invoice.pay", { resource: invoice });
+await check(doorward, new Request("https://shop.example"), "invoice.pay", { resource: "deferred", touch: false });
+const { body, ...answer } = refusal(new Invalid({ status: 422, code: "validation_failed" }));
+export const refused: Response = new Response(body, answer);
 const { allowed, stepUp } = await doorward.can({ userId: me.id, tenantId: me.tenantId }, "invoice.pay", invoice, { time: new Date(), timeout: 100 });
 await doorward.can(token, "invoice.pay", invoice);
 createServer(receive("whsec_AAAA", ({ type, data }) => console.log(type, data.actor.id)));

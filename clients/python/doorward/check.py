@@ -20,32 +20,37 @@ _TRIES = 3
 _log = logging.getLogger("doorward")
 
 
-def options_of(client: Client, via: str, max_age: Optional[int], aal: Optional[int], resource: Optional[str]) -> Dict[str, Any]:
+def options_of(client: Client, via: str, max_age: Optional[int], aal: Optional[int], resource: Optional[str], touch: bool) -> Dict[str, Any]:
     """Returns the options of check that a middleware has been given. Raises ValueError for an
     unknown via, for introspection without a key, for a proof with introspection, which can't demand
-    one, and for a resource: the middleware doesn't know it."""
+    one, or touch with it, which uses the session, and for a resource: the middleware doesn't know it."""
     if via not in ("check", "introspection"):
         raise ValueError('via must be "check" or "introspection"')
     if via == "introspection":
         client.as_service()
     if via == "introspection" and (max_age is not None or aal is not None):
         raise ValueError('max_age and aal need via="check": introspection demands no proof')
+    if via == "introspection" and not touch:
+        raise ValueError("an introspection is a use of the session: leave touch out")
     if resource not in (None, "deferred"):
         raise ValueError('the resource can only be "deferred" here: call identify with it in the handler')
-    return {"via": via, "max_age": max_age, "aal": aal, "resource": resource}
+    return {"via": via, "max_age": max_age, "aal": aal, "resource": resource, "touch": touch}
 
 
 def check(client: Client, method: str, headers: Mapping[str, str], action: Optional[str] = None, *, via: str = "check",
           ip: Optional[str] = None, max_age: Optional[int] = None, aal: Optional[int] = None,
-          resource: Union[None, str, Mapping[str, Any]] = None) -> Identity:
+          resource: Union[None, str, Mapping[str, Any]] = None, touch: bool = True) -> Identity:
     """Returns who sent the request, or raises Unauthenticated, Forbidden, RateLimited or
     Unavailable. The names in headers are in lower case; ip is the address of the peer, or for an
     introspection or with a resource the caller's. max_age, in seconds, and aal say what proof a
     person must have given; they work with via="check" only. resource is what the action acts on,
     {"type", "id", "properties"}, or "deferred" where the handler asks again with it. Introspection
-    and a resource need a client with a service key."""
+    and a resource need a client with a service key. With touch=False the check is no use of the
+    session, which goes on idling; it works with via="check" and without a resource only."""
     is_known = isinstance(resource, collections.abc.Mapping)
-    options_of(client, via, max_age, aal, None if is_known else resource)
+    options_of(client, via, max_age, aal, None if is_known else resource, touch)
+    if is_known and not touch:
+        raise ValueError("a check with a resource is a use of the session: leave touch out")
     if is_known and not action:
         raise ValueError("a resource needs an action")
     deferred = "deferred" if resource else None
@@ -53,10 +58,10 @@ def check(client: Client, method: str, headers: Mapping[str, str], action: Optio
         if via == "introspection":
             identity = _introspect_caller(client, method, headers, action, ip, deferred)
         else:
-            query = {"action": action or None, "maxAge": max_age, "aal": aal, "resource": deferred}
+            query = {"action": action or None, "maxAge": max_age, "aal": aal, "resource": deferred, "touch": None if touch else False}
             identity = _check_caller(client, forwarded(method, headers, client.cookie_name, ip), query)
         if is_known:
-            _decide(client, identity if identity.key_id else _credential(client, method, headers), action, resource, ip)
+            _decide(client, identity if identity.key_id else _credential(client, headers), action, resource, ip)
         return identity
     except DoorwardError as error:
         decided = _to_decision(error, action)
@@ -114,7 +119,9 @@ def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], 
                        resource: Optional[str]) -> Identity:
     """Asks with a key of this service. The credential and the origin of the request are checked
     here, since Doorward doesn't see the request."""
-    credential = _credential(client, method, headers)
+    credential = _credential(client, headers)
+    if credential != bearer_of(headers) and is_cross_origin(method, headers, client.public_url):
+        raise _refused(Forbidden, 403, "cross_origin", "A page of another origin sent this request.")
     answer = _with_retries(lambda timeout: client.introspect(credential, action, address_of(ip), resource=resource, timeout=timeout))
     if not answer.get("active"):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The credential isn't valid.")
@@ -128,14 +135,12 @@ def _introspect_caller(client: Client, method: str, headers: Mapping[str, str], 
     return Identity(user["id"], user["tenantId"], user["role"], user["email"], session["id"], "", session.get("aal", 1))
 
 
-def _credential(client: Client, method: str, headers: Mapping[str, str]) -> str:
+def _credential(client: Client, headers: Mapping[str, str]) -> str:
     """Returns the only credential of a request."""
     sessions, bearer = sessions_of(headers, client.cookie_name), bearer_of(headers)
     credentials = sessions if bearer is None else [*sessions, bearer]
     if len(credentials) != 1 or not re.fullmatch(r"[!-~]{1,512}", credentials[0]):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The request has no credential, or several.")
-    if sessions and is_cross_origin(method, headers, client.public_url):
-        raise _refused(Forbidden, 403, "cross_origin", "A page of another origin sent this request.")
     return credentials[0]
 
 

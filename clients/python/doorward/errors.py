@@ -18,12 +18,14 @@ class DoorwardError(Exception):
     its class."""
 
     def __init__(self, problem: Mapping[str, Any], retry_after: Optional[float] = None):
-        super().__init__(problem.get("detail") or problem.get("title") or problem.get("code"))
+        self.errors: list = problem.get("errors") or []
+        # With what is wrong in each member, so that a log says it.
+        wrong = [f"{one.get('pointer') or one.get('parameter')}: {one.get('message')}" for one in self.errors]
+        super().__init__("\n".join([problem.get("detail") or problem.get("title") or problem["code"], *wrong]))
         self.problem = dict(problem)
         self.status: int = problem["status"]
         self.code: str = problem["code"]
         self.request_id: Optional[str] = problem.get("requestId")
-        self.errors: list = problem.get("errors") or []
         self.retry_after = retry_after  # seconds
 
 

@@ -29,9 +29,9 @@ class Protect:
 
     def __init__(self, app: Callable, client: Client, action: Any = None, *, via: str = "check",
                  max_age: Optional[int] = None, aal: Optional[int] = None, resource: Optional[str] = None,
-                 on_refused: Callable = answer):
+                 touch: bool = True, on_refused: Callable = answer):
         self._app, self._client, self._action, self._on_refused = app, client, action, on_refused
-        self._options = options_of(client, via, max_age, aal, resource)
+        self._options = options_of(client, via, max_age, aal, resource, touch)
 
     def __call__(self, environ: dict, start_response: Callable) -> Any:
         action = self._action(environ) if callable(self._action) else self._action

@@ -49,6 +49,10 @@ class ClientTest(WithServer):
         with self.assertRaises(doorward.Invalid) as caught:
             owner.invite("no address", "USER")
         self.assertEqual(caught.exception.errors[0]["pointer"], "/email")
+        # Uncaught, an error is all that a log has.
+        self.assertEqual(str(caught.exception), f"{caught.exception.problem['detail']}\n/email: {caught.exception.errors[0]['message']}")
+        with self.assertRaisesRegex(doorward.Invalid, "\nlimit: ."):
+            owner.get("/api/v2/users", query={"limit": 1000})
 
     def test_a_repeated_invitation_is_made_once(self):
         owner = self.signed_in("owner")

@@ -25,13 +25,14 @@ class Stub:
     body, by the number of the request."""
 
     def __init__(self, test, answer):
-        asked = self.asked = []
+        asked, paths = self.asked, self.paths = [], []
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
                 asked.append(dict(self.headers.items()))
+                paths.append(self.path)
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 status, headers, body = answer(len(asked))
                 self.send_response(status)

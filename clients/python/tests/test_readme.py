@@ -60,6 +60,7 @@ class ReadmeTest(WithServer):
             headers = {"Cookie": f"JSESSIONID={client.login('admin@acme.example', PASSWORD)['token']}"}
             answers = [app.test_client(use_cookies=False).post(f"/invoices/{number}/pay", headers=headers) for number in (1, 2)]
         self.assertEqual([(answer.status_code, (answer.json or {}).get("policyId")) for answer in answers], [(204, None), (403, "large")])
+        self.assertEqual(answers[1].content_type, "application/problem+json")
 
     def test_a_webhook(self):
         self.assertRaises(webhook.InvalidWebhook, self.run_block, HERE / "README.md", "webhook.verify", secret="whsec_AAAA",

@@ -76,6 +76,37 @@ class ResourceTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 check.check(self.client, "POST", {}, **options)
 
+    def test_a_check_that_is_no_use_of_the_session_says_so(self):
+        stub = Stub(self, lambda n: (200, IDENTITY, b""))
+        for touch in ({}, {"touch": True}, {"touch": False}):
+            check.check(stub.client, "GET", {"cookie": "JSESSIONID=" + "A" * 43}, "invoice.pay", **touch)
+            for call in (wsgi_call, asgi_call):
+                call(stub.client, "GET", {"Cookie": "JSESSIONID=" + "A" * 43}, "invoice.pay", "check", **touch)
+        use = "/api/v2/access/check?action=invoice.pay"
+        self.assertEqual(stub.paths, [use] * 6 + [use + "&touch=false"] * 3)
+        for options in ({"via": "introspection"}, {"resource": invoice(1)}):
+            with self.assertRaises(ValueError):
+                check.check(stub.client, "GET", {}, "invoice.pay", touch=False, **options)
+        with self.assertRaises(ValueError):
+            wsgi.Protect(None, stub.client, via="introspection", touch=False)
+
+    def test_a_page_of_an_allowed_origin_is_asked_about_a_resource(self):
+        """Doorward has judged the origin of the request, and knows --allowed-origins."""
+        with start_doorward("--allowed-origins", "http://localhost:5173", model=MODEL) as own:
+            client = doorward.Client(own.url, key=own.create_service_key("access.evaluate", "access.introspect"))
+            self.addCleanup(client.close)
+            cookie = f"JSESSIONID={client.login('admin@acme.example', PASSWORD)['token']}"
+
+            def pay(origin, via="check"):
+                headers = {"cookie": cookie, "origin": origin, "sec-fetch-site": "same-site"}
+                return check.check(client, "POST", headers, "invoice.pay", resource=invoice(1), via=via)
+
+            self.assertEqual(pay("http://localhost:5173").role, "ADMIN")
+            for refused in (("http://localhost:3000",), ("http://localhost:5173", "introspection")):  # of which Doorward sees no origin
+                with self.assertRaises(doorward.Forbidden) as caught:
+                    pay(*refused)
+                self.assertEqual(caught.exception.code, "cross_origin")
+
     def test_identify_asks_with_the_resource(self):
         environ = {"REQUEST_METHOD": "POST", "HTTP_COOKIE": f"JSESSIONID={self.tokens['admin']}"}
         self.assertEqual(wsgi.identify(self.client, environ, "invoice.pay", resource=invoice(1000)).email, "admin@acme.example")

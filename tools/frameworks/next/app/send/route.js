@@ -1,5 +1,5 @@
 import { DoorwardError } from "@doorward/client";
-import { check } from "@doorward/client/check";
+import { check, refusal } from "@doorward/client/check";
 import { doorward } from "../doorward.js";
 
 export async function POST(request) {
@@ -8,6 +8,7 @@ export async function POST(request) {
 		return Response.json({ email });
 	} catch (error) {
 		if (!(error instanceof DoorwardError)) throw error;
-		return Response.json(error.problem, { status: error.status });
+		const { body, ...answer } = refusal(error);
+		return new Response(body, answer);
 	}
 }

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// openParameter is the query parameter with the id of the event whose details are shown.
+const openParameter = "event"
+
+// eventTable is a part of a trail as a table: a heading for each day, and beside it the details of
+// the event that is open.
+type eventTable struct {
+	pager
+	Days []eventDay
+	Open *entry // nil: none is open
+	Bars []timeBar
+	// IsCapped: there are more events than the bars count, so that the oldest ones are too low.
+	IsCapped bool
+	Highest  int // count of the highest bar
+}
+
+// eventDay has the events of a day, in UTC.
+type eventDay struct {
+	Day   time.Time
+	Items []entry
+}
+
+// setItems groups the entries, the newest first, by request and by day, and sets the open one.
+func (t *eventTable) setItems(c *ui.Call, all []entry) {
+	asked := c.R.URL.Query().Get(openParameter)
+	for _, e := range groupByRequest(all) {
+		day := e.At.UTC().Truncate(24 * time.Hour)
+		if n := len(t.Days); n == 0 || !t.Days[n-1].Day.Equal(day) {
+			t.Days = append(t.Days, eventDay{Day: day})
+		}
+		last := &t.Days[len(t.Days)-1]
+		if last.Items = append(last.Items, e); e.ID == asked {
+			t.Open = &e
+		}
+	}
+}
+
+// IsOpen reports whether the entry is the open one.
+func (t eventTable) IsOpen(e entry) bool { return t.Open != nil && t.Open.ID == e.ID }
+
+// OpenLink returns a link to this part of the trail with the event open; with none for an empty id.
+func (t eventTable) OpenLink(id string) string {
+	q, _ := url.ParseQuery(t.Query) // readWindow encoded it
+	if id != "" {
+		q.Set(openParameter, id)
+	}
+	return "?" + q.Encode()
+}
+
+// Show returns the entry with the frame of its page, for templates.
+func (eventTable) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
+
+// timeBar is a bar of the histogram above the table: a link to the events of its time.
+type timeBar struct {
+	audit.Bar
+	Y, Height int // of chartHeight
+	Link      string
+	ByDay     bool // the bar is a day or longer
+}
+
+// setBars reads the histogram of the filter. A bar leads to its events, with the other filters.
+func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller, f audit.Filter) error {
+	found, err := h.app.Audit.Histogram(ctx, by, f)
+	if err != nil {
+		return err
+	}
+	t.IsCapped, t.Highest = found.IsCapped, found.Highest()
+	for _, b := range found.Bars {
+		one := timeBar{Bar: b, Y: chartHeight, ByDay: b.To.Sub(b.From) >= 24*time.Hour}
+		if b.Count > 0 {
+			one.Height = max(4, b.Count*chartHeight/t.Highest)
+			one.Y = chartHeight - one.Height
+		}
+		layout, last := fieldTime, b.To.Add(-time.Second) // "to" covers its second or its day
+		if one.ByDay && b.From.Equal(b.From.Truncate(24*time.Hour)) {
+			layout, last = time.DateOnly, b.To.AddDate(0, 0, -1)
+		}
+		q := url.Values{}
+		for name, values := range t.Filter {
+			q[name] = values
+		}
+		q.Set("from", b.From.UTC().Format(layout))
+		q.Set("to", last.UTC().Format(layout))
+		one.Link = "?" + q.Encode()
+		t.Bars = append(t.Bars, one)
+	}
+	return nil
+}
+
+// LastBar is the last of the bars.
+func (t eventTable) LastBar() timeBar { return t.Bars[len(t.Bars)-1] }
+
+// AllTimes is a link without the times of the filter; empty if there are none.
+func (t eventTable) AllTimes() string {
+	if !t.Filter.Uses("from", "to") {
+		return ""
+	}
+	q := url.Values{}
+	for name, values := range t.Filter {
+		if name != "from" && name != "to" {
+			q[name] = values
+		}
+	}
+	return "?" + q.Encode()
+}
+
+// HasMoreFilters reports whether there are filters besides the two that are always shown,
+// action and outcome.
+func (t eventTable) HasMoreFilters() bool {
+	return t.Filter.Uses("actor", "target", "from", "to", "request")
+}
+
+// HasTimeOfDay reports whether the filter has a time of day, which decides the type of its
+// field.
+func (t eventTable) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
+
+// Avatar is shown in place of a picture of the actor, if that is a person.
+func (e entry) Avatar() *avatar {
+	if e.ActorType != doorward.ByUser || e.Actor == "" {
+		return nil
+	}
+	return &avatar{e.Actor, e.ActorEmail, e.ActorID}
+}
+
+// ActorTitle is the address of the actor, or else the id.
+func (e entry) ActorTitle() string { return cmp.Or(e.ActorEmail, e.ActorID) }
+
+// MachineIcon is the shape of the icon of an actor that isn't a person.
+func (e entry) MachineIcon() string {
+	if e.ActorType == doorward.ByKey {
+		return icons["keys"]
+	}
+	return icons["settings"]
+}
+
+// eventIcons are the names of icons by the first word of an action.
+var eventIcons = map[string]string{
+	"user": "people", "invitation": "invitations", "role": "roles", "policy": "policy", "apikey": "keys", "key": "keys",
+	"webhook": "webhooks", "tenant": "settings", "settings": "settings", "session": "session", "factor": "factor", "password": "factor",
+}
+
+// Icon is the shape of the icon of what the event is about.
+func (e entry) Icon() string {
+	word, _, _ := strings.Cut(string(e.Action), ".")
+	if icon, known := icons[eventIcons[word]]; known {
+		return icon
+	}
+	return icons["audit"]
+}
+
+// Tone is the colour of the icon: bad for a refusal, warm for what ends or is taken, good for what
+// begins or is given; else empty.
+func (e entry) Tone() string {
+	_, verb, _ := strings.Cut(string(e.Action), ".")
+	switch {
+	case e.Outcome == doorward.Refused:
+		return "bad"
+	case slices.Contains([]string{"remove", "revoke", "delete", "end", "close", "suspend", "erase", "disable", "destroy", "reset", "leave", "expire"}, verb):
+		return "warm"
+	case slices.Contains([]string{"create", "accept", "invite", "open", "enable", "confirm", "resume", "join", "import", "restore"}, verb):
+		return "good"
+	}
+	return ""
+}

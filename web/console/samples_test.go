@@ -68,6 +68,36 @@ func due(v ui.View) ui.View {
 	return v
 }
 
+// concernedSamples are pages with a message above them, one of them inside the page of an error.
+func concernedSamples(people ui.View) []uitest.Sample {
+	failed := failure{basePage, ui.ErrorPage{Title: "A policy refuses this", Text: "Your role allows this, but the policy “office-hours” refuses it: People are invited between 8 and 18 o'clock.", Support: true, Home: true}}
+	return []uitest.Sample{
+		{Name: "failure", View: due(ui.View{Page: "error", Body: failed}), Frame: owner},
+		{Name: "people-due", View: due(people), Frame: owner},
+	}
+}
+
+// webhookSamples are the pages of webhooks.
+func webhookSamples() []uitest.Sample {
+	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
+	return []uitest.Sample{
+		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: basePage, Items: sampledHooks()}), Frame: owner},
+		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
+		{Name: "webhook", View: sampledHookPage(0, "deliveries"), Frame: owner},
+		{Name: "webhook-replay", View: sampledHookPage(0, "replay"), Frame: owner},
+		{Name: "webhook-rotation", View: sampledHookPage(0, "rotation"), Frame: owner},
+		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
+		{Name: "webhook-about", View: sampledHookPage(0, "about"), Frame: owner},
+		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
+		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
+		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
+		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith(map[string]string{"url": "Use an address of the internet.", "events": "Choose an event."})},
+		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
+		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{pageData: basePage, Hook: sampledHooks()[0], Act: "delete", Danger: true, Waiting: 12}}, Frame: owner},
+		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
+	}
+}
+
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
@@ -81,12 +111,11 @@ func samples() []uitest.Sample {
 	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
-	return []uitest.Sample{
+	listed := wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"})
+	return slices.Concat(concernedSamples(listed), webhookSamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
-		{Name: "failure", View: ui.View{Page: "error", FactorDue: factorDue, Body: failure{basePage, ui.ErrorPage{Title: "A policy refuses this", Text: "Your role allows this, but the policy “office-hours” refuses it: People are invited between 8 and 18 o'clock.", Support: true, Home: true}}}, Frame: owner},
-		{Name: "people-due", View: due(wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"})), Frame: owner},
-		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"}), Frame: owner},
+		{Name: "people", View: listed, Frame: owner},
 		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
@@ -157,24 +186,10 @@ func samples() []uitest.Sample {
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
 		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
 		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
-		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: basePage, Items: sampledHooks()}), Frame: owner},
-		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
-		{Name: "webhook", View: sampledHookPage(0, "deliveries"), Frame: owner},
-		{Name: "webhook-replay", View: sampledHookPage(0, "replay"), Frame: owner},
-		{Name: "webhook-rotation", View: sampledHookPage(0, "rotation"), Frame: owner},
-		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
-		{Name: "webhook-about", View: sampledHookPage(0, "about"), Frame: owner},
-		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
-		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
-		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
-		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith(map[string]string{"url": "Use an address of the internet.", "events": "Choose an event."})},
-		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
-		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{pageData: basePage, Hook: sampledHooks()[0], Act: "delete", Danger: true, Waiting: 12}}, Frame: owner},
-		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
 		{Name: "close-refused", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: refusedWith(map[string]string{"confirm": "This is not the name."})},
 		{Name: "closed", View: ui.View{Page: "closed", Body: closing{pageData: basePage, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14)}}},
-	}
+	})
 }
 
 // refusedWith is the frame of a form that was refused, with the faults by field.

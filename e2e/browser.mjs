@@ -58,7 +58,7 @@ function tooWide(direction) {
 	const wide = root.clientWidth;
 	return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
 		const box = e.getBoundingClientRect();
-		return box.width > 0 && (box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .unseen, .skip");
+		return box.width > 0 && (box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .tabs, .unseen, .skip");
 	}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
 }
 

@@ -3,8 +3,8 @@
 
 export const covered = {
 	"accept-member-refused": "hosted/accept-member", "accept-new-hints": "hosted/accept-new-typed", "accept-new-too-long": "hosted/accept-new-typed", "accept-used": "hosted/ended-invitation_used",
-	"account-home": "hosted/account-saved", "account-joined": "hosted/account", "account-new": "hosted/account", "account-password-changed": "hosted/account-saved",
-	"account-password-refused": "hosted/account-refused", "account-restored": "hosted/account-saved",
+	"account-home": "hosted/account-saved", "account-joined": "hosted/account-organisations", "account-new": "hosted/account", "account-password-changed": "hosted/security-none",
+	"account-password-refused": "hosted/security-refused", "account-restored": "hosted/account-saved",
 	brand: "hosted/login", "brand-accent-refused": "console/settings-refused", "brand-accept": "hosted/accept-brand", "brand-account": "hosted/account-brand", "brand-console": "console/overview-brand",
 	"brand-installation-console": "console/overview", "brand-installation-login": "hosted/accept-brand-symbol", "brand-logo-refused": "console/settings-refused", "brand-settings": "console/settings-brand",
 	"enrol-codes": "hosted/codes", "enrol-totp": "hosted/totp", "enrol-totp-refused": "hosted/totp-refused", "erase-unproved": "hosted/erase-prove", erased: "hosted/login-registered",
@@ -20,7 +20,7 @@ export const covered = {
 	"console-delivery": "console/webhookdelivery", "console-explain": "console/explain-allowed", "console-explain-refused": "console/explain", "console-forbidden": "hosted/error",
 	"console-invitation-resent": "console/invitation", "console-invitation-too-soon": "console/invitation-refused", "console-invite-left": "console/preview", "console-invite-wrong": "console/preview",
 	"console-key-disable": "console/keyact", "console-key-grace": "console/key", "console-key-new": "console/keynew", "console-key-refused": "console/keynew-refused", "console-key-revoke": "console/keyact", "console-key-rotated": "console/keysecret", "console-key-secret": "console/keysecret",
-	"console-menu": "console/overview-brand", "console-people-factor": "console/people", "console-people-found": "console/people", "console-people-live": "console/people",
+	"console-menu": "console/overview-brand", "console-palette": "console/find", "console-palette-none": "console/find-none", "console-people-factor": "console/people", "console-people-found": "console/people", "console-people-live": "console/people",
 	"console-person-gone": "hosted/error", "console-person-suspended": "console/person-saved", "console-person-viewer": "console/person-viewer",
 	"console-policy-faults": "console/policy-refused", "console-policy-plan": "console/policy-planned", "console-policy-restore": "console/policyrestore", "console-policy-unconfirmed": "console/policy", "console-policy-version": "console/policyversion", "console-policy-versions": "console/policyversions",
 	"console-remove": "console/suspend", "console-remove-asked": "console/suspend", "console-removed": "console/people", "console-resume": "console/suspend", "console-revoked": "console/outcomes",

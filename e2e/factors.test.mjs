@@ -103,8 +103,10 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		await p.at("/account");
 		await p.go("/account/security");
 		assert.equal(await p.page.locator("#browsers li").count(), 1);
-		assert.ok(await p.page.locator("#recent li").count() >= 4, "events are missing");
 		await p.look("security-remembered");
+		await p.go("/account?tab=sessions");
+		assert.ok(await p.page.locator("#recent li").count() >= 4, "events are missing");
+		await p.go("/account/security");
 		// A remembered browser replaces the factor at a login, but never for a step-up.
 		await p.send("/account/security/recovery");
 		await p.page.waitForSelector("a[href*='/step-up']"); // in a new tab, so that nothing typed is lost
@@ -112,22 +114,21 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		await p.go("/account/erase");
 		await p.page.waitForSelector("a[href*='/step-up?return=']");
 		await p.look("erase-unproved");
-		await p.go("/account");
+		await p.go("/account/security");
 		assert.equal(await p.page.locator("#password form").count(), 0, "there is a form for the password before the proof");
-		await p.look("account-unproved");
 		await p.page.locator("#password a[href*='/step-up?return=']").click();
 		await p.at("/step-up");
 		await p.look("step-up");
 		await p.send("/step-up", { code: "000000" });
 		await p.look("step-up-refused");
 		await phone.enter(p, "/step-up");
-		await p.at("/account");
+		await p.at("/account/security");
 		assert.ok(p.page.url().endsWith("#password"), "the proof doesn't lead back to the password");
 		await p.go("/account/security");
 		await p.send("/account/security/browsers/forget");
 		assert.equal(await p.page.locator("#browsers li").count(), 0);
 		await p.look("security-forgotten");
-		await p.go("/account");
+		await p.go("/account/security?change=password");
 		await p.send("/account/password", { currentPassword: password, password: chosen, confirmPassword: chosen });
 		await p.page.waitForSelector("[role=status]");
 

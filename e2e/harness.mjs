@@ -168,7 +168,7 @@ export class Person extends Viewer {
 		await this.at(where);
 	}
 
-	/** send fills the fields and submits the form. */
+	/** send fills the fields and submits the form, whose action may have a query, too. */
 	async send(action, fields = {}) {
 		const form = this.page.locator(`form:is([action$="${action}"], [action*="${action}?"])`).first();
 		for (const [name, value] of Object.entries(fields)) await form.locator(`[name="${name}"]`).fill(value);

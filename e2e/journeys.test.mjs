@@ -46,7 +46,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await owner.look("login-registered");
 		await owner.send("/login", { password: chosen });
 		await owner.at("/account");
-		await owner.says("#profile .value", /ann@acme\.example/);
+		await owner.says(".top", /ann@acme\.example/);
 		assert.equal(await owner.page.evaluate(() => document.cookie.includes("JSESSIONID")), false, "a script sees the session");
 		await owner.look("account-new");
 	});
@@ -84,9 +84,13 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await p.send("/account/name", { name: "Vera الله" });
 		assert.equal(await p.page.locator("[name=name]").inputValue(), "Vera الله");
 		await p.look("account");
-		await p.page.locator("form[action$='/sessions/end'] button.plain").nth(1).click();
+		await p.go("/account?tab=sessions");
+		await p.look("account-sessions");
+		await p.page.locator("form[action*='/sessions/end?'] button.plain").nth(1).click();
 		await p.page.waitForSelector("[role=status]");
 		assert.equal(await p.page.locator("#sessions li").count(), 2);
+		await p.go("/account/security");
+		await p.page.locator("#password summary").click();
 		await p.send("/account/password", { currentPassword: "wrong", password: chosen, confirmPassword: chosen });
 		await p.look("account-password-refused");
 		await p.send("/account/password", { currentPassword: password, password: chosen, confirmPassword: chosen });
@@ -98,7 +102,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		}
 		await second.send("/login", { email: "viewer@acme.example", password: chosen });
 		await second.at("/account");
-		await p.go("/account");
+		await p.go("/account?tab=sessions");
 		await p.send("/account/sessions/end-others");
 		await p.page.waitForSelector(".notice.good");
 		await p.send("/logout");
@@ -162,6 +166,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await p.look("tenants");
 		await p.page.locator("button.choice").nth(1).click();
 		await p.at("/account");
+		await p.go("/account?tab=organisations");
 		await p.says(".tag", /./);
 		const session = (await p.context.cookies()).find((c) => c.name === "JSESSIONID").value;
 		await server.api("DELETE", "/api/v2/tenant", { confirm: "Globex" }, session);
@@ -173,6 +178,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await p.send("/closing/restore");
 		await p.at("/account");
 		await p.look("account-restored");
+		await p.go("/account?tab=organisations");
 		await p.page.locator("a[href*='/account/leave/']").first().click();
 		await p.look("leave");
 		await p.page.locator("form[action*='/account/leave/'] button").click();
@@ -234,7 +240,7 @@ describe("without JavaScript, without a mouse, with an illegible colour", () => 
 		await keyboard.press("Tab");
 		await keyboard.type(password);
 		await keyboard.press("Enter");
-		await p.at("/account");
+		await p.at("/account/security");
 		assert.equal(new URL(p.page.url()).hash, "#password");
 		for (let tabs = 0; tabs < 40; tabs++) {
 			await keyboard.press("Tab");

@@ -184,15 +184,15 @@ func TestExportAccountNeedsAProof(t *testing.T) {
 		}
 		d.Advance(6 * time.Minute)
 		d.send(t, "GET "+path, nil, as(token)).ok(http.StatusOK)
-		shows("/account", direct)
+		shows("/account?tab=data", direct)
 		shows("/account/erase", direct)
 		d.send(t, "PATCH /api/v2/tenant", m{"settings": m{"stepUpMinutes": 5}}, as(d.token(t, zeta.Owner.Email))).ok(http.StatusOK)
 		d.send(t, "GET "+path, nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("maxAge", 300.0)
-		shows("/account", `href="/step-up?return=/account%23data"`)
+		shows("/account?tab=data", `href="/step-up?return=/account%3Ftab%3Ddata"`)
 		shows("/account/erase", `href="/step-up?return=/account/erase"`)
 		token = d.stepUp(t, token)
 		d.send(t, "GET "+path, nil, as(token)).ok(http.StatusOK)
-		shows("/account", direct)
+		shows("/account?tab=data", direct)
 	})
 }
 

@@ -24,7 +24,7 @@ const publicPages = [
 const ownerPages = [
 	"/account", "/account/security", "/account/erase", "/step-up", "/console", "/console/people", "/console/people/ID", "/console/people/ID/suspend",
 	"/console/people/ID/reset-factors", "/console/people/ID/remove", "/console/invitations", "/console/invitations/new", "/console/roles", "/console/roles/new",
-	"/console/roles/rol_admin", "/console/policy", "/console/policy/versions", "/console/explain", "/console/keys", "/console/keys/new",
+	"/console/roles/rol_admin", "/console/policy", "/console/policy/versions", "/console/explain", "/console/find", "/console/keys", "/console/keys/new",
 	"/console/webhooks", "/console/webhooks/new", "/console/audit", "/console/settings", "/console/close",
 ];
 

@@ -25,6 +25,7 @@
 //	policy.go       policies: the editor, versions with their differences
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
+//	find.go         the search for pages, people, keys, webhooks and roles
 //	audit.go        the audit trail
 //	change.go       the trail: changes in words
 //	operator.go     /operator, where the operator reads the installation's own trail
@@ -36,7 +37,6 @@
 //	settings.go     settings; closing the tenant
 //	demand.go       settings: whom a demand for second factors concerns
 //	brand.go        colour and logo
-//	avatar.go       initials and colours in place of pictures of people
 //	list.go         filters and pages of lists
 //	fail.go         errors, with the navigation
 //	nav.go          the navigation: groups of links, each with the permission it needs
@@ -142,6 +142,8 @@ func Routes(a *app.App) []front.Route {
 
 		get(explainPath, readsPolicy, h.explain),
 
+		get(findPath, ui.SignedIn(), h.find, "q"),
+
 		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
 
 		front.On("GET "+front.OperatorPage, front.Public(), set.Show(h.operatorPage), front.Doc{Query: filterParameters(auditFilters)}),
@@ -187,11 +189,12 @@ func withoutSlash(_ context.Context, c *front.Call) error {
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 
 // withTenantStyle adds the console's style sheet and script, and the tenant's brand, to the
-// page.
+// page. A page that was loaded by GET can search; the answer to a form has only the link to the search.
 func withTenantStyle(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v, err := p(ctx, c)
 		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)
+		v.Connects = v.Connects || front.Safe(c.R.Method)
 		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
 			v.Tenant = shown.tenantShown()
 		}
@@ -206,7 +209,7 @@ func withTenantStyle(p page) page {
 // none: its address can't be loaded again.
 func autoRefresh(c *ui.Call, v ui.View) ui.View {
 	if front.Safe(c.R.Method) {
-		v.Scripts, v.Connects = []string{"live.js"}, true
+		v.Scripts = []string{"live.js"}
 	}
 	return v
 }

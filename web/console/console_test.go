@@ -231,6 +231,7 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/policy?from=1", 200, 200, 403, 403},
 		{"/console/explain", 200, 200, 403, 403},
 		{"/console/explain?who=user@acme.example&action=user.read", 200, 200, 403, 403},
+		{"/console/find", 200, 200, 200, 200},
 		{"/console/audit", 200, 200, 403, 403},
 		{"/console/settings", 200, 200, 200, 200},
 		{"/console/close", 200, 403, 403, 403},

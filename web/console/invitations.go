@@ -28,7 +28,9 @@ type listedInvitation struct {
 }
 
 // Avatar is shown in place of a picture.
-func (i listedInvitation) Avatar() avatar { return avatar{i.Name, i.Email, i.ID} }
+func (i listedInvitation) Avatar() ui.Avatar {
+	return ui.Avatar{Name: i.Name, Email: i.Email, ID: i.ID}
+}
 
 // ShowsDelivery reports whether the mail's delivery still matters: the invitation can be
 // accepted, or has expired and can be sent again.

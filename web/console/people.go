@@ -32,7 +32,7 @@ type member struct {
 }
 
 // Avatar is shown in place of a picture.
-func (m member) Avatar() avatar { return avatar{m.Name, m.Email, m.ID} }
+func (m member) Avatar() ui.Avatar { return ui.Avatar{Name: m.Name, Email: m.Email, ID: m.ID} }
 
 func memberOf(c *ui.Call, u doorward.User) member {
 	on := doorward.Object{TenantID: u.TenantID, Held: u.Role}
@@ -101,7 +101,9 @@ type person struct {
 }
 
 // Avatar is shown in place of a picture.
-func (p person) Avatar() avatar { return avatar{p.User.Name, p.User.Email, p.User.ID} }
+func (p person) Avatar() ui.Avatar {
+	return ui.Avatar{Name: p.User.Name, Email: p.User.Email, ID: p.User.ID}
+}
 
 // ResetUntil returns until when the tenant's word for a reset of the person's factors holds; nil for none.
 func (p person) ResetUntil() *time.Time {

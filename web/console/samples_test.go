@@ -52,6 +52,30 @@ func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doo
 	}
 }
 
+func findSamples() []uitest.Sample {
+	view := func(body findPage) ui.View { return ui.View{Page: "find", Wide: true, Body: body} }
+	return []uitest.Sample{
+		{Name: "find", View: view(sampledResults()), Frame: owner},
+		{Name: "find-empty", View: view(findPage{pageData: basePage, Groups: sampledResults().Groups[:1]}), Frame: owner},
+		{Name: "find-none", View: view(findPage{pageData: basePage, Query: "nothing of that name"}), Frame: owner},
+	}
+}
+
+// sampledResults has a result of each kind, and long names.
+func sampledResults() findPage {
+	long := members[4]
+	return findPage{basePage, "an", []foundGroup{
+		{Name: "pages", Items: []found{{Path: "/console", Name: "Overview", Icon: icons["overview"]}, {Path: "/console/people", Name: "People", Icon: icons["people"]}}},
+		{Name: "people", More: listOf(peoplePath, "an"), Items: []found{
+			{Path: "/console/people/usr_ann", Name: "Ann Lee", Detail: "ann@acme.example", Person: &ui.Avatar{Name: "Ann Lee", Email: "ann@acme.example", ID: "usr_ann"}},
+			{Path: "/console/people/" + long.ID, Name: long.Name, Detail: long.Email, State: "status.suspended", Person: &ui.Avatar{Name: long.Name, Email: long.Email, ID: long.ID}},
+		}},
+		{Name: "keys", Items: []found{{Path: "/console/keys/key_1", Name: strings.Repeat("nightly export of the warehouse ", 4), State: "status.revoked"}}},
+		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "hooks.state.failing"}}},
+		{Name: "roles", Items: []found{{Path: "/console/roles/rol_1", Name: "CHIEF-OF-INTERNATIONAL-ANNUAL-AUDITS", Detail: "Reads everything that annual audits need, and nothing else."}}},
+	}}
+}
+
 func sampledMembers() (all []member) {
 	for i, u := range members {
 		all = append(all, member{u, i > 0})
@@ -570,17 +594,28 @@ var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
 var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery"}
 
+// keepsItselfFresh reports whether the page is refreshed; of one with tabs only one is.
+func keepsItselfFresh(v ui.View) bool {
+	switch body := v.Body.(type) {
+	case person:
+		return body.Tabs.Is("sessions")
+	case webhookPage:
+		return body.Tabs.Is("deliveries")
+	}
+	return slices.Contains(refreshed, v.Page)
+}
+
 // TestPagesRender renders every page with canned data, in every language, without a
 // server. With -render it writes them to files.
 func TestPagesRender(t *testing.T) {
-	all := samples()
+	all := slices.Concat(samples(), findSamples())
 	for i := range all {
 		v := &all[i].View
 		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)
 		if script := scripts[v.Page]; script != "" {
 			v.Scripts = append(v.Scripts, script)
 		}
-		if p, ok := v.Body.(person); slices.Contains(refreshed, v.Page) && !all[i].Frame.Posted && (!ok || p.CanManage) {
+		if keepsItselfFresh(*v) && !all[i].Frame.Posted {
 			v.Scripts = append(v.Scripts, "live.js")
 		}
 		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {

@@ -129,11 +129,11 @@ func (t eventTable) HasMoreFilters() bool {
 func (t eventTable) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // Avatar is shown in place of a picture of the actor, if that is a person.
-func (e entry) Avatar() *avatar {
+func (e entry) Avatar() *ui.Avatar {
 	if e.ActorType != doorward.ByUser || e.Actor == "" {
 		return nil
 	}
-	return &avatar{e.Actor, e.ActorEmail, e.ActorID}
+	return &ui.Avatar{Name: e.Actor, Email: e.ActorEmail, ID: e.ActorID}
 }
 
 // ActorTitle is the address of the actor, or else the id.

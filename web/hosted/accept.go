@@ -98,7 +98,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	switch {
 	case isCaller && !c.HasDestination():
-		return c.To("/account?done=entered"), nil
+		return c.To(tabPath(organisationsTab) + "&done=entered"), nil
 	case isCaller: // the session stays in its tenant, but the return address may need the new one
 		return c.RedirectKeepingReturn("/login/tenant?done=choose"), nil
 	}

@@ -2,31 +2,36 @@ package hosted
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/ui"
 )
 
-// account is the content of the account page.
-type account struct {
-	User        doorward.User
-	MinLength   int
-	BannedWords string
-	Tenants     []tenantRow
-	Proved      bool // the second factor was proved recently, or there is none; else /step-up comes first
-	Exports     bool // what is held may be downloaded now; else /step-up comes first
-	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
-	// these memberships may be suspended.
-	Affected []doorward.TenantName
-	ownSessions
+// ownPage is the head of the pages of one's account, /account and /account/security: one object with
+// tabs.
+type ownPage struct {
+	User doorward.User // the membership in the caller's tenant
+	Tabs ui.Tabs
 }
 
-// ownSessions is the list of one's sessions, on /account and /account/security.
-type ownSessions struct {
+// Avatar is shown in place of a picture.
+func (p ownPage) Avatar() ui.Avatar {
+	return ui.Avatar{Name: p.User.Name, Email: p.User.Email, ID: p.User.ID}
+}
+
+// account is the content of the account page. Only what its tab shows is set.
+type account struct {
+	ownPage
+	Tenants []tenantRow
+	Exports bool // what is held may be downloaded now; else /step-up comes first
+	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
+	// these memberships may be suspended.
+	Affected  []doorward.TenantName
 	Sessions  []sessionRow
-	HasOthers bool   // there are other sessions, or other known browsers
-	PagePath  string // of the page that shows the list
+	HasOthers bool // there are other sessions, or other known browsers
+	Recent    []recentEvent
 }
 
 type sessionRow struct {
@@ -40,32 +45,69 @@ type tenantRow struct {
 	Current, Usable bool
 }
 
+// The names of the tabs on /account; security is /account/security.
+const (
+	profileTab       = "profile"
+	securityTab      = "security"
+	sessionsTab      = "sessions"
+	organisationsTab = "organisations"
+	dataTab          = "data"
+)
+
+// tabPath returns the path of a tab of /account other than the first.
+func tabPath(tab string) string { return accountPage + "?" + ui.TabParameter + "=" + tab }
+
+// accountTabs are the tabs of one's account. They keep the return address.
+func accountTabs(c *ui.Call) ui.Tabs {
+	kept := url.Values{}
+	if to := c.ReturnTo(); to != "" {
+		kept.Set("return", to)
+	}
+	all := c.Tabs(accountPage, kept, profileTab, securityTab, sessionsTab, organisationsTab, dataTab)
+	link := c.Site().BasePath() + securityPage
+	if len(kept) > 0 {
+		link += "?" + kept.Encode()
+	}
+	all.Items[1].Link = link
+	return all
+}
+
 func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
+	tabs := accountTabs(c)
+	if tabs.Is(securityTab) {
+		return h.showSecurity(ctx, c)
+	}
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
-	a := newAccount(c.Caller, memberships)
-	if a.ownSessions, err = h.sessions(ctx, c, memberships, accountPage); err != nil {
+	a := account{ownPage: ownPage{membershipHere(c.Caller, memberships), tabs}, Affected: c.AffectedTenants()}
+	switch tabs.Current {
+	case sessionsTab:
+		err = h.loadSessions(ctx, c, memberships, &a)
+	case organisationsTab:
+		a.Tenants = tenantRows(c.Caller, memberships)
+	case dataTab:
+		a.Exports, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountExport, doorward.Object{Type: "user", ID: c.Caller.ID}))
+	}
+	if err != nil {
 		return ui.View{}, err
 	}
-	a.Affected = c.AffectedTenants()
-	a.MinLength = h.app.PasswordRules.Load().MinLength
-	if a.Exports, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountExport, doorward.Object{Type: "user", ID: c.Caller.ID})); err != nil {
-		return ui.View{}, err
-	}
-	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
-		return ui.View{}, err
-	}
+	return h.ownView(ctx, c, ui.View{Page: "account", Body: a}, memberships)
+}
+
+// ownView completes the view of a page of one's account.
+func (h *hosted) ownView(ctx context.Context, c *ui.Call, v ui.View, memberships []doorward.User) (ui.View, error) {
 	due, err := h.app.Users.FactorDue(ctx, memberships)
 	if err != nil {
 		return ui.View{}, err
 	}
 	t, err := h.onlyTenant(ctx, memberships)
-	return ui.View{Page: "account", Wide: true, FactorDue: due, FormReturns: c.ReturnTo() != "", Body: a, Tenant: t}, err
+	v.Wide, v.FactorDue, v.FormReturns, v.Tenant = true, due, c.ReturnTo() != "", t
+	return v, err
 }
 
-// onlyTenant returns the tenant whose brand the account page shows: that of the only
+// onlyTenant returns the tenant whose brand the pages of an account show: that of the only
 // membership, or an empty one if there are several.
 func (h *hosted) onlyTenant(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
 	if len(memberships) != 1 {
@@ -74,14 +116,20 @@ func (h *hosted) onlyTenant(ctx context.Context, memberships []doorward.User) (d
 	return h.app.Tenants.Get(ctx, memberships[0].TenantID)
 }
 
-// sessions lists the caller's sessions for the page at pagePath.
-func (h *hosted) sessions(ctx context.Context, c *ui.Call, memberships []doorward.User, pagePath string) (ownSessions, error) {
+// loadSessions adds the caller's sessions, and what happened last.
+func (h *hosted) loadSessions(ctx context.Context, c *ui.Call, memberships []doorward.User, a *account) error {
 	sessions, err := h.app.Sessions.Own(ctx, c.Caller)
 	if err != nil {
-		return ownSessions{}, err
+		return err
 	}
 	others, err := h.app.Sessions.OtherBrowsers(ctx, c.Caller)
-	return ownSessions{sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0, pagePath}, err
+	if err != nil {
+		return err
+	}
+	a.Sessions, a.HasOthers = sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0
+	recent, err := h.app.Accounts.Recent(ctx, c.Caller)
+	a.Recent = describeAll(recent)
+	return err
 }
 
 // sessionRows returns the rows of the sessions, the current one first.
@@ -101,19 +149,22 @@ func sessionRows(by doorward.Caller, memberships []doorward.User, sessions []doo
 	return rows
 }
 
-func newAccount(by doorward.Caller, memberships []doorward.User) account {
-	a := account{User: doorward.User{ID: by.ID, Email: by.Email}}
-	var words []string
+// membershipHere returns the membership in the tenant of the caller's session; without one, only id and
+// address are set.
+func membershipHere(by doorward.Caller, memberships []doorward.User) doorward.User {
 	for _, m := range memberships {
-		words = append(words, m.Name, m.TenantName)
-		current := m.TenantID == by.TenantID
-		if current {
-			a.User = m
+		if m.TenantID == by.TenantID {
+			return m
 		}
-		a.Tenants = append(a.Tenants, tenantRow{m, current, session.CheckUsable(m) == nil})
 	}
-	a.BannedWords = bannedWords(by.Email, words...)
-	return a
+	return doorward.User{ID: by.ID, Email: by.Email}
+}
+
+func tenantRows(by doorward.Caller, memberships []doorward.User) (rows []tenantRow) {
+	for _, m := range memberships {
+		rows = append(rows, tenantRow{m, m.TenantID == by.TenantID, session.CheckUsable(m) == nil})
+	}
+	return rows
 }
 
 func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -123,8 +174,8 @@ func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/account?done=name"), nil
 }
 
-// passwordForm is the address of the form on the account page.
-const passwordForm = accountPage + "#password"
+// passwordForm is the address of the open form on the page of one's security.
+const passwordForm = securityPage + "?change=password#password"
 
 // changePassword redirects to /step-up if the proof of the second factor has become too old.
 // No input is lost, since no page repeats passwords.
@@ -138,16 +189,11 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	c.SetRevocation(changed.Revocation)
 	c.SetAllowance(changed.Allowance)
-	return c.To("/account?done=password"), nil
+	return c.To(securityPage + "?done=password"), nil
 }
 
 // endSession also succeeds if the session has already ended.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.endSessionAt(ctx, c, accountPage)
-}
-
-// endSessionAt ends the session that the form at the page names.
-func (h *hosted) endSessionAt(ctx context.Context, c *ui.Call, page string) (ui.View, error) {
 	id := c.Value("id")
 	revocation, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
 	c.SetRevocation(revocation)
@@ -158,20 +204,16 @@ func (h *hosted) endSessionAt(ctx context.Context, c *ui.Call, page string) (ui.
 		c.ClearSession()
 		return c.To("/login?done=signed-out"), nil
 	}
-	return c.To(page + "?done=session"), nil
+	return c.To(tabPath(sessionsTab) + "&done=session"), nil
 }
 
 func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.endOthersAt(ctx, c, accountPage)
-}
-
-func (h *hosted) endOthersAt(ctx context.Context, c *ui.Call, page string) (ui.View, error) {
 	revocation, err := h.app.Sessions.EndOthers(ctx, c.Caller)
 	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
-	return c.To(page + "?done=sessions"), nil
+	return c.To(tabPath(sessionsTab) + "&done=sessions"), nil
 }
 
 // leaving is the content of the page on which people leave a tenant.
@@ -224,7 +266,7 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 		c.ClearSession()
 		return c.To("/login?done=left"), nil
 	}
-	return c.To("/account?done=left"), nil
+	return c.To(tabPath(organisationsTab) + "&done=left"), nil
 }
 
 // toPassword redirects to the form for changing the password (W3C, A Well-Known URL

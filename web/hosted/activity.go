@@ -2,31 +2,11 @@ package hosted
 
 import (
 	"context"
-	"strings"
 
 	"github.com/doorward/doorward"
 	accounts "github.com/doorward/doorward/app/account"
-	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/web/ui"
 )
-
-// security is the content of the page of one's own security: what one signs in with, from
-// where, and what happened last.
-type security struct {
-	factor.OwnFactors
-	ownSessions
-	Recent        []recentEvent
-	CanAddPasskey bool // the address of the installation allows passkeys
-}
-
-// Names returns the names of the memberships' tenants.
-func (security) Names(memberships []doorward.User) string {
-	names := make([]string, len(memberships))
-	for i, m := range memberships {
-		names[i] = m.TenantName
-	}
-	return strings.Join(names, ", ")
-}
 
 // recentEvent is an event, and the key of the message that describes it.
 type recentEvent struct {
@@ -34,19 +14,14 @@ type recentEvent struct {
 	Key string
 }
 
-// loadSecurity returns the content of the page, without CanAddPasskey.
-func (h *hosted) loadSecurity(ctx context.Context, c *ui.Call, own factor.OwnFactors) (security, error) {
-	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	if err != nil {
-		return security{}, err
-	}
-	sessions, err := h.sessions(ctx, c, memberships, securityPage)
-	if err != nil {
-		return security{}, err
-	}
-	recent, err := h.app.Accounts.Recent(ctx, c.Caller)
-	return security{OwnFactors: own, ownSessions: sessions, Recent: describeAll(recent)}, err
-}
+// shownRecent is how many of the recent events are shown at once; the others are behind a button.
+const shownRecent = 5
+
+// Newest are the recent events that are shown at once.
+func (a account) Newest() []recentEvent { return a.Recent[:min(len(a.Recent), shownRecent)] }
+
+// Earlier are the other recent events.
+func (a account) Earlier() []recentEvent { return a.Recent[min(len(a.Recent), shownRecent):] }
 
 func describeAll(recent []accounts.Recent) (all []recentEvent) {
 	for _, r := range recent {
@@ -57,14 +32,6 @@ func describeAll(recent []accounts.Recent) (all []recentEvent) {
 		all = append(all, recentEvent{r, key})
 	}
 	return all
-}
-
-func (h *hosted) endSecuritySession(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.endSessionAt(ctx, c, securityPage)
-}
-
-func (h *hosted) endSecurityOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.endOthersAt(ctx, c, securityPage)
 }
 
 func (h *hosted) forgetBrowser(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -87,7 +87,7 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 	checkAsked(true, true, true)
 }
 
-// The security page lists the sessions and can end them. It lists what happened to the
+// The tab of sessions lists them and can end them. It lists what happened to the
 // account, with time, device and address, including what others did.
 func TestActivityOnPages(t *testing.T) {
 	s := doorwardtest.Start(t)
@@ -105,15 +105,15 @@ func TestActivityOnPages(t *testing.T) {
 	other.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
 	other.send("/login/second", "code", "000000").is(t, 401, "")
 	s.Node.App.Inbox.RecordPending(t.Context())
-	page := b.get("/account/security").is(t, 200, "",
+	page := b.get("/account?tab=sessions").is(t, 200, "",
 		"Signed in", "Authenticator app set up", "Proved again", "Second factor renamed", "Second step refused", "Safari on iPhone", "UTC</time>", "127.0.0.1")
 	sessions := idsOn(page, sessionOnPage)
 	if len(sessions) < 2 {
 		t.Fatalf("sessions are %q", sessions)
 	}
-	b.send("/account/security/sessions/end", "id", sessions[1]).is(t, 303, "/account/security?done=session")
-	b.send("/account/security/sessions/end-others").is(t, 303, "/account/security?done=sessions")
-	if remaining := idsOn(b.get("/account/security"), sessionOnPage); len(remaining) != 1 || remaining[0] != sessions[0] {
+	b.send("/account/sessions/end", "id", sessions[1]).is(t, 303, "/account?tab=sessions&done=session")
+	b.send("/account/sessions/end-others").is(t, 303, "/account?tab=sessions&done=sessions")
+	if remaining := idsOn(b.get("/account?tab=sessions"), sessionOnPage); len(remaining) != 1 || remaining[0] != sessions[0] {
 		t.Errorf("sessions are %q", remaining)
 	}
 	if status, body := acme.Owner.Post("/api/v2/users/"+user.ID+"/mfa/reset", nil); status != 202 {
@@ -123,6 +123,6 @@ func TestActivityOnPages(t *testing.T) {
 	code := s.Code(ann)
 	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=factorreset")
 	b.signIn(ann)
-	b.get("/account/security").is(t, 200, "", "Reset of second factors", "by an administrator or the operator", "All second factors removed, with a code from a mail")
-	b.get("/account/security?lang=de").is(t, 200, "", "Was zuletzt geschah", "Uhr UTC", "durch einen Administrator")
+	b.get("/account?tab=sessions").is(t, 200, "", "Reset of second factors", "by an administrator or the operator", "All second factors removed, with a code from a mail")
+	b.get("/account?tab=sessions&lang=de").is(t, 200, "", "Was zuletzt geschah", "Uhr UTC", "durch einen Administrator")
 }

@@ -67,7 +67,7 @@ func TestBrandIsOnPagesOfATenant(t *testing.T) {
 
 	b.send("/login", "email", ben.Email, "password", secret).is(t, 303, "/account")
 	b.get("/account").is(t, 200, "", other, sheet)
-	b.send("/accept/join", "token", code).is(t, 303, "/account?done=entered")
+	b.send("/accept/join", "token", code).is(t, 303, "/account?tab=organisations&done=entered")
 	if page := b.get("/account"); strings.Contains(page.body, "/assets/logos/") {
 		t.Errorf("the account of a person in two tenants has the logo of one:\n%s", page.body)
 	}

@@ -8,7 +8,7 @@
 //	login.go    /login, /login/tenant, /logout
 //	second.go   /login/second, /login/enrol
 //	security.go /account/security, /factors/reset
-//	activity.go remembered browsers, sessions and recent events of /account/security
+//	activity.go remembered browsers, and what happened last
 //	mail.go     /forgot, /reset
 //	email.go    /confirm-email, /undo-email
 //	accept.go   /accept
@@ -93,8 +93,6 @@ func Routes(a *app.App) []front.Route {
 		page("POST /account/security/rename", ui.SignedIn(), set.Take(securityPage, h.renameFactor, h.showSecurity)),
 		page("POST /account/security/remove", ui.SignedIn(), set.Take(securityPage, h.removeFactor, h.showSecurity)),
 		page("POST /account/security/reset/refuse", ui.SignedIn(), set.Take(securityPage, h.keepFactors, h.showSecurity)),
-		page("POST /account/security/sessions/end", ui.SignedIn(), set.Take(securityPage, h.endSecuritySession, h.showSecurity)),
-		page("POST /account/security/sessions/end-others", ui.SignedIn(), set.Take(securityPage, h.endSecurityOthers, h.showSecurity)),
 		page("POST /account/security/browsers/forget", ui.SignedIn(), set.Take(securityPage, h.forgetBrowser, h.showSecurity)),
 		page("POST /account/security/browsers/forget-all", ui.SignedIn(), set.Take(securityPage, h.forgetBrowsers, h.showSecurity)),
 		page("POST /recovery-codes.txt", front.Public(), front.Raw(recoveryFile)),
@@ -102,11 +100,11 @@ func Routes(a *app.App) []front.Route {
 		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),
 		page("POST /account/name", ui.SignedIn(), set.Take(accountPage, h.rename, h.showAccount)),
 		page("POST /account/email", ui.SignedIn(), set.Take(accountPage, h.changeEmail, h.showAccount)),
-		page("POST /account/password", ui.SignedIn(), set.Take(accountPage, h.changePassword, h.showAccount)),
-		page("POST /account/sessions/end", ui.SignedIn(), set.Take(accountPage, h.endSession, h.showAccount)),
-		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(accountPage, h.endOthers, h.showAccount)),
+		page("POST /account/password", ui.SignedIn(), set.Take(securityPage, h.changePassword, h.showSecurity)),
+		page("POST /account/sessions/end", ui.SignedIn(), set.Take(tabPath(sessionsTab), h.endSession, h.showAccount)),
+		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(tabPath(sessionsTab), h.endOthers, h.showAccount)),
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),
-		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(accountPage, h.leave, h.showLeave)),
+		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(tabPath(organisationsTab), h.leave, h.showLeave)),
 		page("GET "+erasePage, ui.SignedIn(), set.Show(h.showErase)),
 		page("POST "+erasePage, ui.SignedIn(), set.Take(erasePage, h.erase, h.showErase)),
 		page("GET /.well-known/change-password", front.Optional(), set.Show(h.toPassword)),

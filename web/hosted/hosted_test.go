@@ -100,11 +100,10 @@ var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase"
 
 // privateForms are the paths of the forms on them, with the page of each.
 var privateForms = map[string]string{
-	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account", "/account/sessions/end": "/account",
-	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/account/erase": "/account/erase", "/closing/restore": "/closing",
+	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account/security", "/account/sessions/end": "/account?tab=sessions",
+	"/account/sessions/end-others": "/account?tab=sessions", "/account/leave/tnt_x": "/account?tab=organisations", "/account/erase": "/account/erase", "/closing/restore": "/closing",
 	"/account/security/totp": "/account/security", "/account/security/reset/refuse": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
 	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
-	"/account/security/sessions/end": "/account/security", "/account/security/sessions/end-others": "/account/security",
 	"/account/security/browsers/forget": "/account/security", "/account/security/browsers/forget-all": "/account/security",
 	"/account/security/passkey": "/account/security", "/account/security/passkey/finish": "/account/security",
 	"/account/email": "/account", "/step-up": "/step-up",
@@ -278,8 +277,8 @@ func TestAcceptWithAnAccount(t *testing.T) {
 
 	self := open(t, s)
 	self.send("/login", "email", "ben@globex.example", "password", secret)
-	self.send("/accept/join", "token", code).is(t, 303, "/account?done=entered")
-	self.get("/account?done=entered").is(t, 200, "", "Under “Organisations” below you can switch to it.", "Acme", "Globex")
+	self.send("/accept/join", "token", code).is(t, 303, "/account?tab=organisations&done=entered")
+	self.get("/account?tab=organisations&done=entered").is(t, 200, "", "You can switch to it below.", "Acme", "Globex")
 
 	again := open(t, s)
 	again.send("/login", "email", "ben@globex.example", "password", secret, "return", "/docs").is(t, 303, "/login/tenant?return=%2Fdocs")
@@ -410,16 +409,16 @@ func TestAccount(t *testing.T) {
 	b.send("/account/name", "name", "\u202eneB").is(t, 422, "", "control characters")
 	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 422, "", "not the password you have now")
 	b.send("/account/password", "currentPassword", secret, "password", secret, "confirmPassword", secret).is(t, 422, "", "This is the password you have now.")
-	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account?done=password")
+	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account/security?done=password")
 	elsewhere.get("/account").is(t, 303, "/login?return=%2Faccount")
-	b.send("/account/sessions/end", "id", "ses_absent").is(t, 303, "/account?done=session")
-	b.send("/account/sessions/end-others").is(t, 303, "/account?done=sessions")
-	b.get("/.well-known/change-password").is(t, 303, "/account#password")
+	b.send("/account/sessions/end", "id", "ses_absent").is(t, 303, "/account?tab=sessions&done=session")
+	b.send("/account/sessions/end-others").is(t, 303, "/account?tab=sessions&done=sessions")
+	b.get("/.well-known/change-password").is(t, 303, "/account/security?change=password#password")
 	b.get("/account/leave/"+acme.ID).is(t, 200, "", "Leave Acme?")
 	b.get("/account/leave/tnt_absent").is(t, 404, "")
 	b.send("/account/leave/"+acme.ID).is(t, 303, "/login?done=left")
 	b.send("/login", "email", "ben@acme.example", "password", fresh).is(t, 401, "")
-	b.get("/.well-known/change-password").is(t, 303, "/login?return=%2Faccount%23password")
+	b.get("/.well-known/change-password").is(t, 303, "/login?return=%2Faccount%2Fsecurity%3Fchange%3Dpassword%23password")
 
 	owner := open(t, s)
 	owner.send("/login", "email", acme.Owner.Email, "password", secret)
@@ -427,6 +426,35 @@ func TestAccount(t *testing.T) {
 	owner.send("/logout").is(t, 303, "/login?done=signed-out")
 	owner.send("/logout").is(t, 303, "/login?done=signed-out")
 	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
+}
+
+// The account is one page with tabs. Each shows its own part; an answer to a form is on the tab of the
+// form; links keep the return address, and security has an address of its own.
+func TestTabsOfAnAccount(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com"))
+	s.Tenant("Acme").Join(ann, "VIEWER")
+	b := open(t, s)
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	parts := map[string]string{
+		"/account": "profile email", "/account?tab=unknown": "profile email", "/account?tab=sessions": "sessions recent", "/account?tab=organisations": "tenants",
+		"/account?tab=data": "data", "/account/security": "password factors", "/account?tab=security": "password factors",
+	}
+	part := regexp.MustCompile(`<section class="part" id="([a-z]+)"`)
+	for path, want := range parts {
+		var got []string
+		for _, found := range part.FindAllStringSubmatch(b.get(path).is(t, 200, "", "<bdi>"+ann+"</bdi>").body, -1) {
+			got = append(got, found[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s shows %q, want %q", path, got, want)
+		}
+	}
+	const query = "return=https%3A%2F%2Fapp.example.com%2Fbye"
+	for _, path := range []string{"/account?" + query, "/account/security?" + query, "/account?tab=data&" + query} {
+		b.get(path).is(t, 200, "", `href="/account?`+query+`"`, `href="/account/security?`+query+`"`, `href="/account?`+query+`&amp;tab=sessions"`, `value="https://app.example.com/bye"`)
+	}
+	b.send("/account/sessions/end-others?tab=sessions", "lang", "de").is(t, 200, "", "Wo Sie angemeldet sind")
+	b.send("/account/password?change=password", "lang", "en").is(t, 200, "", `<details class="unfold" open>`)
 }
 
 // Closing a tenant ends all its sessions. Its OWNER can sign in again, and is redirected to
@@ -555,7 +583,7 @@ func TestEraseAccount(t *testing.T) {
 	acme.Join(ann, "USER")
 	b := open(t, s)
 	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
-	b.get("/account").is(t, 200, "", `href="/account/erase"`)
+	b.get("/account?tab=data").is(t, 200, "", `href="/account/erase"`)
 	b.get("/account/erase").is(t, 200, "", "Erase your account?", "Acme", `name="confirm"`)
 	b.send("/account/erase", "confirm", "").is(t, 422, "", "Type the address of the account.")
 	b.send("/account/erase", "confirm", "bob@acme.example").is(t, 422, "", "This is not the address of the account.")

@@ -184,8 +184,8 @@ func TestHome(t *testing.T) {
 		t.Errorf("the policy of the choice is %q", got)
 	}
 	b.send("/login/tenant", "tenantId", acme.ID).is(t, 303, inbox)
-	b.get("/account").is(t, 200, "", `<input type="hidden" name="return" value="/account">`) // switching the tenant returns here
-	b.send("/login/tenant", "tenantId", globex.ID, "return", "/account").is(t, 303, "/account")
+	b.get("/account?tab=organisations").is(t, 200, "", `<input type="hidden" name="return" value="/account?tab=organisations">`) // switching the tenant returns here
+	b.send("/login/tenant", "tenantId", globex.ID, "return", "/account?tab=organisations").is(t, 303, "/account?tab=organisations")
 
 	owner := open(t, s)
 	owner.send("/login", "email", ann, "password", secret).is(t, 303, inbox)

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -98,12 +99,14 @@ func samples() []uitest.Sample {
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
-		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
-		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
-		{Name: "account-affected", View: ui.View{Page: "account", Wide: true, Body: affected(sampleAccount())}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation doesn’t allow this address."}},
-		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: returnAddress}},
-		{Name: "account-refused", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
-		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: withWordmark}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account", View: sampleAccount(profileTab), Frame: ui.Frame{Caller: ann}},
+		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},
+		{Name: "account-affected", View: affected(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation doesn’t allow this address."}},
+		{Name: "account-saved", View: saved(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Home: returnAddress}},
+		{Name: "account-brand", View: branded(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann}},
+		{Name: "account-sessions", View: sampleAccount(sessionsTab), Frame: ui.Frame{Caller: ann}},
+		{Name: "account-organisations", View: sampleAccount(organisationsTab), Frame: ui.Frame{Caller: ann}},
+		{Name: "account-data", View: sampleAccount(dataTab), Frame: ui.Frame{Caller: ann}},
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
@@ -123,10 +126,11 @@ func samples() []uitest.Sample {
 		{Name: "totp-refused", View: sampleTOTP(), Frame: wrongCode},
 		{Name: "step-up-refused", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: wrongCode},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
-		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
-		{Name: "security-reset", View: ui.View{Page: "security", Wide: true, Body: withReset(sampleFactors())}, Frame: ui.Frame{Caller: ann}},
-		{Name: "security-unproved", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: unprovedForm},
-		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: security{ownSessions: sampleSessions([]doorward.User{acme}, securityPage)}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "security", View: sampleSecurity(sampleFactors()), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
+		{Name: "security-none", View: sampleSecurity(factor.OwnFactors{}), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-refused", View: changing(sampleSecurity(factor.OwnFactors{})), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
 		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
 		{Name: "code-factorreset", View: factorCodePage()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: leaving{acme, true}}},
@@ -173,22 +177,54 @@ func sampleTOTP() ui.View {
 	return v
 }
 
-func sampleFactors() security {
+func sampleFactors() factor.OwnFactors {
 	used := noon.Add(-time.Hour)
-	own := factor.OwnFactors{RecoveryCodes: 9, Factors: []doorward.Factor{
+	return factor.OwnFactors{RecoveryCodes: 9, Factors: []doorward.Factor{
 		{ID: "mfa_1", Kind: doorward.TOTP, Name: "Authenticator app", CreatedAt: noon.AddDate(0, -1, 0), LastUsedAt: &used},
 		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true, DisabledAt: &used},
 	}, Remembered: []factor.Browser{
 		{ID: "00f1", Current: true, ProvedAt: noon.Add(-time.Hour), Until: noon.AddDate(0, 0, 30), IP: "203.0.113.9", UserAgent: firefox},
 		{ID: "00f2", ProvedAt: noon.AddDate(0, 0, -9), Until: noon.AddDate(0, 0, 21)},
 	}}
-	return security{own, sampleSessions([]doorward.User{acme, globex}, securityPage), sampleRecent(), true}
+}
+
+// sampleTabs are the tabs of an account, of which one is shown.
+func sampleTabs(tab string) ui.Tabs {
+	return ui.Tabs{Current: tab, Items: []ui.Tab{
+		{Name: profileTab, Link: accountPage},
+		{Name: securityTab, Link: securityPage},
+		{Name: sessionsTab, Link: tabPath(sessionsTab)},
+		{Name: organisationsTab, Link: tabPath(organisationsTab)},
+		{Name: dataTab, Link: tabPath(dataTab)},
+	}}
+}
+
+func sampleSecurity(own factor.OwnFactors) ui.View {
+	s := newSecurity(ann, []doorward.User{acme, globex}, own)
+	s.Tabs, s.CanAddPasskey, s.Proved, s.MinLength = sampleTabs(securityTab), true, true, 12
+	return ui.View{Page: "security", Wide: true, Body: s}
 }
 
 // withReset adds a reset of the factors that one of two tenants has asked for.
-func withReset(s security) security {
+func withReset(v ui.View) ui.View {
+	s := v.Body.(security)
 	s.Reset = doorward.FactorReset{Given: []doorward.User{acme}, Missing: []doorward.User{globex}}
-	return s
+	v.Body = s
+	return v
+}
+
+func changing(v ui.View) ui.View {
+	s := v.Body.(security)
+	s.ChangesPassword = true
+	v.Body = s
+	return v
+}
+
+func unproved(v ui.View) ui.View {
+	s := v.Body.(security)
+	s.Proved = false
+	v.Body = s
+	return v
 }
 
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"
@@ -223,30 +259,44 @@ func TestEveryRecentEventHasAText(t *testing.T) {
 	}
 }
 
-func sampleAccount() account {
+func sampleAccount(tab string) ui.View {
 	memberships := []doorward.User{acme, globex, initech}
-	a := newAccount(ann, memberships)
-	a.ownSessions = sampleSessions(memberships, accountPage)
-	a.MinLength, a.Proved, a.Exports = 12, true, true
-	return a
+	a := account{ownPage: ownPage{acme, sampleTabs(tab)}, Tenants: tenantRows(ann, memberships), Exports: true, Sessions: sampleSessions(memberships), HasOthers: true, Recent: sampleRecent()}
+	return ui.View{Page: "account", Wide: true, Body: a}
 }
 
-func affected(a account) account {
+var (
+	longMember = doorward.User{ID: "usr_long", Email: strings.Repeat("maximiliane.", 9) + "lang@verwaltung.globex-internationale.example", Name: strings.Repeat("Maximiliane ", 7) + "Freifrau", TenantID: "tnt_globex", TenantName: globex.TenantName}
+	long       = doorward.Caller{Principal: doorward.PrincipalOf(longMember, doorward.Session{ID: "ses_1"})}
+)
+
+func longAccount() ui.View {
+	return ui.View{Page: "account", Wide: true, Body: account{ownPage: ownPage{longMember, sampleTabs(profileTab)}}}
+}
+
+func affected(v ui.View) ui.View {
+	a := v.Body.(account)
 	a.Affected = []doorward.TenantName{{ID: acme.TenantID, Name: acme.TenantName}, {ID: globex.TenantID, Name: globex.TenantName}}
-	return a
+	v.Body = a
+	return v
 }
 
-func unproved(a account) account {
-	a.Proved, a.Exports = false, false
-	return a
+func saved(v ui.View) ui.View {
+	v.Done = "done.name"
+	return v
 }
 
-func sampleSessions(memberships []doorward.User, at string) ownSessions {
-	return ownSessions{sessionRows(ann, memberships, []doorward.Session{
+func branded(v ui.View) ui.View {
+	v.Tenant = withWordmark
+	return v
+}
+
+func sampleSessions(memberships []doorward.User) []sessionRow {
+	return sessionRows(ann, memberships, []doorward.Session{
 		{ID: "ses_2", TenantID: "tnt_globex", CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-3 * time.Hour), IP: "2001:db8:4a1c:12::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 		{ID: "ses_1", TenantID: "tnt_acme", CreatedAt: noon.Add(-time.Hour), LastSeenAt: noon, IP: "203.0.113.9", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"},
 		{ID: "ses_3", TenantID: "tnt_acme", CreatedAt: noon.Add(-9 * 24 * time.Hour), LastSeenAt: noon.Add(-8 * 24 * time.Hour), IP: "203.0.113.9", UserAgent: ""},
-	}), true, at}
+	})
 }
 
 // TestPagesRender renders every page with canned data, in every language, without a

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -14,22 +15,53 @@ import (
 // securityPage is the path of the page of one's own security.
 const securityPage = "/account/security"
 
+// security is the content of the page of one's own security: what one signs in with.
+type security struct {
+	ownPage
+	factor.OwnFactors
+	CanAddPasskey bool // the address of the installation allows passkeys
+	Proved        bool // the second factor was proved recently, or there is none; else /step-up comes first
+	// ChangesPassword: the form for the password is open; without the query change=password it is folded.
+	ChangesPassword bool
+	MinLength       int // of a new password
+	BannedWords     string
+}
+
+// Names returns the names of the memberships' tenants.
+func (security) Names(memberships []doorward.User) string {
+	names := make([]string, len(memberships))
+	for i, m := range memberships {
+		names[i] = m.TenantName
+	}
+	return strings.Join(names, ", ")
+}
+
 func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) {
 	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
-	s, err := h.loadSecurity(ctx, c, own)
-	if err != nil {
-		return ui.View{}, err
-	}
-	s.CanAddPasskey = h.app.Factors.PasskeysAllowed()
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
-	due, err := h.app.Users.FactorDue(ctx, memberships)
-	return ui.View{Page: "security", Wide: true, FactorDue: due, Body: s}, err
+	s := newSecurity(c.Caller, memberships, own)
+	s.Tabs, s.CanAddPasskey, s.MinLength = accountTabs(c), h.app.Factors.PasskeysAllowed(), h.app.PasswordRules.Load().MinLength
+	s.Tabs.Current, s.ChangesPassword = securityTab, c.R.URL.Query().Get("change") == "password"
+	if s.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
+		return ui.View{}, err
+	}
+	return h.ownView(ctx, c, ui.View{Page: "security", Body: s}, memberships)
+}
+
+func newSecurity(by doorward.Caller, memberships []doorward.User, own factor.OwnFactors) security {
+	s := security{ownPage: ownPage{User: membershipHere(by, memberships)}, OwnFactors: own}
+	var words []string
+	for _, m := range memberships {
+		words = append(words, m.Name, m.TenantName)
+	}
+	s.BannedWords = bannedWords(by.Email, words...)
+	return s
 }
 
 const confirmTOTP = "/account/security/totp/confirm"

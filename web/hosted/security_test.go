@@ -109,13 +109,13 @@ func TestSecondFactorOnPages(t *testing.T) {
 		t.Errorf("new codes: %q", more)
 	}
 	s.Advance(11 * time.Minute)
-	if page := b.get("/account").is(t, 200, "", `href="/step-up?return=/account%23password"`); strings.Contains(page.body, `name="currentPassword"`) {
+	if page := b.get("/account/security").is(t, 200, "", `href="/step-up?return=/account/security%3Fchange%3Dpassword%23password"`); strings.Contains(page.body, `name="currentPassword"`) {
 		t.Error("there is a form for the password before the proof")
 	}
-	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 303, "/step-up?return=%2Faccount%23password")
-	b.get("/step-up?return=%2Faccount%23password").is(t, 200, "", `value="/account#password"`)
-	b.send("/step-up", "code", p.code(s), "return", "/account#password").is(t, 303, "/account#password")
-	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account?done=password")
+	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 303, "/step-up?return=%2Faccount%2Fsecurity%3Fchange%3Dpassword%23password")
+	b.get("/step-up?return=%2Faccount%2Fsecurity%3Fchange%3Dpassword%23password").is(t, 200, "", `value="/account/security?change=password#password"`)
+	b.send("/step-up", "code", p.code(s), "return", "/account/security?change=password#password").is(t, 303, "/account/security?change=password#password")
+	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account/security?done=password")
 	b.send("/account/security/remove", "id", p.id).is(t, 303, "/account/security?done=removed")
 	b.get("/account/security?done=removed").is(t, 200, "", "is removed", "There is none yet")
 	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")

@@ -412,6 +412,15 @@ func (c *Call) Explain(refusal error) (string, error) {
 	return p.words.explain(anyPage, e)
 }
 
+// Text returns the message of the key in the person's language. Errors: there is none.
+func (c *Call) Text(key string) (string, error) {
+	p, err := c.set.page(c.Site().Texts, c.Language.Tag, "error") // every set has it, with all messages of the set
+	if err != nil {
+		return "", err
+	}
+	return p.words.say(key)
+}
+
 // firstMessageOr returns the first existing message of the keys, else the fallback.
 func (c catalogue) firstMessageOr(fallback string, keys []string, args ...any) string {
 	for _, key := range keys {

@@ -116,6 +116,144 @@ function prepare(within) {
 	}
 }
 
+// Ctrl K, or ⌘ K, opens the search: its page, or the palette where this page can send requests.
+const finder = document.querySelector(".finder");
+if (finder) {
+	const key = finder.querySelector("kbd");
+	if (/Mac|iP/.test(navigator.platform)) key.textContent = "⌘ K";
+	key.hidden = false;
+	finder.setAttribute("aria-keyshortcuts", "Control+K Meta+K");
+	addEventListener("keydown", (event) => {
+		if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+		event.preventDefault();
+		finder.click();
+	});
+}
+
+// The palette is a dialog with the results of the page of the search, so both find the same.
+if (finder?.dataset.label) new class {
+	constructor() {
+		finder.setAttribute("aria-haspopup", "dialog");
+		finder.addEventListener("click", (event) => {
+			if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a new tab or window
+			event.preventDefault();
+			this.open();
+		});
+	}
+
+	open() {
+		this.dialog ??= this.make();
+		if (this.dialog.open || document.querySelector("dialog[open]")) return;
+		this.before = document.activeElement;
+		this.field.value = "";
+		this.entered = false;
+		this.show([]);
+		this.dialog.showModal();
+		this.search();
+	}
+
+	make() {
+		const dialog = document.createElement("dialog");
+		dialog.className = "palette";
+		dialog.innerHTML = `<input type="text" role="combobox" maxlength="200" autocomplete="off" autocapitalize="none" spellcheck="false" aria-autocomplete="list" aria-expanded="true" aria-controls="palette-found">
+<div class="found" id="palette-found" role="listbox"></div><p class="unseen" role="status"></p>`;
+		[this.field, this.list, this.status] = dialog.children;
+		dialog.ariaLabel = this.list.ariaLabel = finder.textContent.replace(finder.lastElementChild.textContent, "").trim();
+		this.field.placeholder = this.field.ariaLabel = finder.dataset.label;
+		this.field.addEventListener("input", () => {
+			clearTimeout(this.timer);
+			[this.stale, this.entered] = [true, false];
+			this.timer = setTimeout(() => this.search(), 250);
+		});
+		this.field.addEventListener("keydown", (event) => this.press(event));
+		this.list.addEventListener("pointermove", ({ target }) => this.choose(target.closest("a")));
+		dialog.addEventListener("click", ({ target }) => { if (target === dialog) dialog.close(); });
+		dialog.addEventListener("close", () => this.end());
+		document.body.append(dialog);
+		return dialog;
+	}
+
+	/** end drops the request, and gives the focus back; the menu of a phone has closed. */
+	end() {
+		clearTimeout(this.timer);
+		this.request?.abort();
+		const visible = this.before?.checkVisibility?.();
+		(visible ? this.before : document.querySelector(".opener"))?.focus();
+	}
+
+	/** search shows what the page of the search finds; the request of an older text is dropped. */
+	async search() {
+		this.request?.abort();
+		const request = this.request = new AbortController();
+		const address = `${finder.getAttribute("href")}?q=${encodeURIComponent(this.field.value.trim())}`;
+		try {
+			const answer = await fetch(address, { headers: { Accept: "text/html" }, redirect: "manual", signal: request.signal });
+			if (answer.type === "opaqueredirect" || answer.status === 401) return location.assign(address); // which leads to the sign-in
+			const page = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
+			if (request.signal.aborted) return;
+			if (!page) return this.fail();
+			this.stale = false;
+			this.show([...page.children]);
+			if (this.entered) this.chosen?.click();
+		} catch {
+			if (!request.signal.aborted) this.fail();
+		}
+	}
+
+	fail() {
+		const text = document.createElement("p");
+		text.className = "empty";
+		text.textContent = finder.dataset.failed;
+		this.show([text]);
+	}
+
+	/** show shows the groups of results, whose last element says how many there are. */
+	show(groups) {
+		const status = groups.at(-1);
+		this.list.replaceChildren(...groups.filter((one) => one !== status || !one.matches(".unseen")));
+		this.list.setAttribute("role", groups.length > 1 ? "listbox" : "group");
+		this.status.textContent = status?.textContent ?? "";
+		for (const group of this.list.querySelectorAll("section")) {
+			group.setAttribute("role", "group");
+			group.querySelector("h2").id = `palette-${group.getAttribute("aria-labelledby")}`;
+			group.setAttribute("aria-labelledby", group.querySelector("h2").id);
+		}
+		for (const one of this.list.querySelectorAll("h2, ul, li, p")) one.setAttribute("role", "presentation");
+		this.options = [...this.list.querySelectorAll("a")];
+		for (const [i, one] of this.options.entries()) {
+			one.id = `palette-${i}`;
+			one.tabIndex = -1;
+			one.setAttribute("role", "option");
+		}
+		this.choose(this.options[0]);
+	}
+
+	/** choose marks the result that Enter opens. */
+	choose(option) {
+		if (option === null) return; // between two results
+		for (const one of this.options) one.setAttribute("aria-selected", one === option);
+		this.field.setAttribute("aria-activedescendant", option?.id ?? "");
+		this.chosen = option;
+	}
+
+	press(event) {
+		if (event.isComposing) return;
+		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+		if (step && this.options.length > 0) {
+			event.preventDefault();
+			const n = this.options.length;
+			this.choose(this.options[(this.options.indexOf(this.chosen) + step + n) % n]);
+			this.chosen.scrollIntoView({ block: "nearest" });
+		} else if (event.key === "Enter") {
+			event.preventDefault();
+			this.entered = this.stale; // then the results are of an older text
+			if (!this.stale) return this.chosen?.click();
+			clearTimeout(this.timer);
+			this.search();
+		}
+	}
+}();
+
 // Fields for a person suggest people while one types.
 const suggested = document.getElementById("suggested");
 for (const field of document.querySelectorAll("[data-suggest]")) {

@@ -8,6 +8,14 @@ for (const form of document.forms) {
 }
 (document.querySelector("[aria-invalid=true]") ?? document.querySelector("[autofocus]"))?.focus();
 
+// On a narrow screen the row of tabs scrolls: the current one is in its middle.
+const tab = document.querySelector(".tabs [aria-current]");
+if (tab) {
+	const row = tab.closest(".tabs");
+	const [one, all] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
+	row.scrollLeft += one.left + one.width / 2 - all.left - all.width / 2;
+}
+
 // The page shows what was done. Bookmarks and reloads must not repeat it.
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {

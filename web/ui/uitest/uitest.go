@@ -17,7 +17,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/tenant"
-	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -104,7 +103,10 @@ func AccentFile(accent string) string { return "assets/accents/" + accent[1:] + 
 // FrameOf returns the complete frame of a sample.
 func FrameOf(s Sample, l ui.Language) ui.Frame {
 	f := s.Frame
-	f.View, f.Language, f.Brand, f.Now, f.Base = s.View, l, front.Brand{Name: "Doorward"}, Noon, ""
+	f.View, f.Language, f.Now, f.Base = s.View, l, Noon, ""
+	if f.Brand.Name == "" {
+		f.Brand.Name = "Doorward"
+	}
 	f.File = func(name string) string { return name }
 	for _, other := range ui.Languages {
 		c := ui.Choice{Language: other, Link: "?lang=" + other.Tag}

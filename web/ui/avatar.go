@@ -1,4 +1,4 @@
-package console
+package ui
 
 import (
 	"hash/fnv"
@@ -6,11 +6,12 @@ import (
 	"unicode"
 )
 
-// avatar is shown in place of a picture of a person: the initials, on the person's colour.
-type avatar struct{ Name, Email, ID string }
+// Avatar is shown in place of a picture of a person: the initials, on the person's colour. Its template
+// is "avatar".
+type Avatar struct{ Name, Email, ID string }
 
 // Initials are the first letters of the first and the last name, or the first of the address.
-func (a avatar) Initials() string {
+func (a Avatar) Initials() string {
 	words := strings.FieldsFunc(a.Name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) })
 	if len(words) == 0 {
 		words = []string{a.Email}
@@ -29,11 +30,11 @@ func firstLetter(word string) string {
 	return ""
 }
 
-// hues is how many colours there are in console.css: that of .avatar, and .hue-1 to .hue-5.
+// hues is how many colours there are in ui.css: that of .avatar, and .hue-1 to .hue-5.
 const hues = 6
 
 // Hue is the number of the person's colour, from 0.
-func (a avatar) Hue() int {
+func (a Avatar) Hue() int {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(a.ID)) // a hash takes everything
 	return int(sum.Sum32() % hues)

@@ -56,9 +56,16 @@ function tooWide(direction) {
 	const root = document.documentElement;
 	root.dir = direction;
 	const wide = root.clientWidth;
+	// Text that ends in an ellipsis has the box of the whole text.
+	const isCut = (e) => {
+		for (let at = e.parentElement; at; at = at.parentElement) {
+			if (getComputedStyle(at).textOverflow === "ellipsis") return at.getBoundingClientRect().right <= wide + 1;
+		}
+		return false;
+	};
 	return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
 		const box = e.getBoundingClientRect();
-		return box.width > 0 && (box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .tabs, .unseen, .skip");
+		return box.width > 0 && (box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .tabs, .unseen, .skip") && !isCut(e);
 	}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
 }
 

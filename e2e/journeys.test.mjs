@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, chosen, everyScreen, first, onScreens, password } from "./harness.mjs";
+import { Person, Server, chosen, everyScreen, first, onScreens, password, until } from "./harness.mjs";
 
 onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 	journey("from the first page to the first login of an invited person", async () => {
@@ -12,6 +12,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await owner.look("start");
 		await owner.page.locator("button[value='owner@acme.example']").click();
 		await owner.send("/dev/invite", { email: "ann@acme.example" });
+		await until("the mail", async () => await owner.page.locator("a[href*='/accept#token=']").count() > 0 || !await owner.page.reload());
 		await owner.look("start-invited");
 		await owner.page.locator("a[href*='/accept#token=']").first().click();
 		await owner.page.waitForSelector("form[action$='/accept/register']");

@@ -26,7 +26,8 @@
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
 //	find.go         the search for pages, people, keys, webhooks and roles
-//	audit.go        the audit trail
+//	audit.go        the audit trail: its filters, events in words
+//	trail.go        the trail as a table, with its histogram and one event open
 //	change.go       the trail: changes in words
 //	operator.go     /operator, where the operator reads the installation's own trail
 //	pick.go         the trail: people by name, presets of filters

@@ -40,6 +40,11 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
 }
 
+// RolePicker is the field for the role. Its button shows what the role lets a key have.
+func (n newKey) RolePicker(f ui.Frame) rolePicker {
+	return rolePicker{Frame: f, Choices: n.Roles, Fault: f.Faults["role"], Button: "keys.role.button", Action: f.Base + "/console/keys/new/role"}
+}
+
 // keySecret is the only page that shows the secret of a key.
 type keySecret struct {
 	pageData

@@ -35,7 +35,7 @@ func TestCreatingAKey(t *testing.T) {
 	lacks(t, form, `value="user.invite"`, "tenant.destroy", ">Owner</button>")
 	b.get("/console/keys/new?role=ADMIN", http.StatusOK, `value="user.invite"`)
 	typed := url.Values{"role": {"ADMIN", "USER"}, "name": {"<Shop>"}, "permissions": {"message.send"}, "days": {"30"}, "perSecond": {"5"}, "allowedIps": {"192.0.2.7"}, "owner": {"VIEWER@acme.example"}}
-	b.post("/console/keys/new/role", typed, http.StatusOK, `value="user.invite"`, `type="hidden" name="role" value="ADMIN"`, `value="&lt;Shop&gt;"`, `value="message.send" checked`, `value="30"`, `value="5"`, ">192.0.2.7</textarea>", `value="VIEWER@acme.example"`)
+	b.post("/console/keys/new/role", typed, http.StatusOK, `value="user.invite"`, `name="role" value="ADMIN" checked`, `value="&lt;Shop&gt;"`, `value="message.send" checked`, `value="30"`, `value="5"`, ">192.0.2.7</textarea>", `value="VIEWER@acme.example"`)
 	page := b.post("/console/keys/new", url.Values{
 		"name": {"<Shop>"}, "role": {"USER"}, "permissions": {"message.send", "report.read"}, "days": {"30"}, "perSecond": {"5"},
 		"allowedIps": {"192.0.2.7\r\n198.51.100.0/24"}, "owner": {"VIEWER@acme.example"},

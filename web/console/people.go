@@ -125,12 +125,13 @@ type rolePicker struct {
 	Frame   ui.Frame
 	Choices []roleChoice
 	Fault   string
-	Button  string // key of a message, for a form that has only this field; empty for none
+	Button  string // key of a message, for a button below the choices; empty for none
+	Action  string // where the button sends the form; empty: where the form goes
 }
 
 // RolePicker is the field for the person's role.
 func (p person) RolePicker(f ui.Frame) rolePicker {
-	return rolePicker{f, p.Roles, "", "person.role.button"}
+	return rolePicker{Frame: f, Choices: p.Roles, Button: "person.role.button"}
 }
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -151,7 +151,7 @@ func samples() []uitest.Sample {
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
-		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
+		{Name: "invitation", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: owner},
 		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
 		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
 		{Name: "chosen", View: ui.View{Page: "chosen", Title: "chosen.suspend.title", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},

@@ -125,6 +125,7 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		await owner.go("/console/audit");
 		await page.locator(".events a.opens").first().click();
 		await page.waitForSelector("#event .local");
+		await page.keyboard.press("Escape");
 		await page.locator(".rest summary").click();
 		await page.locator("#actor").pressSequentially("own");
 		await page.waitForSelector("#suggested option", { state: "attached" });

@@ -78,6 +78,11 @@ addEventListener("click", (event) => {
 	openEvent(link);
 });
 
+addEventListener("keydown", (event) => {
+	const closing = event.key === "Escape" && document.querySelector("#event .closes");
+	if (closing && !document.querySelector(`:is(${menus})[open], dialog[open]`)) openEvent(closing);
+});
+
 async function openEvent(link) {
 	const answer = link.matches(".closes") ? null : await fetch(link.href, { redirect: "error" }).catch(() => null);
 	const fresh = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("event");

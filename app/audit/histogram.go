@@ -50,7 +50,11 @@ func (t *Trail) Histogram(ctx context.Context, by doorward.Caller, f Filter) (Hi
 	}
 	var h Histogram
 	for at := *chosen.From; at.Before(end); at = at.Add(width) {
-		h.Bars = append(h.Bars, Bar{From: at, To: at.Add(width)})
+		to := at.Add(width)
+		if chosen.To != nil && to.After(*chosen.To) {
+			to = *chosen.To
+		}
+		h.Bars = append(h.Bars, Bar{From: at, To: to})
 	}
 	var sum int64
 	for _, b := range counted {

@@ -78,6 +78,9 @@ func TestHistogramPeriods(t *testing.T) {
 		} {
 			h, err := r.Histogram(r.Context(), by, audit.Filter{From: c.from, To: c.to})
 			r.noError(err)
+			if end, err := time.Parse(time.RFC3339, c.to); err == nil && h.Bars[len(h.Bars)-1].To.After(end) {
+				r.Errorf("%s to %s: the last bar is beyond the period: %s", c.from, c.to, h.Bars[len(h.Bars)-1].To)
+			}
 			if len(h.Bars) != c.bars || c.bars > 0 && h.Bars[0].To.Sub(h.Bars[0].From) != c.width {
 				r.Errorf("%s to %s: %s", c.from, c.to, fmt.Sprint(len(h.Bars), h.Bars))
 			}

@@ -74,10 +74,7 @@ func (f filters) Sorted(name string) string {
 // linkWith returns a link to the list with these filters and one more parameter, unless that
 // is empty.
 func (f filters) linkWith(name, value string) string {
-	q := url.Values{}
-	for k, v := range f {
-		q[k] = v
-	}
+	q := f.without()
 	if value != "" {
 		q.Set(name, value)
 	}
@@ -87,13 +84,19 @@ func (f filters) linkWith(name, value string) string {
 // With returns a link to the beginning of the list with the filter set to another value, or
 // without it if the value is empty.
 func (f filters) With(name, value string) string {
-	q := url.Values{}
-	for k, v := range f {
-		if k != name {
-			q[k] = v
-		}
+	return filters(f.without(name)).linkWith(name, value)
+}
+
+// without returns the query of the filters but those with these names.
+func (f filters) without(names ...string) url.Values {
+	q := maps.Clone(url.Values(f))
+	if q == nil {
+		q = url.Values{}
 	}
-	return filters(q).linkWith(name, value)
+	for _, name := range names {
+		q.Del(name)
+	}
+	return q
 }
 
 // pager has the state and the links of a list that is shown in pages.

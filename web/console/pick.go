@@ -113,15 +113,8 @@ func presets(f filters, now time.Time) (all []preset) {
 // toggleLink returns a link that sets the filter, or removes it if it is set, and removes the
 // filters in without.
 func toggleLink(f filters, name, value string, isSet bool, without ...string) string {
-	q := url.Values{}
-	for k, v := range f {
-		q[k] = v
-	}
-	for _, other := range without {
-		q.Del(other)
-	}
 	if isSet {
 		value = ""
 	}
-	return filters(q).With(name, value)
+	return filters(f.without(without...)).With(name, value)
 }

@@ -86,13 +86,10 @@ func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller
 			one.Y = chartHeight - one.Height
 		}
 		layout, last := fieldTime, b.To.Add(-time.Second) // "to" covers its second or its day
-		if one.ByDay && b.From.Equal(b.From.Truncate(24*time.Hour)) {
+		if isMidnight(b.From) && isMidnight(b.To) {
 			layout, last = time.DateOnly, b.To.AddDate(0, 0, -1)
 		}
-		q := url.Values{}
-		for name, values := range t.Filter {
-			q[name] = values
-		}
+		q := t.Filter.without()
 		q.Set("from", b.From.UTC().Format(layout))
 		q.Set("to", last.UTC().Format(layout))
 		one.Link = "?" + q.Encode()
@@ -100,6 +97,9 @@ func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller
 	}
 	return nil
 }
+
+// isMidnight reports whether a day begins then, in UTC.
+func isMidnight(at time.Time) bool { return at.Equal(at.Truncate(24 * time.Hour)) }
 
 // LastBar is the last of the bars.
 func (t eventTable) LastBar() timeBar { return t.Bars[len(t.Bars)-1] }
@@ -109,13 +109,7 @@ func (t eventTable) AllTimes() string {
 	if !t.Filter.Uses("from", "to") {
 		return ""
 	}
-	q := url.Values{}
-	for name, values := range t.Filter {
-		if name != "from" && name != "to" {
-			q[name] = values
-		}
-	}
-	return "?" + q.Encode()
+	return "?" + t.Filter.without("from", "to").Encode()
 }
 
 // HasMoreFilters reports whether there are filters besides the two that are always shown,
@@ -150,7 +144,14 @@ func (e entry) MachineIcon() string {
 // eventIcons are the names of icons by the first word of an action.
 var eventIcons = map[string]string{
 	"user": "people", "invitation": "invitations", "role": "roles", "policy": "policy", "apikey": "keys", "key": "keys",
-	"webhook": "webhooks", "tenant": "settings", "settings": "settings", "session": "session", "factor": "factor", "password": "factor",
+	"webhook": "webhooks", "tenant": "settings", "settings": "settings", "session": "session", "mfa": "factor", "password": "factor", "account": "people",
+}
+
+// tones are the colours of icons by the last word of an action that was done: warm for what ends or is
+// taken, good for what begins or is given.
+var tones = map[string][]string{
+	"warm": {"remove", "revoke", "delete", "end", "close", "suspend", "erase", "disable", "destroy", "reset", "leave", "expire", "freeze", "leak"},
+	"good": {"create", "accept", "invite", "open", "enable", "confirm", "resume", "import", "restore", "enrol", "thaw", "recover"},
 }
 
 // Icon is the shape of the icon of what the event is about.
@@ -162,17 +163,16 @@ func (e entry) Icon() string {
 	return icons["audit"]
 }
 
-// Tone is the colour of the icon: bad for a refusal, warm for what ends or is taken, good for what
-// begins or is given; else empty.
+// Tone is the colour of the icon: bad for a refusal, else that of tones, or empty.
 func (e entry) Tone() string {
-	_, verb, _ := strings.Cut(string(e.Action), ".")
-	switch {
-	case e.Outcome == doorward.Refused:
+	if e.Outcome == doorward.Refused {
 		return "bad"
-	case slices.Contains([]string{"remove", "revoke", "delete", "end", "close", "suspend", "erase", "disable", "destroy", "reset", "leave", "expire"}, verb):
-		return "warm"
-	case slices.Contains([]string{"create", "accept", "invite", "open", "enable", "confirm", "resume", "join", "import", "restore"}, verb):
-		return "good"
+	}
+	_, verb, _ := strings.Cut(string(e.Action), ".")
+	for tone, verbs := range tones {
+		if slices.Contains(verbs, verb) {
+			return tone
+		}
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A version has none of the signs with which proxies append "-gzip" or "-br" to an ETag: one that ended
-// in "-br" by itself couldn't be told from one that a proxy has changed.
+// in "-br" by itself couldn't be distinguished from one that a proxy has changed.
 func TestVersionsAreWords(t *testing.T) {
 	word := regexp.MustCompile(`^[0-9A-Za-z]{16,}$`)
 	for i := range 1000 {

@@ -70,7 +70,7 @@ func TestFactorsOfPeople(t *testing.T) {
 	owner.get("/console/people/"+acme.Owner.ID+"/reset-factors", http.StatusNotFound)
 }
 
-// People whose days of grace run are told on the pages of the console and of their account; others
+// People whose days of grace run see it on the pages of the console and of their account; others
 // aren't. A reader sees of which roles a factor is demanded.
 func TestDemandIsShownToThoseConcerned(t *testing.T) {
 	s := doorwardtest.Start(t)

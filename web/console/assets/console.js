@@ -333,7 +333,7 @@ function isChoice(field) {
 	return field.type === "checkbox" || field.type === "radio";
 }
 
-/** isKept reports whether people type into the field, and nothing that must stay secret or be typed anew. */
+/** isKept reports whether people type into the field, and nothing that must stay secret or be typed again. */
 function isKept(field) {
 	const kinds = ["text", "email", "url", "number", "date", "datetime-local", "color", "checkbox", "radio", "select-one", "textarea"];
 	return field.name && kinds.includes(field.type) && !/password|one-time-code/.test(field.autocomplete) && !["code", "confirm", "token"].includes(field.name);

@@ -29,8 +29,8 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := h.browserOf(t, "VIEWER")
-	b.get("/console", http.StatusOK, "of at most 1\u202f200")
-	b.get("/console?lang=de", http.StatusOK, "von höchstens 1\u202f200")
+	b.get("/console", http.StatusOK, "of at most 1,200")
+	b.get("/console?lang=de", http.StatusOK, "von höchstens 1.200")
 }
 
 // With a quota of events a day the overview says how much was changed today. A form that it

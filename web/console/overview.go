@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -107,19 +106,6 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	body.Recent, err = h.recent(ctx, c, maxRecent, audit.Filter{})
 	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), err
 }
-
-// Grouped writes a number with a narrow space between thousands, as in ISO 80000-1,
-// for all languages.
-func (overviewPage) Grouped(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "\u202f" + text[at:]
-	}
-	return text
-}
-
-// Grouped64 is Grouped for a quota.
-func (p overviewPage) Grouped64(n *int64) string { return p.Grouped(int(*n)) }
 
 // Chart has the bars of sign-ins by day, in units of its view box.
 type Chart struct {

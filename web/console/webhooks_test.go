@@ -119,7 +119,7 @@ func TestChangingAWebhook(t *testing.T) {
 	// The label of an attempt begins with its time, "2…".
 	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 Fehlerantwort", "Nächster Versuch", `aria-label="2`)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
-	b.get(path+"?state=failed", http.StatusOK, "No delivery is in this state")
+	b.get(path+"?state=failed", http.StatusOK, "No delivery has this status")
 	b.get(path+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	b.get(deliveryPath, http.StatusOK, "&lt;no&gt;", ">Waiting<")
 	endpoint.status.Store(http.StatusNoContent)

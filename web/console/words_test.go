@@ -253,14 +253,6 @@ func TestChart(t *testing.T) {
 	}
 }
 
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567"} {
-		if got := (overviewPage{}).Grouped(n); got != want {
-			t.Errorf("%d is %q, want %q", n, got, want)
-		}
-	}
-}
-
 func testDays(signIns ...int) (all []overview.Day) {
 	for _, n := range signIns {
 		all = append(all, overview.Day{SignIns: n})

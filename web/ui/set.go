@@ -172,6 +172,8 @@ func (c catalogue) helpers() template.FuncMap {
 		"about":        c.about, // about action "description by the model"
 		"day":          c.day,
 		"moment":       c.moment,
+		"exact":        c.exact,
+		"number":       c.number,
 		"duration":     c.duration,
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions

@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/number"
 
 	"github.com/doorward/doorward"
 )
@@ -44,7 +49,7 @@ func (c catalogue) say(key string, args ...any) (string, error) {
 		return "", fmt.Errorf("ui: no message %q", key)
 	}
 	message = strings.ReplaceAll(message, " …", "\u00a0…") // no line begins with an ellipsis
-	return fill(message, args, func(s string) string { return s }), nil
+	return c.fill(message, args, func(s string) string { return s }), nil
 }
 
 // rich returns the message as HTML, with the values in bold and isolated in writing direction.
@@ -53,7 +58,7 @@ func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	if !ok {
 		return "", fmt.Errorf("ui: no message %q", key)
 	}
-	return template.HTML(fill(template.HTMLEscapeString(message), args, func(s string) string {
+	return template.HTML(c.fill(template.HTMLEscapeString(message), args, func(s string) string {
 		return "<strong><bdi>" + template.HTMLEscapeString(s) + "</bdi></strong>"
 	})), nil
 }
@@ -75,12 +80,28 @@ func (c catalogue) count(key string, n int, args ...any) (string, error) {
 	return c.say(key+"."+form, append(args, "n", n)...)
 }
 
-// fill replaces all placeholders at once, so that a value is never treated as one. format
-// is applied to the values.
-func fill(message string, args []any, format func(string) string) string {
+// fill replaces all placeholders at once, so that a value is never treated as one. Numbers are written
+// as by number; format is applied to the values.
+func (c catalogue) fill(message string, args []any, format func(string) string) string {
 	var pairs []string
 	for i := 0; i+1 < len(args); i += 2 {
-		pairs = append(pairs, fmt.Sprintf("{%v}", args[i]), format(fmt.Sprint(args[i+1])))
+		pairs = append(pairs, fmt.Sprintf("{%v}", args[i]), format(c.text(args[i+1])))
 	}
 	return strings.NewReplacer(pairs...).Replace(message)
+}
+
+// text returns a value of a message as text: whole numbers as by number, others as fmt.Sprint.
+func (c catalogue) text(value any) string {
+	switch value.(type) {
+	case int, int64, *int64:
+		return c.number(value)
+	}
+	return fmt.Sprint(value)
+}
+
+// number returns a whole number, or the one that a pointer leads to, with the separators of thousands of
+// the language (Unicode CLDR).
+func (c catalogue) number(n any) string {
+	whole := reflect.Indirect(reflect.ValueOf(n)).Int()
+	return message.NewPrinter(language.Make(c[languageKey])).Sprint(number.Decimal(whole))
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,18 +60,18 @@ func (c catalogue) duration(d time.Duration) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
-// ago returns in words how long ago something was.
+// ago returns in words how long ago something was, in the largest unit of which one has passed.
 func (c catalogue) ago(d time.Duration) (string, error) {
-	unit, n := "hours", int(d/time.Hour)
+	const day = 24 * time.Hour
 	switch {
-	case d < 90*time.Second:
+	case d < time.Minute:
 		return c.say("ago.now")
-	case d < 90*time.Minute:
-		unit, n = "minutes", int(d/time.Minute)
-	case d >= 36*time.Hour:
-		unit, n = "days", int((d+12*time.Hour)/(24*time.Hour))
+	case d < time.Hour:
+		return c.count("ago.minutes", int(d/time.Minute))
+	case d < day:
+		return c.count("ago.hours", int(d/time.Hour))
 	}
-	return c.count("ago."+unit, n)
+	return c.count("ago.days", int(d/day))
 }
 
 // day returns a date in words.
@@ -79,16 +80,21 @@ func (c catalogue) day(at time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.say("date", "day", at.UTC().Day(), "month", month, "year", at.UTC().Year())
+	return c.say("date", "day", at.UTC().Day(), "month", month, "year", strconv.Itoa(at.UTC().Year()))
 }
 
 // moment returns a date and a time of day in words, to the minute.
-func (c catalogue) moment(at time.Time) (string, error) {
+func (c catalogue) moment(at time.Time) (string, error) { return c.dateAndTime(at, "15:04") }
+
+// exact is moment, to the second.
+func (c catalogue) exact(at time.Time) (string, error) { return c.dateAndTime(at, "15:04:05") }
+
+func (c catalogue) dateAndTime(at time.Time, layout string) (string, error) {
 	date, err := c.day(at)
 	if err != nil {
 		return "", err
 	}
-	return c.say("moment", "date", date, "time", at.UTC().Format("15:04"))
+	return c.say("moment", "date", date, "time", at.UTC().Format(layout))
 }
 
 // device describes the browser and system of a session by the User-Agent header.

@@ -107,8 +107,8 @@ function region() {
 /** prepare shows the checkbox for all rows, and local times. */
 function prepare(within) {
 	if (within.querySelector(".list input[name=id]")) within.querySelector(".all")?.removeAttribute("hidden");
-	const format = new Intl.DateTimeFormat(region(), { dateStyle: "medium", timeStyle: "medium" });
-	for (const time of within.querySelectorAll("time[title$=UTC]")) {
+	const format = new Intl.DateTimeFormat(region(), { dateStyle: "long", timeStyle: "medium" });
+	for (const time of within.querySelectorAll("time[title]")) {
 		const at = new Date(time.dateTime);
 		if (at.getTimezoneOffset() === 0) continue;
 		const local = format.format(at);

@@ -35,12 +35,30 @@ type trail struct {
 type entry struct {
 	doorward.Event
 	MessageKey  string // key of the message about the action; empty for none
-	Actor       string // name, address or id; empty if unknown
-	Target      string // name, address or id; empty if unknown
-	Page        string // path of the console's page about the target; empty for none
+	Actor       identity
+	Target      identity
 	Fields      []change
 	ExplainPath string  // of the page that explains the refusal; empty for none
 	Others      []entry // of the same request, with the same action and outcome
+}
+
+// auditPath is the path of the trail.
+const auditPath = "/console/audit"
+
+// identity is who has acted, or what was acted on, as the trail shows both.
+type identity struct {
+	ID     string
+	Name   string // name, address or id; empty if unknown
+	Detail string // what tells it from others of that name, such as an address; empty for none
+	Page   string // path of the console's page about it; empty for none
+}
+
+// Title is the name and the detail, for a place where the name may be cut.
+func (i identity) Title() string {
+	if i.Detail == "" {
+		return i.Name
+	}
+	return i.Name + ", " + i.Detail
 }
 
 // Times is how often it happened: each event counts itself, or the similar refusals that it stands for.
@@ -76,12 +94,6 @@ func (e entry) OtherTargets() int {
 	return len(all) - 1
 }
 
-// shownEntry is an entry with the frame of its page, for the template.
-type shownEntry struct {
-	Frame ui.Frame
-	Entry entry
-}
-
 // groupByRequest puts the events of one request with the same action and outcome into one
 // entry, at the place of the newest, so that a change of many people is one entry.
 func groupByRequest(all []entry) (groups []entry) {
@@ -106,10 +118,10 @@ func groupByRequest(all []entry) (groups []entry) {
 // ShowsTarget reports whether to show the target of the event. Sessions, the trail's own
 // tenant, the actor and an invitation that was never made are left out.
 func (e entry) ShowsTarget() bool {
-	if e.Event.Target.Type == "invitation" && e.Outcome == doorward.Refused && e.Target == e.Event.Target.ID {
+	if e.Event.Target.Type == "invitation" && e.Outcome == doorward.Refused && e.Target.Name == e.Target.ID {
 		return false
 	}
-	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
+	return e.Target.Name != "" && e.Target.Name != e.Actor.Name && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
 }
 
 func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -125,7 +137,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, eventTable: eventTable{pager: pages}, Export: h.exportLink(c, "/console/audit", pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
+	body := trail{pageData: s, eventTable: eventTable{pager: pages, Label: "title"}, Export: h.exportLink(c, auditPath, pages, trailFile(resolved)), Presets: presets(pages.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == pages.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -149,23 +161,38 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 // maxRecent is how many events the overview shows.
 const maxRecent = 6
 
-// recent returns the newest events, most at most, that match one of the filters, if the caller may read the
-// trail.
-func (h *console) recent(ctx context.Context, c *ui.Call, most int, filters ...audit.Filter) ([]entry, error) {
+// recent returns a table of the newest events, most at most, that match one of the filters; an empty one
+// unless the caller may read the trail.
+func (h *console) recent(ctx context.Context, c *ui.Call, most int, filters ...audit.Filter) (eventTable, error) {
+	t := eventTable{Trail: c.Site().BasePath() + auditPath, Label: "recent-title"}
 	if !c.Can(doorward.AuditRead) {
-		return nil, nil
+		return t, nil
 	}
+	t.Query = keptQuery(c.R.URL.Query(), ui.TabParameter, "list", "days").Encode()
 	var events []doorward.Event
 	for _, f := range filters {
 		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: most})
 		if err != nil {
-			return nil, err
+			return t, err
 		}
 		events = append(events, found.Items...)
 	}
 	slices.SortFunc(events, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	events = slices.CompactFunc(events, func(a, b doorward.Event) bool { return a.ID == b.ID })
-	return h.entries(ctx, c, events[:min(len(events), most)])
+	shown, err := h.entries(ctx, c, events[:min(len(events), most)])
+	t.setItems(c, shown)
+	return t, err
+}
+
+// keptQuery returns the parameters with these names.
+func keptQuery(all url.Values, names ...string) url.Values {
+	kept := url.Values{}
+	for _, name := range names {
+		if all.Has(name) {
+			kept.Set(name, all.Get(name))
+		}
+	}
+	return kept
 }
 
 // isInTenantTrail reports whether the action can be in a tenant's trail. A permission can
@@ -239,53 +266,56 @@ func trailFile(f filters) string {
 
 // entries returns the events with the names of actors and objects.
 func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Event) ([]entry, error) {
-	names := map[string]string{}
+	known, addresses := map[string]identity{}, map[string]string{}
 	for _, e := range events {
-		if e.ActorEmail != "" {
-			names[e.ActorID] = e.ActorEmail
-		}
+		addresses[e.ActorID] = e.ActorEmail
 	}
-	pages := map[string]string{}
 	for _, on := range objectsOf(events) {
-		if _, known := pages[on.ID]; known || on.ID == "" {
+		if _, isKnown := known[on.ID]; isKnown || on.ID == "" {
 			continue
 		}
-		name, page, err := h.nameAndPage(ctx, c, on)
+		one, err := h.identify(ctx, c, on)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 			return nil, err
 		}
-		if pages[on.ID] = page; name != "" {
-			names[on.ID] = name
-		}
+		one.Name = cmp.Or(one.Name, addresses[on.ID])
+		known[on.ID] = one
 	}
-	if err := h.nameRemoved(ctx, c, events, names); err != nil {
+	if err := h.nameRemoved(ctx, c, events, known); err != nil {
 		return nil, err
+	}
+	names := map[string]string{}
+	for id, one := range known {
+		names[id] = one.Name
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: describeChanges(e.Changes, names), ExplainPath: explainLink(c, e)}
-		if name := names[e.ActorID]; name != "" {
-			one.Actor = name
-		}
-		if name := names[e.Target.ID]; name != "" {
-			one.Target = name
-		}
-		all = append(all, one)
+		all = append(all, entry{
+			Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Fields: describeChanges(e.Changes, names), ExplainPath: explainLink(c, e),
+			Actor: identityOr(known, e.ActorID, cmp.Or(e.ActorEmail, e.ActorID)), Target: identityOr(known, e.Target.ID, e.Target.ID),
+		})
 	}
 	return all, nil
 }
 
+// identityOr returns who or what has the id; with the name if it isn't known.
+func identityOr(known map[string]identity, id, name string) identity {
+	one := known[id]
+	one.ID, one.Name = id, cmp.Or(one.Name, name)
+	return one
+}
+
 // nameRemoved adds the names, as the trail has them, of people who were removed from the tenant, and of
 // all for a caller who may not read people.
-func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward.Event, names map[string]string) error {
-	isGone := func(e doorward.Event) bool { return e.Target.Type == "user" && names[e.Target.ID] == "" }
+func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward.Event, known map[string]identity) error {
+	isGone := func(e doorward.Event) bool { return e.Target.Type == "user" && known[e.Target.ID].Name == "" }
 	if !slices.ContainsFunc(events, isGone) {
 		return nil
 	}
 	all, err := h.app.Audit.Names(ctx, c.Caller, events)
 	for id, n := range all {
-		if names[id] == "" {
-			names[id] = displayName(doorward.User{Name: n.Name, Email: n.Email})
+		if known[id].Name == "" {
+			known[id] = identityOf(doorward.User{ID: id, Name: n.Name, Email: n.Email}, "")
 		}
 	}
 	return err
@@ -311,42 +341,46 @@ func objectsOf(events []doorward.Event) (all []doorward.Object) {
 	return all
 }
 
-// nameAndPage returns the name of an object and the path of the console's page about it; both
-// are empty if the caller may not read such objects. Errors: not_found, unavailable.
-func (h *console) nameAndPage(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
+// identify returns the name of an object and the console's page about it; nothing if the caller may not
+// read such objects. Errors: not_found, unavailable.
+func (h *console) identify(ctx context.Context, c *ui.Call, on doorward.Object) (identity, error) {
 	needed, isNamed := map[string]doorward.Action{
 		"user": doorward.UserRead, "invitation": doorward.UserInvite, "key": doorward.APIKeyManage, "webhook": doorward.WebhookManage,
 	}[on.Type]
 	if !isNamed || !c.Can(needed) {
-		return "", "", nil
+		return identity{}, nil
 	}
+	one, err := h.nameOf(ctx, c, on)
+	if err != nil {
+		return identity{}, err
+	}
+	return one, nil
+}
+
+// nameOf is identify for an object that the caller may read. Beside an error the identity is of no use.
+func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (identity, error) {
 	switch on.Type {
 	case "user":
 		u, err := h.app.Users.Get(ctx, c.Caller, on.ID)
-		if err != nil {
-			return "", "", err
-		}
-		return displayName(u), "/console/people/" + u.ID, nil
+		return identityOf(u, peoplePath+"/"+u.ID), err
 	case "invitation":
 		inv, err := h.app.Invitations.Get(ctx, c.Caller, on.ID)
-		if err != nil {
-			return "", "", err
-		}
-		return inv.Email, "/console/invitations/" + inv.ID, nil
+		return identity{inv.ID, inv.Email, inv.Name, invitationsPath + "/" + inv.ID}, err
 	case "key":
 		k, err := h.app.APIKeys.Get(ctx, c.Caller, on.ID)
-		if err != nil {
-			return "", "", err
-		}
-		return k.Name, "/console/keys/" + k.ID, nil
-	case "webhook":
-		w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
-		if err != nil {
-			return "", "", err
-		}
-		return endpoint{w}.Host(), webhooksPath + "/" + w.ID, nil
+		return identity{k.ID, k.Name, k.Hint, "/console/keys/" + k.ID}, err
 	}
-	return "", "", nil
+	w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
+	return identity{w.ID, endpoint{w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err
+}
+
+// identityOf returns a person as the trail shows people: by name, with the address as the detail.
+func identityOf(u doorward.User, page string) identity {
+	one := identity{ID: u.ID, Name: displayName(u), Page: page}
+	if one.Name != u.Email {
+		one.Detail = u.Email
+	}
+	return one
 }
 
 // messageKeyOf returns the key of the message about an action. A refusal is described as an

@@ -145,7 +145,7 @@ func Routes(a *app.App) []front.Route {
 
 		get(findPath, ui.SignedIn(), h.find, "q"),
 
-		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
+		get(auditPath, front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
 
 		front.On("GET "+front.OperatorPage, front.Public(), set.Show(h.operatorPage), front.Doc{Query: filterParameters(auditFilters)}),
 		front.On("POST "+front.OperatorPage+"/open", front.Public(), set.Take(front.OperatorPage, h.openOperatorPage, h.askOperatorLink), front.Doc{}),

@@ -89,10 +89,11 @@ func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err e
 		question.UserID, question.KeyID = "", on.ID
 	}
 	a := explained{}
-	if a.Name, a.Page, err = h.nameAndPage(ctx, c, on); err == nil {
+	who, err := h.identify(ctx, c, on)
+	if err == nil {
 		a.Explanation, err = h.app.Policies.Explain(ctx, c.Caller, question)
 	}
-	a.Name = cmp.Or(a.Name, on.ID)
+	a.Name, a.Page = cmp.Or(who.Name, on.ID), who.Page
 	switch {
 	case doorward.HasCode(err, doorward.CodeNotFound) && question.Version == 0:
 		p.Wrong = "explain.wrong.who"

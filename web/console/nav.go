@@ -42,7 +42,7 @@ var navigation = []group{
 		{"webhooks", webhooksPath, doorward.WebhookManage, "webhooks", []string{"webhook", "webhooknew", "webhooksecret", "webhookact", "webhookdelivery"}},
 	}},
 	{"organisation", []link{
-		{"audit", "/console/audit", doorward.AuditRead, "audit", nil},
+		{"audit", auditPath, doorward.AuditRead, "audit", nil},
 		{"settings", "/console/settings", doorward.TenantRead, "settings", []string{"close", "demand"}},
 	}},
 }

@@ -30,7 +30,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := operatorTrail{eventTable: eventTable{pager: pages}, ExpiresAt: expiresAt}
+	body := operatorTrail{eventTable: eventTable{pager: pages, Label: "title"}, ExpiresAt: expiresAt}
 	// Permissions are left out: their events are in the trails of tenants. The exception is
 	// tenant.destroy, which is recorded here and can't be filtered for.
 	for _, v := range doorward.Verbs() {
@@ -41,7 +41,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	found, err := h.app.Audit.List(ctx, by, auditFilter(pages.Filter), window)
 	var shown []entry
 	for _, e := range found.Items {
-		shown = append(shown, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: describeChanges(e.Changes, nil)})
+		shown = append(shown, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: identity{ID: e.ActorID, Name: actorOf(e)}, Target: identity{ID: e.Target.ID, Name: e.Target.ID}, Fields: describeChanges(e.Changes, nil)})
 	}
 	body.setItems(c, shown)
 	if err == nil {

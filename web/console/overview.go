@@ -19,7 +19,7 @@ type overviewPage struct {
 	Refused int // refusals of all kinds
 	Days    int // that the chart of sign-ins shows
 	Steps   []step
-	Recent  []entry
+	Recent  eventTable
 }
 
 // daysToChoose are the ranges of the chart; the second is the default.

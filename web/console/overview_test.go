@@ -34,14 +34,19 @@ func TestRangeOfTheChart(t *testing.T) {
 	}
 }
 
-// What happened last is on the overview and on the person's page, for those who may read
-// the trail.
+// What happened last is on the overview and on the person's page as on the trail, for those who may
+// read it: the same rows, which open there, and lead to the trail.
 func TestRecentActivity(t *testing.T) {
 	h := newFixture(t)
 	owner, user := h.browserOf(t, "OWNER"), h.people["USER"]
 	page := owner.get("/console/people/"+user.ID, http.StatusOK)
 	owner.submit("/console/people/"+user.ID+"/name", url.Values{"name": {"Uma"}, "version": {owner.version(page)}})
-	owner.get("/console", http.StatusOK, "Recent activity", "<strong>Name changed</strong>", `<a href="/console/people/`+user.ID+`"><bdi>Uma</bdi></a>`)
-	owner.get("/console/people/"+user.ID+"?tab=activity", http.StatusOK, "<strong>Name changed</strong>", "<strong>Signed in</strong>")
-	lacks(t, h.browserOf(t, "VIEWER").get("/console/people/"+user.ID+"?tab=activity", http.StatusOK), "Recent activity")
+	of := "/console/people/" + user.ID + "?tab=activity"
+	for _, path := range []string{"/console?days=7", of} {
+		page = owner.get(path, http.StatusOK, `class="list events"`, "Name changed</a>", `<a href="/console/people/`+user.ID+`" title="Uma, user@acme.example"><bdi>Uma</bdi></a>`,
+			`<a href="/console/audit?actor=`+h.people["OWNER"].ID+`"`)
+		owner.get(path+"&event="+owner.findOn(eventRow, page), http.StatusOK, `<aside id="event"`, `<a href="/console/audit?request=req_`)
+	}
+	owner.get(of, http.StatusOK, "Signed in</a>")
+	lacks(t, h.browserOf(t, "VIEWER").get(of, http.StatusOK), "Recent activity")
 }

@@ -96,7 +96,7 @@ type person struct {
 	Sessions    []doorward.Session
 	OwnSession  string         // id of the caller's session
 	Actions     []policyAction // that the caller may have explained
-	Recent      []entry        // what the person did, and what was done to the person
+	Recent      eventTable     // what the person did, and what was done to the person
 	edited
 }
 

@@ -251,7 +251,7 @@ func sampledOverview() overviewPage {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
 func sampledPerson(tab string) person {
@@ -259,7 +259,7 @@ func sampledPerson(tab string) person {
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
-	p.Recent, p.Tabs = sampledEntries(), onTab(tab, "profile", "sessions", "security", "activity")
+	p.Recent, p.Tabs = sampledRecent(2), onTab(tab, "profile", "sessions", "security", "activity")
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
@@ -293,7 +293,7 @@ func sampledEntries() (all []entry) {
 		if n == 2 {
 			actor, target = members[4].Name, strings.Repeat("guest", 11)+"@"+strings.Repeat("acme-", 10)+"example.org"
 		}
-		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: actor, Target: target, Page: "/console/people/usr_guest", Fields: describeChanges(e.Changes, nil)})
+		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: identity{ID: members[0].ID, Name: actor, Detail: members[0].Email}, Target: identity{ID: "usr_guest", Name: target, Page: "/console/people/usr_guest"}, Fields: describeChanges(e.Changes, nil)})
 	}
 	all[3].ExplainPath = "/console/explain?action=user.invite"
 	grouped := all[1]
@@ -303,13 +303,16 @@ func sampledEntries() (all []entry) {
 
 // sampledTrail has the sampled entries, of two days, and a histogram.
 func sampledTrail() eventTable {
-	t := eventTable{pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next"}, Highest: 47}
+	t := eventTable{pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next"}, Label: "title", Highest: 47}
 	for n, e := range sampledEntries() {
 		if e.ActorType, e.ActorID = doorward.ByUser, members[0].ID; n == 1 {
 			e.ActorType = doorward.ByKey
 		}
 		if t.Days == nil || n == 3 {
 			t.Days = append(t.Days, eventDay{Day: noon.AddDate(0, 0, -n).Truncate(24 * time.Hour)})
+		}
+		if n >= 3 {
+			e.At = noon.AddDate(0, 0, -3).Add(-time.Duration(n) * time.Hour)
 		}
 		last := &t.Days[len(t.Days)-1]
 		last.Items = append(last.Items, e)
@@ -322,6 +325,11 @@ func sampledTrail() eventTable {
 		t.Bars = append(t.Bars, one)
 	}
 	return t
+}
+
+// sampledRecent has the sampled entries of the first days, as a page about something else shows them.
+func sampledRecent(days int) eventTable {
+	return eventTable{Trail: auditPath, Label: "recent-title", Days: sampledTrail().Days[:days]}
 }
 
 // withOpen opens the refusal among the entries, and the group.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -20,7 +19,10 @@ const openParameter = "event"
 // the event that is open.
 type eventTable struct {
 	pager
-	Days []eventDay
+	// Trail is the address of the trail, if the table is part of another page; empty on the trail itself.
+	Trail string
+	Label string // id of the table's heading
+	Days  []eventDay
 	Open *entry // nil: none is open
 	Bars []timeBar
 	// IsCapped: there are more events than the bars count, so that the oldest ones are too low.
@@ -61,8 +63,41 @@ func (t eventTable) OpenLink(id string) string {
 	return "?" + q.Encode()
 }
 
-// Show returns the entry with the frame of its page, for templates.
-func (eventTable) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
+// FilterLink returns a link to the trail with the filters of this page and one more.
+func (t eventTable) FilterLink(name, value string) string { return t.Trail + t.Filter.With(name, value) }
+
+// In returns the table with the frame of its page, for templates.
+func (t eventTable) In(f ui.Frame) shownTable { return shownTable{f, t} }
+
+// shownTable is a table with the frame of its page, for its template.
+type shownTable struct {
+	Frame ui.Frame
+	Table eventTable
+}
+
+// Show returns an entry of the table, for its template.
+func (t shownTable) Show(e entry) shownEntry { return shownEntry{t.Frame, t.Table, e} }
+
+// shownEntry is an entry with its table and the frame of its page, for the template.
+type shownEntry struct {
+	Frame ui.Frame
+	Table eventTable
+	Entry entry
+}
+
+// Another returns another entry of the same table.
+func (s shownEntry) Another(e entry) shownEntry { return shownEntry{s.Frame, s.Table, e} }
+
+// Identity returns the identity with the link to the trail of it, by the filter of the name.
+func (s shownEntry) Identity(filter string, i identity) shownIdentity {
+	return shownIdentity{i, s.Frame.Base, s.Table.FilterLink(filter, i.ID)}
+}
+
+// shownIdentity is an identity as the details of an event show it.
+type shownIdentity struct {
+	Identity   identity
+	Base, Link string
+}
 
 // timeBar is a bar of the histogram above the table: a link to the events of its time.
 type timeBar struct {
@@ -124,14 +159,11 @@ func (t eventTable) HasTimeOfDay(name string) bool { return strings.Contains(t.F
 
 // Avatar is shown in place of a picture of the actor, if that is a person.
 func (e entry) Avatar() *ui.Avatar {
-	if e.ActorType != doorward.ByUser || e.Actor == "" {
+	if e.ActorType != doorward.ByUser || e.Actor.Name == "" {
 		return nil
 	}
-	return &ui.Avatar{Name: e.Actor, Email: e.ActorEmail, ID: e.ActorID}
+	return &ui.Avatar{Name: e.Actor.Name, Email: e.ActorEmail, ID: e.ActorID}
 }
-
-// ActorTitle is the address of the actor, or else the id.
-func (e entry) ActorTitle() string { return cmp.Or(e.ActorEmail, e.ActorID) }
 
 // MachineIcon is the shape of the icon of an actor that isn't a person.
 func (e entry) MachineIcon() string {

@@ -86,7 +86,7 @@ func TestActorsByName(t *testing.T) {
 	}
 	b := h.browserOf(t, "ADMIN")
 	b.submit("/console/invitations/new", url.Values{"people": {"x@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}}, "1 invitation is on its way.")
-	b.get("/console/audit?action=user.invite", http.StatusOK, `title="admin@acme.example"><bdi>Ann &lt;Lee&gt;</bdi></a>`)
+	b.get("/console/audit?action=user.invite", http.StatusOK, `title="Ann &lt;Lee&gt;, admin@acme.example"><bdi>Ann &lt;Lee&gt;</bdi></a>`)
 }
 
 // The first steps name only what the person may do.

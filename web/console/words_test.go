@@ -264,7 +264,7 @@ func testDays(signIns ...int) (all []overview.Day) {
 // was never made is not shown as a target.
 func TestTargetsOfEntries(t *testing.T) {
 	refusedOn := func(id string) entry {
-		return entry{Event: doorward.Event{Target: doorward.Object{Type: "invitation", ID: id}, Outcome: doorward.Refused}, Target: id}
+		return entry{Event: doorward.Event{Target: doorward.Object{Type: "invitation", ID: id}, Outcome: doorward.Refused}, Target: identity{ID: id, Name: id}}
 	}
 	one := refusedOn("inv_1")
 	one.Others = []entry{refusedOn("inv_1"), refusedOn("inv_2"), refusedOn("inv_2")}
@@ -274,7 +274,7 @@ func TestTargetsOfEntries(t *testing.T) {
 	if one.ShowsTarget() {
 		t.Error("the id of an invitation that was never made is shown")
 	}
-	one.Target = "ann@x.example"
+	one.Target.Name = "ann@x.example"
 	if !one.ShowsTarget() {
 		t.Error("an invitation that exists is not shown")
 	}

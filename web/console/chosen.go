@@ -60,15 +60,15 @@ type chosenRow struct {
 // Done reports whether the act has changed the row.
 func (r chosenRow) Done() bool { return r.Fault == "" && !r.Unchanged }
 
-// outcomeCount is how many rows have an outcome: done, unchanged or refused.
+// outcomeCount is how many rows have an outcome.
 type outcomeCount struct {
-	Key  string
+	Key  string // of the message about them, after "outcomes."
 	Rows int
 }
 
 // Sum counts the rows by outcome; those that no row has are left out.
 func (q chosen) Sum() []outcomeCount {
-	all := []outcomeCount{{Key: "done"}, {Key: "unchanged"}, {Key: "refused", Rows: q.Refused()}}
+	all := []outcomeCount{{Key: "done." + q.Key()}, {Key: "unchanged." + q.Key()}, {Key: "refused", Rows: q.Refused()}}
 	for _, r := range q.Rows {
 		if r.Done() {
 			all[0].Rows++

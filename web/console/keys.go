@@ -30,6 +30,9 @@ type apiKey struct {
 	now       time.Time
 }
 
+// Avatar is shown in place of a picture of the owner.
+func (k apiKey) Avatar() ui.Avatar { return ui.Avatar{Name: k.Owner, Email: k.Email, ID: k.OwnerID} }
+
 // Live reports whether the key has neither expired nor been revoked.
 func (k apiKey) Live() bool { return !k.HasEnded(k.now) }
 

@@ -108,6 +108,7 @@ type pager struct {
 	Prev       string // link to the previous page; empty on the first
 	Next       string // link to the next page; empty on the last
 	Total      int    // rows of the whole list; doorward.MaxTotal+1 for more
+	size       int    // rows of a whole page
 	From, To   int    // numbers of the first and the last row of the page, from 1, as the links count
 }
 
@@ -139,9 +140,10 @@ func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorwar
 	pages.ReturnHere = returnToList(pages.Query)
 	window, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
-		pages.From = 1
+		pages.From, pages.size = 1, rowsPerPage
 		return pages, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
 	}
+	pages.size = window.Limit
 	if window.IsBackward() || window.After != (doorward.Position{}) {
 		pages.First = f.linkWith("", "") // without a cursor
 	}
@@ -168,7 +170,7 @@ func (r *pager) setLinks(ctx context.Context, c *ui.Call, rows int, prev, next *
 	}
 	after, err := c.Cursor(ctx, next)
 	if before != "" {
-		r.Prev = r.Filter.linkWith("before", before) + "&" + rowParameter + "=" + strconv.Itoa(max(1, r.From-rowsPerPage))
+		r.Prev = r.Filter.linkWith("before", before) + "&" + rowParameter + "=" + strconv.Itoa(max(1, r.From-r.size))
 	}
 	if after != "" {
 		r.Next = r.Filter.linkWith("cursor", after) + "&" + rowParameter + "=" + strconv.Itoa(r.To+1)

@@ -34,6 +34,18 @@ type member struct {
 // Avatar is shown in place of a picture.
 func (m member) Avatar() ui.Avatar { return ui.Avatar{Name: m.Name, Email: m.Email, ID: m.ID} }
 
+// Listed returns the person for the first cell of a row, whose link has the query.
+func (m member) Listed(f ui.Frame, query string) listedPerson {
+	return listedPerson{m, f.Base + peoplePath + "/" + m.ID + query, f.Can(doorward.UserManage) && m.Factors == 0}
+}
+
+// listedPerson is a person as lists show people.
+type listedPerson struct {
+	member
+	Link        string
+	LacksFactor bool // and the caller may know that
+}
+
 func memberOf(c *ui.Call, u doorward.User) member {
 	on := doorward.Object{TenantID: u.TenantID, Held: u.Role}
 	return member{u, c.CanOn(doorward.UserManage, on)}

@@ -33,6 +33,9 @@ type policyVersion struct {
 	now     time.Time
 }
 
+// Avatar is shown in place of a picture of the author.
+func (v policyVersion) Avatar() ui.Avatar { return ui.Avatar{Name: v.By, ID: v.CreatedBy} }
+
 // Lines are the lines of the text.
 func (v policyVersion) Lines() []string { return linediff.Lines(v.Text) }
 
@@ -321,6 +324,7 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 		body.Items = append(body.Items, one)
 	}
 	if err == nil {
+		body.Total = found.Total
 		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return ui.View{Page: "policyversions", Body: body, Wide: true}, err

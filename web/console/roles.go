@@ -61,7 +61,7 @@ type rolePage struct {
 	Groups      []permissionGroup
 	Invitations int // that can be accepted
 	Keys        int // that have not ended
-	Holders     []doorward.User
+	Holders     []member
 }
 
 func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -95,7 +95,10 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		if err != nil {
 			return ui.View{}, err
 		}
-		body.Holders = found.Items
+		body.Total = found.Total
+		for _, u := range found.Items {
+			body.Holders = append(body.Holders, memberOf(c, u))
+		}
 	}
 	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, nil
 }

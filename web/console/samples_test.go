@@ -400,7 +400,7 @@ func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []
 
 func sampledRolePage(n int, tab string) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next"}, Tabs: onTab(tab, "permissions", "members"), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: members}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: onTab(tab, "permissions", "members"), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: sampledMembers()}
 }
 
 func sampledRoleForm(title string, r roleEntry) ui.View {
@@ -526,7 +526,7 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 }
 
 func sampledHookPage(n int, tab string) ui.View {
-	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
+	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: deliveriesPerPage, Total: 1110}
 	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "rotation", "settings", "about"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
 	if n < 2 {
 		sent := sampledDeliveries(n == 1)

@@ -23,8 +23,8 @@ type eventTable struct {
 	Trail string
 	Label string // id of the table's heading
 	Days  []eventDay
-	Open *entry // nil: none is open
-	Bars []timeBar
+	Open  *entry // nil: none is open
+	Bars  []timeBar
 	// IsCapped: there are more events than the bars count, so that the oldest ones are too low.
 	IsCapped bool
 	Highest  int // count of the highest bar
@@ -64,7 +64,9 @@ func (t eventTable) OpenLink(id string) string {
 }
 
 // FilterLink returns a link to the trail with the filters of this page and one more.
-func (t eventTable) FilterLink(name, value string) string { return t.Trail + t.Filter.With(name, value) }
+func (t eventTable) FilterLink(name, value string) string {
+	return t.Trail + t.Filter.With(name, value)
+}
 
 // In returns the table with the frame of its page, for templates.
 func (t eventTable) In(f ui.Frame) shownTable { return shownTable{f, t} }

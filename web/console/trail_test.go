@@ -47,7 +47,7 @@ func TestPresetsOfTheTrail(t *testing.T) {
 func TestTrailGroupsActionsOnSeveralPeople(t *testing.T) {
 	h := newFixture(t)
 	owner := h.browserOf(t, "OWNER")
-	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.", "2 done")
+	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.", "2 suspended")
 	const path = "/console/audit?action=user.suspend"
 	page := owner.get(path, http.StatusOK, "× 2")
 	if n := len(eventRow.FindAllString(page, -1)); n != 1 {

@@ -647,7 +647,7 @@ func TestSessionsOfOneTenant(t *testing.T) {
 	}
 	path := "/console/people/" + ann.ID
 	page := third.get(path+"?tab=sessions", http.StatusOK, "<bdi>Third</bdi>", "this one")
-	if n := strings.Count(page, `<li id="ses_`); n != 1 {
+	if n := strings.Count(page, `<tr role="row" id="ses_`); n != 1 {
 		t.Errorf("%d sessions are shown, want the one in this tenant", n)
 	}
 	third.get(path+"/sign-out", http.StatusOK, "1 session ends at once.")
@@ -674,7 +674,7 @@ func TestChosenPeople(t *testing.T) {
 	// Undo lifts the suspensions of this action, and none from before.
 	before := form["id"][1]
 	form["id"] = append(form["id"], acme.Join("p2@acme.example", "USER").ID)
-	page := b.post("/console/people/chosen/do", form, http.StatusOK, "Nothing to change: it was so already.", "p2@acme.example", "Undo")
+	page := b.post("/console/people/chosen/do", form, http.StatusOK, "1 suspended · 2 were already suspended", "Was already suspended.", "p2@acme.example", "Undo")
 	if strings.Contains(page, `name="lang"`) {
 		t.Error("a language is offered, which would send the form again")
 	}

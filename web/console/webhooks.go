@@ -260,10 +260,10 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	body.Bars = chartOf(newest.Items)
-	window.Limit = deliveriesPerPage
+	window.Limit, body.size = deliveriesPerPage, deliveriesPerPage
 	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, pages.Filter.Get("state"), window)
 	if err == nil {
-		body.Deliveries = deliveriesOf(found.Items)
+		body.Deliveries, body.Total = deliveriesOf(found.Items), found.Total
 		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}), err)

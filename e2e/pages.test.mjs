@@ -12,7 +12,8 @@ const types = { html: "text/html; charset=utf-8", css: "text/css", js: "text/jav
 /** site serves the files: from disk browsers load no scripts. */
 const site = createServer(async ({ method, url }, response) => {
 	if (method === "POST") return response.end("{}"); // no challenge for a passkey
-	const file = path.join(renderedFolder, new URL(url, "http://site").pathname);
+	const { pathname } = new URL(url, "http://site");
+	const file = path.join(renderedFolder, pathname === "/console/find" ? "/console/en-find.html" : pathname);
 	const body = await readFile(file).catch(() => null);
 	response.writeHead(body ? 200 : 404, { "Content-Type": types[file.split(".").pop()] ?? "", "Content-Security-Policy": "default-src 'self'; base-uri 'none'" });
 	return response.end(body);
@@ -30,6 +31,11 @@ const actions = {
 	"console/people": async (page) => {
 		await page.locator("#all").check();
 		await page.locator(".row-menu summary").last().click();
+	},
+	"console/palette": async (page) => {
+		if (await page.locator(".opener").isVisible()) await page.locator(".opener").click();
+		await page.locator(".finder").click();
+		await page.locator(".palette a").first().waitFor();
 	},
 	[menu]: async (page) => { if (await page.locator(".opener").isVisible()) await page.locator(".opener").click(); },
 	"console/overview-switcher": (page) => page.locator(".switcher summary").click(),

@@ -42,8 +42,13 @@ func filtersOf(c *ui.Call, names []string) (filters, error) {
 // Get returns the filter of the name.
 func (f filters) Get(name string) string { return url.Values(f).Get(name) }
 
-// Any reports whether there is a filter, besides the order.
-func (f filters) Any() bool { return len(f) > 1 || len(f) == 1 && f.Get("sort") == "" }
+// Any reports whether there is a filter, besides the order and the tab.
+func (f filters) Any() bool { return len(f.without("sort", ui.TabParameter)) > 0 }
+
+// Cleared returns a link to the list without filters, in the same order and on the same tab.
+func (f filters) Cleared() string {
+	return "?" + keptQuery(url.Values(f), "sort", ui.TabParameter).Encode()
+}
 
 // Uses reports whether one of the filters is in use.
 func (f filters) Uses(names ...string) bool {

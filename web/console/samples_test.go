@@ -101,6 +101,28 @@ func concernedSamples(people ui.View) []uitest.Sample {
 	}
 }
 
+// openedSamples are pages on which a person has chosen or opened something.
+func openedSamples(listed ui.View) []uitest.Sample {
+	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
+	row := func(n int) string { return `name="id" value="` + members[n].ID + `"` }
+	filtered, period := listed, sampledTrail()
+	body, _ := listed.Body.(people)
+	body.Filter = filters(url.Values{"q": {"acme"}, "role": {string(doorward.RoleUser)}, "sort": {"-lastLoginAt"}})
+	filtered.Body = body
+	period.Filter = filters(url.Values{"from": {"2026-11-18"}, "to": {"2026-11-21T12:00:00"}, "outcome": {"refused"}})
+	period.Bars, period.Days = period.Bars[26:], period.Days[1:]
+	searching := wide("overview", overviewPage{pageData: basePage, Figures: sampledOverview().Figures, Days: 30})
+	searching.Connects = true
+	return []uitest.Sample{
+		{Name: "people-chosen", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {row(2), row(2) + " checked"}}},
+		{Name: "people-filtered", View: filtered, Frame: owner},
+		{Name: "people-menu", View: listed, Frame: owner, Opened: [][2]string{{`<details><summary`, `<details open><summary`}}},
+		{Name: "person-picker", View: wide("person", sampledPerson("profile")), Frame: owner, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}},
+		{Name: "audit-period", View: wide("audit", trail{pageData: basePage, eventTable: period, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(period.Filter, noon)}), Frame: owner},
+		{Name: "palette", View: searching, Frame: owner},
+	}
+}
+
 // webhookSamples are the pages of webhooks.
 func webhookSamples() []uitest.Sample {
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
@@ -136,7 +158,7 @@ func samples() []uitest.Sample {
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"})
-	return slices.Concat(concernedSamples(listed), webhookSamples(), []uitest.Sample{
+	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: listed, Frame: owner},

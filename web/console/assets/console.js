@@ -30,14 +30,30 @@ addEventListener("refresh", (event) => prepare(event.detail)); // see live.js
 
 // One checkbox chooses all rows of the page. It is hidden without this script.
 addEventListener("change", ({ target }) => {
-	const rows = [...document.querySelectorAll(".list tbody input[name=id]")];
-	const all = document.getElementById("all");
-	if (target === all) for (const row of rows) row.checked = all.checked;
-	else if (all && rows.includes(target)) all.checked = rows.every((row) => row.checked);
-	else return;
+	const { id, name, checked } = target;
+	if (id === "all") for (const row of rowsToChoose()) row.checked = checked;
+	if (id === "all" || name === "id") countChosen();
+});
+countChosen(); // browsers keep what was chosen when a page is loaded again
+
+function rowsToChoose() {
+	return [...document.querySelectorAll(".list tbody input[name=id]")];
+}
+
+/** countChosen shows how many rows are chosen, and whether all are. */
+function countChosen() {
+	const rows = rowsToChoose();
 	const chosen = rows.filter((row) => row.checked).length;
 	const count = document.querySelector(".how-many");
+	if (!count) return;
+	document.getElementById("all").checked = chosen > 0 && chosen === rows.length;
 	count.textContent = chosen ? count.dataset.text.replace("{n}", chosen) : "";
+}
+
+// A name that ends in an ellipsis is shown whole while the pointer is on it.
+addEventListener("pointerover", ({ target }) => {
+	const cut = target.closest?.(".line > :is(a, bdi), .sub");
+	if (cut && cut.scrollWidth > cut.clientWidth) cut.title = cut.textContent;
 });
 
 // A filter that is chosen with a pointer applies at once. With the keyboard, each arrow key would be

@@ -28,6 +28,9 @@ type Sample struct {
 	Name  string
 	View  ui.View
 	Frame ui.Frame
+	// Opened are texts of the HTML and what replaces the first of each, for what a person opens or
+	// chooses on the page; without one of them the test fails.
+	Opened [][2]string
 }
 
 // Noon is the current time in every sample.
@@ -48,7 +51,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 				continue
 			}
 			file := l.Tag + "-" + s.Name + ".html"
-			Write(t, filepath.Join(name, file), withRelativeLinks(file, page.String()))
+			Write(t, filepath.Join(name, file), withRelativeLinks(file, opened(t, s, page.String())))
 			index += `<li><a href="` + file + `">` + file + "</a>"
 		}
 	}
@@ -119,6 +122,18 @@ func FrameOf(s Sample, l ui.Language) ui.Frame {
 		f.Themes = []ui.ThemeChoice{{Name: "system"}, {Name: "light", Link: "?theme=light"}, {Name: "dark", Link: "?theme=dark"}}
 	}
 	return f
+}
+
+// opened returns the page as it is once a person has opened or chosen something.
+func opened(t *testing.T, s Sample, page string) string {
+	t.Helper()
+	for _, one := range s.Opened {
+		if !strings.Contains(page, one[0]) {
+			t.Errorf("%s has no %q to open", s.Name, one[0])
+		}
+		page = strings.Replace(page, one[0], one[1], 1)
+	}
+	return page
 }
 
 // withRelativeLinks makes the links to style sheets and other languages relative, for reading

@@ -23,8 +23,9 @@ type value struct {
 	Key      string        // of a message
 	Duration time.Duration // a duration, in words
 	At       time.Time
-	Agent    string // a User-Agent header
-	Text     string // shown unchanged
+	Agent    string   // a User-Agent header
+	Roles    []string // names of roles
+	Text     string   // shown unchanged
 }
 
 // describeChanges returns the changes in words; names maps ids to names.
@@ -82,6 +83,8 @@ func describeValue(field, text string, names map[string]string) value {
 		}
 	case doorward.FieldUserAgent:
 		return value{Agent: text}
+	case "role", "replacedBy", "mfaRoles":
+		return value{Roles: strings.Fields(text)}
 	}
 	return value{Text: text}
 }
@@ -97,10 +100,6 @@ func isDuration(field string) bool {
 // for a code of a newer version. Text that people typed is never looked up.
 func valueKey(field, text string) string {
 	switch field {
-	case "role", "replacedBy":
-		if doorward.Role(text).IsBuiltIn() {
-			return "role." + text
-		}
 	case "logo":
 		return "change.image"
 	case "enabled", "factor", "maintenance", "mfa", "mode":

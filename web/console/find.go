@@ -193,11 +193,9 @@ func (h *console) findRoles(ctx context.Context, c *ui.Call, q string) (foundGro
 	g := foundGroup{Name: "roles"}
 	all, err := h.app.Roles.List(ctx, c.Caller)
 	for _, r := range all {
-		name := string(r.Name)
-		if r.BuiltIn {
-			if name, err = c.Text("role." + name); err != nil {
-				return g, err
-			}
+		name, err := c.RoleName(r.Name)
+		if err != nil {
+			return g, err
 		}
 		if hasWords(q, name, string(r.Name), r.About) {
 			g.add(found{Path: rolesPath + "/" + r.ID, Name: name, Detail: r.About}, rolesPath)

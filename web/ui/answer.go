@@ -414,11 +414,26 @@ func (c *Call) Explain(refusal error) (string, error) {
 
 // Text returns the message of the key in the person's language. Errors: there is none.
 func (c *Call) Text(key string) (string, error) {
-	p, err := c.set.page(c.Site().Texts, c.Language.Tag, "error") // every set has it, with all messages of the set
+	words, err := c.words()
 	if err != nil {
 		return "", err
 	}
-	return p.words.say(key)
+	return words.say(key)
+}
+
+// words returns the messages of the set in the person's language.
+func (c *Call) words() (catalogue, error) {
+	p, err := c.set.page(c.Site().Texts, c.Language.Tag, "error") // every set has it, with all messages of the set
+	return p.words, err
+}
+
+// RoleName returns the name of a role in the person's language, as pages show it.
+func (c *Call) RoleName(r doorward.Role) (string, error) {
+	words, err := c.words()
+	if err != nil {
+		return "", err
+	}
+	return words.role(r)
 }
 
 // firstMessageOr returns the first existing message of the keys, else the fallback.

@@ -179,11 +179,6 @@ func (c catalogue) helpers() template.FuncMap {
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
 		"next":         func(n int) int { return n + 1 },
-		"role": func(r any) (string, error) {
-			if name := doorward.Role(fmt.Sprint(r)); !name.IsBuiltIn() {
-				return string(name), nil // a role that the tenant has made
-			}
-			return c.say("role." + fmt.Sprint(r))
-		},
+		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },
 	}
 }

@@ -97,6 +97,14 @@ func (c catalogue) dateAndTime(at time.Time, layout string) (string, error) {
 	return c.say("moment", "date", date, "time", at.UTC().Format(layout))
 }
 
+// role returns the name of a role: a built-in one's in the language, a tenant's own as its owner wrote it.
+func (c catalogue) role(r doorward.Role) (string, error) {
+	if !r.IsBuiltIn() {
+		return string(r), nil
+	}
+	return c.say("role." + string(r))
+}
+
 // device describes the browser and system of a session by the User-Agent header.
 func (c catalogue) device(userAgent string) (string, error) {
 	browser, system := useragent.Parse(userAgent)

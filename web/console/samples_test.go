@@ -325,7 +325,7 @@ func sampledEntries() (all []entry) {
 
 // sampledTrail has the sampled entries, of two days, and a histogram.
 func sampledTrail() eventTable {
-	t := eventTable{pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next"}, Label: "title", Highest: 47}
+	t := eventTable{pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 50, Total: 564}, Label: "title", Highest: 47}
 	for n, e := range sampledEntries() {
 		if e.ActorType, e.ActorID = doorward.ByUser, members[0].ID; n == 1 {
 			e.ActorType = doorward.ByKey

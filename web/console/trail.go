@@ -109,14 +109,17 @@ type timeBar struct {
 	ByDay     bool // the bar is a day or longer
 }
 
-// setBars reads the histogram of the filter. A bar leads to its events, with the other filters.
+// setBars reads the histogram of the filter, and with it how many events there are. A bar leads to its events, with the other filters.
 func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller, f audit.Filter) error {
 	found, err := h.app.Audit.Histogram(ctx, by, f)
 	if err != nil {
 		return err
 	}
-	t.IsCapped, t.Highest = found.IsCapped, found.Highest()
+	if t.IsCapped, t.Highest = found.IsCapped, found.Highest(); t.IsCapped {
+		t.Total = doorward.MaxTotal
+	}
 	for _, b := range found.Bars {
+		t.Total += b.Count
 		one := timeBar{Bar: b, Y: chartHeight, ByDay: b.To.Sub(b.From) >= 24*time.Hour}
 		if b.Count > 0 {
 			one.Height = max(4, b.Count*chartHeight/t.Highest)

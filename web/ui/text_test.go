@@ -77,7 +77,7 @@ func TestWordsOfTimes(t *testing.T) {
 		{func() (string, error) { return en.ago(24 * time.Hour) }, "1 day ago"},
 		{func() (string, error) { return en.ago(1200 * 24 * time.Hour) }, "1,200 days ago"},
 		{func() (string, error) { return en.moment(time.Date(2026, 11, 21, 9, 5, 7, 0, time.UTC)) }, "21 November 2026, 09:05 UTC"},
-		{func() (string, error) { return de.exact(time.Date(2026, 11, 21, 9, 5, 7, 0, time.UTC)) }, "21. November 2026, 09:05:07 Uhr UTC"},
+		{func() (string, error) { return de.exact(time.Date(2026, 11, 21, 9, 5, 7, 0, time.UTC)) }, "21. November 2026, 09:05:07 UTC"},
 		{func() (string, error) { return en.number(int64(1234567)), nil }, "1,234,567"},
 		{func() (string, error) { return de.number(1000), nil }, "1.000"},
 		{func() (string, error) { return de.number(999), nil }, "999"},

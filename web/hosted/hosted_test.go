@@ -530,6 +530,18 @@ func TestLanguageOfAnAnswer(t *testing.T) {
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
 }
 
+// Such a page can be shown in another theme just so, and showing it changes nothing.
+func TestThemeOfAnAnswer(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	const dark = `<button type="submit" name="theme" value="dark">Dark</button>`
+	b.send("/login", "email", ann, "password", "wrong").is(t, 401, "", dark, `content="light dark"`)
+	b.send("/login", "email", ann, "password", secret, "theme", "dark").is(t, 200, "", `content="dark"`, `value="`+ann+`"`, `value="system">`)
+	b.get("/login").is(t, 200, "", `content="dark"`) // it is remembered
+	b.send("/login", "email", ann, "password", secret, "theme", "pink").is(t, 303, "/account")
+}
+
 func TestChangeOfTheAddress(t *testing.T) {
 	s := doorwardtest.Start(t)
 	s.Tenant("Acme").Join(ann, "USER")

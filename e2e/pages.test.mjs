@@ -91,7 +91,7 @@ const longest = 1300;
 
 /** The pages with a head and tabs, and without a list. */
 const objects = (await Promise.all([...rendered.keys()].map(async (name) => [name, await readFile(path.join(renderedFolder, `${name.replace("/", "/en-")}.html`), "utf8")])))
-	.filter(([, html]) => html.includes('class="top"') && html.includes('class="tabs"') && !/class="list|class="events/.test(html)).map(([name]) => name);
+	.filter(([, html]) => html.includes('<header class="top">') && html.includes('<nav class="tabs"') && !/class="list|class="events/.test(html)).map(([name]) => name);
 
 /** shape measures a page with tabs: its height, where the titles and the content of its parts begin, and
     how much of the current tab is cut off. */

@@ -173,6 +173,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"day":          c.day,
 		"moment":       c.moment,
 		"duration":     c.duration,
+		"latency":      c.latency,
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…

@@ -90,7 +90,7 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		const other = await owner.context.newPage();
 		await other.goto("/console/settings");
 		await other.locator("#name").fill("Acme of the other");
-		await other.locator("form[action*='/console/settings?'] > button").click();
+		await other.locator("form[action*='/console/settings?'] .save button").click();
 		await other.waitForSelector(".notice.good");
 		await other.close();
 		await page.locator("#name").fill("Acme of mine");

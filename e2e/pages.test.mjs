@@ -1,6 +1,7 @@
 // Every page and state of a page that the Go tests render (TestPagesRender, with -render), in a
 // real Chromium: axe, contrast, widths, and the console. With DOORWARD_TEST_FULL on every screen.
 
+import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import path from "node:path";
@@ -87,6 +88,43 @@ describe("rendered pages", { concurrency: 2, timeout: 30 * timeout }, () => {
 					viewer.quiet(name);
 				});
 			}
+		});
+	}
+});
+
+/** What a page about one object may be high on a desktop, in pixels. Lists and the trail are longer. */
+const longest = 1300;
+
+/** The pages with a head and tabs, and without a list. */
+const objects = (await Promise.all([...rendered.keys()].map(async (name) => [name, await readFile(path.join(renderedFolder, `${name.replace("/", "/en-")}.html`), "utf8")])))
+	.filter(([, html]) => html.includes('<header class="top">') && html.includes('<nav class="tabs"') && !/class="list|class="events/.test(html)).map(([name]) => name);
+
+/** shape measures a page with tabs: its height, where the titles and the content of its parts begin, and
+    how much of the current tab is cut off. */
+function shape() {
+	const at = (all) => [...new Set([...document.querySelectorAll(all)].map((e) => Math.round(e.getBoundingClientRect().left)))];
+	const [tab, row] = [".tabs [aria-current]", ".tabs"].map((one) => document.querySelector(one).getBoundingClientRect());
+	return {
+		height: document.querySelector("main").getBoundingClientRect().height,
+		titles: at(".part > header"), contents: at(".part > :not(header)"), loose: document.querySelectorAll(".tabs ~ .form").length,
+		cut: Math.max(0, row.left - tab.left, tab.right - row.right),
+	};
+}
+
+describe("pages about one object", { timeout: 30 * timeout }, () => {
+	let viewer;
+	before(async () => { viewer = await Viewer.create(`http://localhost:${site.address().port}`, "desktop-light-de"); });
+	after(() => viewer.context.close());
+	for (const name of objects) {
+		test(name, async () => {
+			await viewer.page.setViewportSize({ width: 1440, height: 900 });
+			await viewer.go(`/${name.replace("/", "/en-")}.html`);
+			const wide = await viewer.page.evaluate(shape);
+			assert.ok(wide.height <= longest, `${wide.height} px high`);
+			assert.ok(wide.titles.length <= 1 && wide.contents.length <= 1 && wide.loose === 0, `not in two columns: ${JSON.stringify(wide)}`);
+			await viewer.page.setViewportSize({ width: 390, height: 844 });
+			await viewer.go(`/${name.replace("/", "/de-")}.html`);
+			assert.equal(Math.round((await viewer.page.evaluate(shape)).cut), 0, "the current tab is cut off");
 		});
 	}
 });

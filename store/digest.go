@@ -22,7 +22,7 @@ func heldNoticeFields(h *HeldNotice) []any { return []any{&h.Kind, &h.EventID, &
 // have a code, are no notices.
 var HeldBack = map[MailKind]doorward.Action{
 	MailSignedIn: doorward.SessionOpen, MailRoleChanged: doorward.UserRole, MailSuspended: doorward.UserSuspend, MailRemoved: doorward.UserRemove,
-	MailFactorsWord: doorward.MFAReset, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
+	MailFactorsWord: doorward.MFAReset, MailFactorsDemanded: doorward.TenantUpdate, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
 	MailOperatorKeyLeaked: doorward.APIKeyLeak, MailServiceKeyLeaked: doorward.APIKeyLeak,
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,

@@ -212,6 +212,55 @@ func (r Reader) MembersWithoutFactor(ctx context.Context, tenantID string, roles
 	return list(ctx, r, userFields, sqlMembersWithoutFactor, tenantID, roleList(roles), limit)
 }
 
+// FactorDemand is a tenant's demand for second factors of which members are still to be notified.
+type FactorDemand struct {
+	TenantID string
+	EventID  string // of the change of the settings
+	AfterID  string // the members up to this user id are notified; empty: none is
+}
+
+func factorDemandFields(d *FactorDemand) []any { return []any{&d.TenantID, &d.EventID, &d.AfterID} }
+
+const (
+	sqlAddFactorDemand = `INSERT INTO factor_demands (tenant_id, event_id, after_id) VALUES ($1, $2, '')
+ON CONFLICT (tenant_id) DO UPDATE SET event_id = excluded.event_id, after_id = ''`
+	sqlNextFactorDemand   = `SELECT tenant_id, event_id, after_id FROM factor_demands ORDER BY tenant_id LIMIT 1`
+	sqlAdvanceDemand      = `UPDATE factor_demands SET after_id = $1 WHERE tenant_id = $2 AND event_id = $3 AND after_id = $4`
+	sqlDeleteFactorDemand = `DELETE FROM factor_demands WHERE tenant_id = $1 AND event_id = $2 AND after_id = $3`
+	sqlMembersToNotify    = selectUser + `WHERE m.tenant_id = $1 AND m.user_id > $2 ORDER BY m.user_id LIMIT $3`
+)
+
+// AddFactorDemand records that the members whom the tenant's demand concerns are to be notified of it.
+// It replaces an earlier demand.
+func (tx *Tx) AddFactorDemand(ctx context.Context, tenantID, eventID string) error {
+	return tx.run(ctx, sqlAddFactorDemand, tenantID, eventID)
+}
+
+// NextFactorDemand returns a demand of any tenant, or ErrNone.
+func (r Reader) NextFactorDemand(ctx context.Context) (FactorDemand, error) {
+	return one(ctx, r, factorDemandFields, sqlNextFactorDemand)
+}
+
+// TakeFactorDemand returns the next members of the tenant after d.AfterID, at most limit, and moves
+// d.AfterID behind them; with the last ones it deletes the demand. It returns no members if another node
+// has moved it, or it was replaced.
+func (tx *Tx) TakeFactorDemand(ctx context.Context, d FactorDemand, limit int) ([]doorward.User, error) {
+	members, err := list(ctx, tx.Reader, userFields, sqlMembersToNotify, d.TenantID, d.AfterID, limit)
+	if err != nil {
+		return nil, err
+	}
+	var isOurs bool
+	if len(members) == limit {
+		isOurs, err = tx.affected(ctx, sqlAdvanceDemand, members[limit-1].ID, d.TenantID, d.EventID, d.AfterID)
+	} else {
+		isOurs, err = tx.affected(ctx, sqlDeleteFactorDemand, d.TenantID, d.EventID, d.AfterID)
+	}
+	if !isOurs {
+		return nil, err
+	}
+	return members, err
+}
+
 const (
 	sqlDeleteRecoveryCodes = `DELETE FROM recovery_codes WHERE user_id = $1`
 	sqlInsertRecoveryCode  = `INSERT INTO recovery_codes (hash, user_id, created_at) VALUES ($1, $2, $3)`

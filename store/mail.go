@@ -41,6 +41,7 @@ const (
 	MailFactorsRemoved  MailKind = "factors_removed"  // all, after a reset
 	MailFactorsReset    MailKind = "factors_reset"    // all tenants let the recipient begin again; with a code
 	MailFactorsWord     MailKind = "factors_word"     // a tenant lets the recipient begin again, and others have not yet
+	MailFactorsDemanded MailKind = "factors_demanded" // a tenant demands a second factor that the recipient has not set up
 	MailRecoveryCodes   MailKind = "recovery_codes"   // new ones were made
 	MailRecoveryUsed    MailKind = "recovery_used"    // one stood in for a factor
 	MailPasskeyCopied   MailKind = "passkey_copied"   // a passkey was found to be a copy, and was disabled
@@ -58,7 +59,7 @@ var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
-	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailRecoveryCodes, MailRecoveryUsed,
+	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
 	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
 }

@@ -164,6 +164,10 @@ func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error 
 	return tx.QueueMail(ctx, kind, to, tx.event.ID)
 }
 
+// EventID returns the id of the action's event, for notices that are queued later. An action that changes
+// nothing has no such event.
+func (tx *Tx) EventID() string { return tx.event.ID }
+
 // RecordUserAgent adds the client's user agent to the event, for notices and
 // investigations.
 func (tx *Tx) RecordUserAgent() {

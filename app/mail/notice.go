@@ -63,6 +63,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailFactorsDisabled: (*Mail).composeSecurity,
 	store.MailFactorsReset:    (*Mail).composeFactorsReset,
 	store.MailFactorsWord:     (*Mail).composeFactorsReset,
+	store.MailFactorsDemanded: (*Mail).composeFactorsDemanded,
 
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
@@ -214,6 +215,33 @@ func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.
 	v.Waiting = namesOf(reset.Missing)
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(kind, locale, v), err
+}
+
+// composeFactorsDemanded makes the notice of a tenant's demand for a second factor. It is obsolete once the
+// recipient has one or another address, or is no longer an active member whom the demand covers.
+func (m *Mail) composeFactorsDemanded(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	member, err := tx.UserByEmail(ctx, e.Target.TenantID, row.Recipient)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, member.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	due, isDemanded := tenant.Settings.SecondFactor.DueFrom(member.Role, member.CreatedAt)
+	if !isDemanded || member.Factors > 0 || !member.IsActive() {
+		return nil, store.ErrNone
+	}
+	v := variables{Name: member.Name, Tenant: tenant.Name, Email: member.Email, Site: m.site(), At: formatTime(e.At)}
+	if due.After(tx.Now) {
+		v.Until = formatTime(due)
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, v), err
 }
 
 // namesOf returns the names of the tenants of the memberships.

@@ -9,20 +9,22 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Sweep destroys the data of tenants whose hold is over. For each, it leaves one event in the
-// trail of the installation, without personal data. It can be interrupted at any point and
-// continues the next time, on any node. While changes are paused it destroys nothing.
+// Sweep notifies members of demands for second factors, and destroys the data of tenants whose hold is
+// over. For each of these, it leaves one event in the trail of the installation, without personal data. It
+// can be interrupted at any point and continues the next time, on any node. While changes are paused it
+// does nothing.
 func (t *Tenants) Sweep(ctx context.Context) error {
 	if m, err := t.writer.Maintenance(ctx); err != nil || m.On {
 		return err
 	}
+	notified := t.notifyMembers(ctx)
 	due, err := t.db.Read().TenantsDue(ctx, t.db.Now())
 	for _, tenant := range due {
 		if failed := t.destroyLogged(ctx, tenant); !errors.Is(failed, errNotDue) {
 			err = errors.Join(err, failed)
 		}
 	}
-	return err
+	return errors.Join(notified, err)
 }
 
 // destroyLogged destroys the tenant's data, and logs before and after, since that is final.

@@ -43,8 +43,8 @@ func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit)
 	if err != nil {
 		return DemandPreview{}, err
 	}
-	was, next := before.Settings.SecondFactor, after.Settings.SecondFactor
-	if next.Since.IsZero() || !was.Since.IsZero() && was.CoversAll(next) && next.GraceDays >= was.GraceDays {
+	next := after.Settings.SecondFactor
+	if !concerns(next, before.Settings.SecondFactor) {
 		return DemandPreview{}, nil
 	}
 	return previewOf(ctx, read, by, next)

@@ -415,3 +415,43 @@ func factorWords(f *fixture) {
 	equal(f, len(codes), 2)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldFactorCodes(ctx, end, 10)), int64(2)) })
 }
+
+// factorDemands: the members to notify of a demand are taken in parts, each part by one caller; a newer
+// demand replaces an older one and begins with the first member.
+func factorDemands(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	var ids []string
+	for _, name := range []string{"ann", "ben", "cem"} {
+		ids = append(ids, f.member(acme, name+"@acme.example", doorward.RoleUser).ID)
+	}
+	slices.Sort(ids)
+	next := func() store.FactorDemand {
+		d, err := f.Read().NextFactorDemand(ctx)
+		noError(f, err)
+		return d
+	}
+	take := func(d store.FactorDemand, want ...string) {
+		f.Helper()
+		f.write(func(tx *store.Tx) {
+			members, err := tx.TakeFactorDemand(ctx, d, 2)
+			noError(f, err)
+			var got []string
+			for _, m := range members {
+				got = append(got, m.ID)
+			}
+			equal(f, got, want)
+		})
+	}
+	f.write(func(tx *store.Tx) { noError(f, tx.AddFactorDemand(ctx, acme.ID, "evt_1")) })
+	first := next()
+	take(first, ids[:2]...)
+	take(first) // another node was earlier
+	f.write(func(tx *store.Tx) { noError(f, tx.AddFactorDemand(ctx, acme.ID, "evt_2")) })
+	equal(f, next(), store.FactorDemand{TenantID: acme.ID, EventID: "evt_2"})
+	take(next(), ids[:2]...)
+	last := next()
+	take(last, ids[2:]...)
+	take(last)
+	f.wantNone(f.Read().NextFactorDemand(ctx))
+}

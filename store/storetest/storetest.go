@@ -76,6 +76,7 @@ var cases = []struct {
 	{"the end of factors", endOfFactors},
 	{"challenges", challenges},
 	{"factorWords", factorWords},
+	{"factorDemands", factorDemands},
 	{"the end of sessions", endOfSessions},
 	{"the limits of sessions", limitsOfSessions},
 	{"sessions under a tenant's settings", settingsOfSessions},

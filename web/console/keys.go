@@ -160,7 +160,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // keyTabs are the tabs of the page of a key. A key that has ended can't be changed.
 func keyTabs(c *ui.Call, k apiKey, list string) ui.Tabs {
-	names := []string{"profile"}
+	names := []string{"about"}
 	if k.CanManage && k.Live() {
 		names = append(names, "rotation", "settings")
 	}

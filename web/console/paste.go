@@ -26,6 +26,14 @@ type draft struct {
 	FaultKey    string // key of the message about its fault; empty for none
 }
 
+// IsWrong reports whether the fault is in the field: email, name or role. What concerns the whole row
+// is shown at the address.
+func (d draft) IsWrong(field string) bool {
+	at := map[string]string{"": "", "left.name": "name", "left.role": "role"}
+	in, known := at[d.FaultKey]
+	return in == field || !known && field == "email"
+}
+
 // byteOrderMark is how spreadsheets begin a file in UTF-8.
 const byteOrderMark = "\ufeff"
 

@@ -48,6 +48,17 @@ func TestCheckDrafts(t *testing.T) {
 	}
 }
 
+// A fault is shown at the field that has it.
+func TestFieldOfAFault(t *testing.T) {
+	for key, want := range map[string]string{"": "", "left.email.invalid": "email", "left.twice": "email", "left.name": "name", "left.role": "role"} {
+		for _, field := range []string{"email", "name", "role"} {
+			if got := (draft{FaultKey: key}).IsWrong(field); got != (field == want) {
+				t.Errorf("%q at %s: %v", key, field, got)
+			}
+		}
+	}
+}
+
 func TestDecodeText(t *testing.T) {
 	for file, want := range map[string]string{
 		"\xef\xbb\xbfJürgen":                    "Jürgen",

@@ -100,11 +100,17 @@ type policyPage struct {
 	Actions    []policyAction
 }
 
+// FoldsRefusing reports whether the text in force is folded, since the page shows what matters more: a
+// plan, faults of the typed text, or a text that is observed.
+func (p policyPage) FoldsRefusing() bool {
+	return p.Plan != nil || len(p.Faults) > 0 || p.Now.Observes()
+}
+
 // Version returns the tag of the version in force, for forms.
 func (p policyPage) Version() string { return policy.Tag(p.Now.Version) }
 
 // Rows is the height of the editor.
-func (p policyPage) Rows() int { return min(max(len(linediff.Lines(p.Typed))+2, 12), 30) }
+func (p policyPage) Rows() int { return min(max(len(linediff.Lines(p.Typed))+2, 10), 30) }
 
 // TypedLines are the lines in the editor.
 func (p policyPage) TypedLines() []string { return linediff.Lines(p.Typed) }

@@ -37,7 +37,7 @@ var (
 	basePage      = pageData{Tenant: acme}
 	logo, logoPNG = uitest.DrawLogo(512, 128)
 	// branded has a logo that includes the name, and a colour of its own.
-	branded = pageData{Tenant: doorward.Tenant{ID: acme.ID, Name: acme.Name, Brand: doorward.Brand{Accent: "#d63a2f", Logo: logo}}}
+	branded = pageData{Tenant: doorward.Tenant{ID: acme.ID, Name: acme.Name, Status: acme.Status, Brand: doorward.Brand{Accent: "#d63a2f", Logo: logo}}}
 	owner   = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
 
@@ -202,11 +202,11 @@ func samples() []uitest.Sample {
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson("profile"), Act: "role", To: doorward.RoleAdmin, Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite), ui.Describe(doorward.BuiltIn(), doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
-		{Name: "key", View: sampledKeyPage(0, "profile"), Frame: owner},
+		{Name: "key", View: sampledKeyPage(0, "about"), Frame: owner},
 		{Name: "key-rotation", View: sampledKeyPage(0, "rotation"), Frame: owner},
 		{Name: "key-settings", View: sampledKeyPage(0, "settings"), Frame: owner},
-		{Name: "key-disabled", View: sampledKeyPage(1, "profile"), Frame: owner},
-		{Name: "key-revoked", View: sampledKeyPage(3, "profile"), Frame: owner},
+		{Name: "key-disabled", View: sampledKeyPage(1, "about"), Frame: owner},
+		{Name: "key-revoked", View: sampledKeyPage(3, "about"), Frame: owner},
 		{Name: "keynew", View: sampledKeyForm(), Frame: owner},
 		{Name: "keynew-refused", View: sampledKeyForm(), Frame: refusedWith(map[string]string{"name": "The name is missing.", "permissions": "Choose a permission.", "allowedIps": "This is not an address."})},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{pageData: basePage, Key: sampledKeys()[0], Secret: sampledSecret, Rotated: true}}, Frame: owner},
@@ -391,8 +391,8 @@ func sampledKeyPage(n int, tab string) ui.View {
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
 		Actions: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend), ui.Describe(doorward.BuiltIn(), doorward.UserRead)},
 	}
-	if body.Tabs = onTab(tab, "profile"); n < 2 {
-		body.Tabs = onTab(tab, "profile", "rotation", "settings")
+	if body.Tabs = onTab(tab, "about"); n < 2 {
+		body.Tabs = onTab(tab, "about", "rotation", "settings")
 		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.yes"}[n]}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
@@ -603,8 +603,7 @@ func sampledConflict() settings {
 	page := sampledSettings("general")
 	page.Conflicts = []conflict{
 		{Label: "field.tenant", Typed: []string{"Acme of mine"}, Stored: []string{"Acme of the other"}},
-		{Label: "field.sessionIdleMinutes", Kind: "minutes", Typed: []string{"30"}, Stored: []string{"90"}},
-		{Label: "settings.mfa", Kind: "check", Typed: []string{"1"}},
+		{Label: "field.allowedEmailDomains", Typed: []string{"acme.example", "acme.test"}, Stored: []string{"acme.example"}},
 	}
 	return page
 }

@@ -15,7 +15,7 @@ type recentEvent struct {
 }
 
 // shownRecent is how many of the recent events are shown at once; the others are behind a button.
-const shownRecent = 5
+const shownRecent = 4
 
 // Newest are the recent events that are shown at once.
 func (a account) Newest() []recentEvent { return a.Recent[:min(len(a.Recent), shownRecent)] }

@@ -124,5 +124,5 @@ func TestActivityOnPages(t *testing.T) {
 	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=factorreset")
 	b.signIn(ann)
 	b.get("/account?tab=sessions").is(t, 200, "", "Reset of second factors", "by an administrator or the operator", "All second factors removed, with a code from a mail")
-	b.get("/account?tab=sessions&lang=de").is(t, 200, "", "Was zuletzt geschah", " UTC</time>", "durch einen Administrator")
+	b.get("/account?tab=sessions&lang=de").is(t, 200, "", "Letzte Aktivitäten", " UTC</time>", "durch einen Administrator")
 }

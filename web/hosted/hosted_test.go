@@ -453,7 +453,7 @@ func TestTabsOfAnAccount(t *testing.T) {
 	for _, path := range []string{"/account?" + query, "/account/security?" + query, "/account?tab=data&" + query} {
 		b.get(path).is(t, 200, "", `href="/account?`+query+`"`, `href="/account/security?`+query+`"`, `href="/account?`+query+`&amp;tab=sessions"`, `value="https://app.example.com/bye"`)
 	}
-	b.send("/account/sessions/end-others?tab=sessions", "lang", "de").is(t, 200, "", "Wo Sie angemeldet sind")
+	b.send("/account/sessions/end-others?tab=sessions", "lang", "de").is(t, 200, "", ">Sitzungen</h2>")
 	b.send("/account/password?change=password", "lang", "en").is(t, 200, "", `<details class="unfold" open>`)
 }
 
@@ -530,6 +530,18 @@ func TestLanguageOfAnAnswer(t *testing.T) {
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
 }
 
+// Such a page can be shown in another theme just so, and showing it changes nothing.
+func TestThemeOfAnAnswer(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	const dark = `<button type="submit" name="theme" value="dark">Dark</button>`
+	b.send("/login", "email", ann, "password", "wrong").is(t, 401, "", dark, `content="light dark"`)
+	b.send("/login", "email", ann, "password", secret, "theme", "dark").is(t, 200, "", `content="dark"`, `value="`+ann+`"`, `value="system">`)
+	b.get("/login").is(t, 200, "", `content="dark"`) // it is remembered
+	b.send("/login", "email", ann, "password", secret, "theme", "pink").is(t, 303, "/account")
+}
+
 func TestChangeOfTheAddress(t *testing.T) {
 	s := doorwardtest.Start(t)
 	s.Tenant("Acme").Join(ann, "USER")
@@ -569,7 +581,7 @@ func TestChangeOfTheAddressOutOfTheDomains(t *testing.T) {
 	if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"allowedEmailDomains":["acme.example"]}}`)); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	b.send("/account/email", "email", "owner@elsewhere.example").is(t, 409, "", "don’t allow addresses of this domain", "<bdi>Acme</bdi>", `name="suspend"`, `value="owner@elsewhere.example"`)
+	b.send("/account/email", "email", "owner@elsewhere.example").is(t, 409, "", "you lose access to these organisations", "<bdi>Acme</bdi>", `name="suspend"`, `value="owner@elsewhere.example"`)
 	b.send("/account/email", "email", "owner@elsewhere.example", "suspend", "1").is(t, 303, "/account?done=email-sent")
 	code := s.Code("owner@elsewhere.example")
 	b.send("/confirm-email/now", "token", code).is(t, 409, "", "You are the only owner of an organisation")

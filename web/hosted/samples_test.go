@@ -101,7 +101,7 @@ func samples() []uitest.Sample {
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: sampleAccount(profileTab), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},
-		{Name: "account-affected", View: affected(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation doesn’t allow this address."}},
+		{Name: "account-affected", View: affected(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation that you are in doesn’t allow this address.", Form: url.Values{"email": {"ann@lee.example"}}}},
 		{Name: "account-saved", View: saved(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Home: returnAddress}},
 		{Name: "account-brand", View: branded(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-sessions", View: sampleAccount(sessionsTab), Frame: ui.Frame{Caller: ann}},
@@ -201,6 +201,7 @@ func sampleTabs(tab string) ui.Tabs {
 
 func sampleSecurity(own factor.OwnFactors) ui.View {
 	s := newSecurity(ann, []doorward.User{acme, globex}, own)
+	s.User.Factors = len(own.Factors)
 	s.Tabs, s.CanAddPasskey, s.Proved, s.MinLength = sampleTabs(securityTab), true, true, 12
 	return ui.View{Page: "security", Wide: true, Body: s}
 }
@@ -261,7 +262,9 @@ func TestEveryRecentEventHasAText(t *testing.T) {
 
 func sampleAccount(tab string) ui.View {
 	memberships := []doorward.User{acme, globex, initech}
-	a := account{ownPage: ownPage{acme, sampleTabs(tab)}, Tenants: tenantRows(ann, memberships), Exports: true, Sessions: sampleSessions(memberships), HasOthers: true, Recent: sampleRecent()}
+	signedIn := acme
+	signedIn.Factors = 2
+	a := account{ownPage: ownPage{signedIn, sampleTabs(tab)}, Tenants: tenantRows(ann, memberships), Exports: true, Sessions: sampleSessions(memberships), HasOthers: true, Recent: sampleRecent()}
 	return ui.View{Page: "account", Wide: true, Body: a}
 }
 

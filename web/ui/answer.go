@@ -44,7 +44,7 @@ type View struct {
 	FormReturns bool
 	// KeepsReturn: forms and links to further pages here keep the return address.
 	KeepsReturn bool
-	// OneLanguage offers no other language: to switch, the form that the page answers would be
+	// OneLanguage offers no other language and, after a form, no other theme: to switch, the form that the page answers would be
 	// sent again, which would repeat its action.
 	OneLanguage bool
 	// Done is the key of a message at the top of the page that says what was done; empty: the
@@ -130,8 +130,8 @@ func (s *Set) TakeFile(path, field string, maxBytes int, fn, again func(ctx cont
 	})
 }
 
-// take is Take and its variants. read reads the form. If the form only switches the language of
-// the page that answered it, translate is called instead of fn.
+// take is Take and its variants. read reads the form. If the form only switches the language or
+// the theme of the page that answered it, translate is called instead of fn.
 func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) (err error) {
 		c := s.call(fc)
@@ -139,7 +139,7 @@ func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c
 			return err
 		}
 		handle := fn
-		if c.setLanguage(c.Value(languageQuery)) {
+		if c.choosesAppearance() {
 			handle = translate
 		}
 		v, err := c.handleForm(ctx, handle)
@@ -154,6 +154,13 @@ func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c
 		}
 		return c.answer(v)
 	}).WithErrorHandler(s.errorHandler(path))
+}
+
+// choosesAppearance reports whether the form was only sent to show the page in another language or
+// theme, and sets that.
+func (c *Call) choosesAppearance() bool {
+	language, theme := c.setLanguage(c.Value(languageQuery)), c.setTheme(c.Value(themeQuery))
+	return language || theme
 }
 
 // handleForm calls fn, unless the uploaded file is too large.
@@ -302,7 +309,7 @@ func (c *Call) frame(v View) (Frame, error) {
 	}
 	f := Frame{
 		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Texts: c.Site().Texts, Languages: c.choices(v),
-		Theme: c.theme, Themes: c.themeChoices(),
+		Theme: c.theme, Themes: c.themeChoices(v),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
 	}
@@ -345,7 +352,7 @@ type Sent struct{ Name, Value string }
 // sent returns the form without its passwords, which no page repeats.
 func (c *Call) sent() (all []Sent) {
 	for _, name := range slices.Sorted(maps.Keys(c.form)) {
-		if name == languageQuery || strings.Contains(strings.ToLower(name), "password") {
+		if name == languageQuery || name == themeQuery || strings.Contains(strings.ToLower(name), "password") {
 			continue
 		}
 		for _, value := range c.form[name] {

@@ -175,6 +175,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"exact":        c.exact,
 		"number":       c.number,
 		"duration":     c.duration,
+		"latency":      c.latency,
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…

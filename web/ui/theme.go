@@ -26,27 +26,32 @@ func themeOf(kept string) string {
 	return ""
 }
 
-// chooseTheme sets the theme of the page: that of the query, which is then kept in the cookie,
-// or else that of the cookie.
+// chooseTheme sets the theme of the page: that of the query, or else that of the cookie.
 func (c *Call) chooseTheme() {
 	c.theme = themeOf(c.Cookie(themeCookie))
-	switch requested := c.R.URL.Query().Get(themeQuery); {
-	case requested == themes[0]:
-		c.theme = ""
-		c.SetCookie(themeCookie, "", 0)
-	case slices.Contains(themes, requested):
-		c.theme = requested
-		c.SetCookie(themeCookie, requested, languageLife)
+	c.setTheme(c.R.URL.Query().Get(themeQuery))
+}
+
+// setTheme sets the theme of this and later pages, and reports whether the name is known.
+func (c *Call) setTheme(name string) bool {
+	if !slices.Contains(themes, name) {
+		return false
 	}
+	if c.theme = themeOf(name); c.theme == "" {
+		c.SetCookie(themeCookie, "", 0)
+		return true
+	}
+	c.SetCookie(themeCookie, name, languageLife)
+	return true
 }
 
 // ThemeChoice is a theme with the link that chooses it; no link for the present theme.
 type ThemeChoice struct{ Name, Link string }
 
-// themeChoices returns the themes to choose from. The answer to a form has none: a link can't
-// show that page again.
-func (c *Call) themeChoices() (all []ThemeChoice) {
-	if !front.Safe(c.R.Method) {
+// themeChoices returns the themes to choose from. On a page that answers a form they are buttons
+// that send it again, as for the languages.
+func (c *Call) themeChoices(v View) (all []ThemeChoice) {
+	if !front.Safe(c.R.Method) && (v.OneLanguage || c.form == nil) {
 		return nil
 	}
 	for _, name := range themes {

@@ -60,6 +60,18 @@ func (c catalogue) duration(d time.Duration) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
+// latency returns a number of milliseconds in words: from one second on in seconds, to the tenth.
+func (c catalogue) latency(ms int64) (string, error) {
+	if ms < 1000 {
+		return c.say("latency.ms", "n", ms)
+	}
+	tenths := (ms + 50) / 100
+	if tenths%10 == 0 {
+		return c.say("latency.s", "n", tenths/10)
+	}
+	return c.say("latency.tenths", "whole", tenths/10, "tenth", tenths%10)
+}
+
 // ago returns in words how long ago something was, in the largest unit of which one has passed.
 func (c catalogue) ago(d time.Duration) (string, error) {
 	const day = 24 * time.Hour

@@ -118,9 +118,7 @@ func FrameOf(s Sample, l ui.Language) ui.Frame {
 		}
 		f.Languages = append(f.Languages, c)
 	}
-	if !f.Posted {
-		f.Themes = []ui.ThemeChoice{{Name: "system"}, {Name: "light", Link: "?theme=light"}, {Name: "dark", Link: "?theme=dark"}}
-	}
+	f.Themes = []ui.ThemeChoice{{Name: "system"}, {Name: "light", Link: "?theme=light"}, {Name: "dark", Link: "?theme=dark"}}
 	return f
 }
 

@@ -99,8 +99,9 @@ const longest = 1300;
 const objects = (await Promise.all([...rendered.keys()].map(async (name) => [name, await readFile(path.join(renderedFolder, `${name.replace("/", "/en-")}.html`), "utf8")])))
 	.filter(([, html]) => html.includes('<header class="top">') && html.includes('<nav class="tabs"') && !/class="list|class="events/.test(html)).map(([name]) => name);
 
-/** shape measures a page with tabs: its height, where the titles and the content of its parts begin, and
-    how much of the current tab is cut off. */
+/** shape measures a page with tabs: its height, where the titles and the content of its parts begin, how
+    much of the current tab is cut off, which inputs are wider than their fields, and which descriptions
+    in an open picker are cut off in their first line. */
 function shape() {
 	const at = (all) => [...new Set([...document.querySelectorAll(all)].map((e) => Math.round(e.getBoundingClientRect().left)))];
 	const [tab, row] = [".tabs [aria-current]", ".tabs"].map((one) => document.querySelector(one).getBoundingClientRect());
@@ -108,6 +109,8 @@ function shape() {
 		height: document.querySelector("main").getBoundingClientRect().height,
 		titles: at(".part > header"), contents: at(".part > :not(header)"), loose: document.querySelectorAll(".tabs ~ .form").length,
 		cut: Math.max(0, row.left - tab.left, tab.right - row.right),
+		outside: [...document.querySelectorAll(".field > .input > *")].filter((e) => e.getBoundingClientRect().right > e.closest(".field").getBoundingClientRect().right + 1).map((e) => e.id),
+		ellipses: [...document.querySelectorAll(".picker[open] .option .sub")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
 	};
 }
 
@@ -122,6 +125,7 @@ describe("pages about one object", { timeout: 30 * timeout }, () => {
 			const wide = await viewer.page.evaluate(shape);
 			assert.ok(wide.height <= longest, `${wide.height} px high`);
 			assert.ok(wide.titles.length <= 1 && wide.contents.length <= 1 && wide.loose === 0, `not in two columns: ${JSON.stringify(wide)}`);
+			assert.deepEqual([...wide.outside, ...wide.ellipses], []);
 			await viewer.page.setViewportSize({ width: 390, height: 844 });
 			await viewer.go(`/${name.replace("/", "/de-")}.html`);
 			assert.equal(Math.round((await viewer.page.evaluate(shape)).cut), 0, "the current tab is cut off");

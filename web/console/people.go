@@ -143,7 +143,7 @@ type rolePicker struct {
 
 // RolePicker is the field for the person's role.
 func (p person) RolePicker(f ui.Frame) rolePicker {
-	return rolePicker{Frame: f, Choices: p.Roles, Button: "person.role.button"}
+	return rolePicker{Frame: f, Choices: p.Roles, Button: "picker.next"}
 }
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -118,6 +118,7 @@ func openedSamples(listed ui.View) []uitest.Sample {
 		{Name: "people-filtered", View: filtered, Frame: owner},
 		{Name: "people-menu", View: listed, Frame: owner, Opened: [][2]string{{`<details><summary`, `<details open><summary`}}},
 		{Name: "person-picker", View: wide("person", sampledPerson("profile")), Frame: owner, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}},
+		sampledManyRoles(),
 		{Name: "audit-period", View: wide("audit", trail{pageData: basePage, eventTable: period, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(period.Filter, noon)}), Frame: owner},
 		{Name: "palette", View: searching, Frame: owner},
 	}
@@ -286,6 +287,23 @@ func sampledPerson(tab string) person {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
 	return p
+}
+
+// sampledManyRoles is an open picker with so many roles that it has a search.
+func sampledManyRoles() uitest.Sample {
+	var own []doorward.CustomRole
+	for n, name := range []doorward.Role{"ACCOUNTING", "AUDIT", "CATALOGUE", "LOGISTICS", "PRESS", "RECEPTION", "SUPPORT", longRole} {
+		own = append(own, doorward.CustomRole{ID: fmt.Sprint("rol_", n), Name: name, About: []string{"", "Answers messages and looks people up, but changes nothing"}[n%2], Permissions: []doorward.Action{doorward.MessageRead, doorward.UserRead}})
+	}
+	by := members[0]
+	by.Rules = doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), own)
+	page := sampledPerson("profile")
+	page.Roles = nil
+	for _, r := range highestFirst(by.Rules) {
+		page.Roles = append(page.Roles, roleChoice{r, r == page.User.Role})
+	}
+	frame := ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(by, doorward.Session{ID: "ses_1"})}}
+	return uitest.Sample{Name: "person-roles", View: ui.View{Page: "person", Wide: true, Body: page}, Frame: frame, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}}
 }
 
 func sampledInvitations() (all []listedInvitation) {

@@ -40,8 +40,23 @@ func (d duration) Units() []int64 {
 	return slices.DeleteFunc(slices.Clone(units), func(u int64) bool { return u > d.Max })
 }
 
-// UnitKey is the key of the message that names a unit.
-func (duration) UnitKey(unit int64) string { return "unit." + strconv.FormatInt(unit, 10) }
+// Number is the number in the field, 0 for text that is none. Its unit is named in the form for it.
+func (d duration) Number() int {
+	n, _ := strconv.Atoi(d.Value)
+	return n
+}
+
+// LimitUnit is the unit of Limit: that of the field, if the greatest value is whole in it.
+func (d duration) LimitUnit() int64 {
+	if d.Max%d.Unit == 0 {
+		return d.Unit
+	}
+	_, unit := splitUnit(d.Max)
+	return unit
+}
+
+// Limit is the greatest value, in LimitUnit.
+func (d duration) Limit() int { return int(d.Max / d.LimitUnit()) }
 
 // AsDuration is a number of minutes as a duration.
 func (duration) AsDuration(minutes int64) time.Duration { return time.Duration(minutes) * time.Minute }

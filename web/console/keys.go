@@ -46,6 +46,9 @@ func (k apiKey) TimeLeft() time.Duration { return k.Earlier.EndsAt.Sub(k.now).Ro
 // effect doesn't grant it.
 func (k apiKey) Lacks(a doorward.Action) bool { return !slices.Contains(k.EffectivePermissions(), a) }
 
+// May are the key's own permissions with their descriptions.
+func (k apiKey) May() []ui.Permission { return describeAdditional(k.Rules, k.Permissions, nil) }
+
 // Addresses are the allowed addresses, one a line.
 func (k apiKey) Addresses() string {
 	all := make([]string, len(k.AllowedIPs))

@@ -83,11 +83,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Invitations, body.Keys = int(use.Invitations), int(use.Keys)
-	tabs := []string{"permissions"}
-	if c.Can(doorward.UserRead) {
-		tabs = append(tabs, "members")
-	}
-	if body.Tabs = c.Tabs(rolesPath+"/"+one.ID, nil, tabs...); body.Tabs.Is("members") {
+	if body.Tabs = roleTabs(c, one); body.Tabs.Is("members") {
 		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, window)
 		if err == nil {
 			err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
@@ -101,6 +97,23 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		}
 	}
 	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, nil
+}
+
+// roleTabs are the tabs of the pages about a role. The last one is the page of editRole.
+func roleTabs(c *ui.Call, one roleEntry) ui.Tabs {
+	path := rolesPath + "/" + one.ID
+	names := []string{"permissions"}
+	if c.Can(doorward.UserRead) {
+		names = append(names, "members")
+	}
+	tabs := c.Tabs(path, nil, names...)
+	if len(names) > 1 {
+		tabs.Items[1].Count = one.Members
+	}
+	if one.CanManage {
+		tabs.Items = append(tabs.Items, ui.Tab{Name: "settings", Link: c.Site().BasePath() + path + "/edit"})
+	}
+	return tabs
 }
 
 // roleAt returns the role that the path names.
@@ -190,6 +203,7 @@ func allPermissions(m *doorward.Model) (all []doorward.Action) {
 type roleForm struct {
 	pageData
 	Role   roleEntry // zero for a new one
+	Tabs   ui.Tabs   // of the role; none for a new one
 	Groups []permissionGroup
 	edited
 }
@@ -211,7 +225,7 @@ func (f roleForm) Version() string { return f.Role.Version() }
 func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
 	groups := allPermissionGroups(c, sentPermissions(c))
-	return ui.View{Page: "roleform", Title: "rolenew.title", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
+	return ui.View{Page: "roleform", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
 }
 
 // moveRoleFaults moves the faults of a role to the fields of its form. The name of a role has
@@ -240,7 +254,8 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	form, note := keepTyped(c, one.Version(), "notice.roleform.precondition_failed", roleFields(c, one))
-	body := roleForm{pageData: s, Role: one, edited: form}
+	body := roleForm{pageData: s, Role: one, Tabs: roleTabs(c, one), edited: form}
+	body.Tabs.Current = "settings"
 	chosen := hasPermission(one)
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)
@@ -248,7 +263,7 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	body.Groups = allPermissionGroups(c, chosen)
 	c.Suggest("roleName", string(one.Name))
 	c.Suggest("about", one.About)
-	return ui.View{Page: "roleform", Title: "roles.edit.title", Note: note, Body: body, Wide: true}, nil
+	return ui.View{Page: "roleform", Note: note, Body: body, Wide: true}, nil
 }
 
 // roleChange is the page that asks for the confirmation of an edit.

@@ -58,11 +58,12 @@ func TestRolesInTheConsole(t *testing.T) {
 	setRole(t, h, "USER", "DESK")
 	b.get(path+"?tab=members", http.StatusOK, `href="/console/people/`+h.people["USER"].ID+`"`, "user@acme.example")
 
-	page = b.get(path+"/edit", http.StatusOK, `value="message.read" checked`, `value="DESK"`)
+	b.get(path, http.StatusOK, `<dd><a href="`+path+`?tab=members">1</a></dd>`, `Members <span class="soft">1</span>`)
+	page = b.get(path+"/edit", http.StatusOK, `value="message.read" checked`, `value="DESK"`, `<h1 id="title"><bdi>DESK</bdi></h1>`, `href="`+path+`/edit" aria-current="page">Settings`)
 	form := url.Values{"version": {b.version(page)}, "roleName": {"FRONT_DESK"}, "about": {""}, "permissions": {"message.read", "message.send"}}
 	page = b.post(path+"/edit", form, http.StatusOK, "send messages.", "see who is in the organisation.", "1 person has it", "FRONT_DESK</bdi></strong>", "from <strong><bdi>Viewer</bdi></strong> to <strong><bdi>User</bdi></strong>", `name="permissions" value="message.send"`)
 	lacks(t, page, "read messages", "You have this role")
-	b.translate(page, path+"/edit", "de", "Rolle ändern?", "Nachrichten senden")
+	b.translate(page, path+"/edit", "de", "ändern?", "Nachrichten senden")
 	b.get("/console/roles?lang=en", http.StatusOK, "DESK")
 	lacks(t, b.get(path, http.StatusOK), "FRONT_DESK")
 	page = b.submit(path+"/save", form, "The role is changed", "FRONT_DESK")

@@ -134,7 +134,6 @@ func webhookSamples() []uitest.Sample {
 		{Name: "webhook-replay", View: sampledHookPage(0, "replay"), Frame: owner},
 		{Name: "webhook-rotation", View: sampledHookPage(0, "rotation"), Frame: owner},
 		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
-		{Name: "webhook-about", View: sampledHookPage(0, "about"), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
@@ -154,6 +153,12 @@ func samples() []uitest.Sample {
 	inviting := owner
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
 	refused := refusedWith(map[string]string{"name": "The name is missing.", "allowedEmailDomains": "This is not a domain.", "accent": "This is not a colour.", "logo": "This is not a PNG."})
+	refusedForm := refused
+	refusedForm.Form = url.Values{"name": {""}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme,example"}}
+	conflicting := owner
+	conflicting.Form = url.Values{"name": {"Acme of mine"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example\nacme.test"}}
+	editing := owner
+	editing.Form = url.Values{"roleName": {string(sampledRoles()[4].Name)}, "about": {sampledRoles()[4].About}}
 	tooSoon := refusedWith(nil)
 	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
 	revoked := sampledInvitations()[0]
@@ -193,10 +198,10 @@ func samples() []uitest.Sample {
 		{Name: "settings-factors", View: wide("settings", sampledSettings("factors")), Frame: owner},
 		{Name: "settings-appearance", View: wide("settings", sampledSettings("appearance")), Frame: refused},
 		{Name: "settings-danger", View: wide("settings", sampledSettings("danger")), Frame: owner},
-		{Name: "settings-refused", View: wide("settings", sampledSettings("general")), Frame: refused},
+		{Name: "settings-refused", View: wide("settings", sampledSettings("general")), Frame: refusedForm},
 		{Name: "settings-brand", View: wide("settings", sampledBrandSettings()), Frame: owner},
 		{Name: "settings-viewer", View: wide("settings", sampledSettings("general")), Frame: viewer},
-		{Name: "settings-conflict", View: wide("settings", sampledConflict()), Frame: owner},
+		{Name: "settings-conflict", View: wide("settings", sampledConflict()), Frame: conflicting},
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson("profile"), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson("profile"), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
@@ -216,9 +221,9 @@ func samples() []uitest.Sample {
 		{Name: "role-builtin", View: wide("role", sampledRolePage(1, "permissions")), Frame: owner},
 		{Name: "role-own", View: wide("role", sampledRolePage(5, "permissions")), Frame: owner},
 		{Name: "role-members", View: wide("role", sampledRolePage(4, "members")), Frame: owner},
-		{Name: "rolenew", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: owner},
-		{Name: "rolenew-refused", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: refusedWith(map[string]string{"roleName": "Use capital letters.", "permissions": "Choose a permission."})},
-		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
+		{Name: "rolenew", View: sampledRoleForm(roleEntry{}), Frame: owner},
+		{Name: "rolenew-refused", View: sampledRoleForm(roleEntry{}), Frame: refusedWith(map[string]string{"roleName": "Use capital letters.", "permissions": "Choose a permission."})},
+		{Name: "roleedit", View: sampledRoleForm(sampledRoles()[4]), Frame: editing},
 		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
 		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, CallerHasRole: true, Replacements: []replacement{
 			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend)}},
@@ -411,7 +416,7 @@ func sampledKeyPage(n int, tab string) ui.View {
 	}
 	if body.Tabs = onTab(tab, "about"); n < 2 {
 		body.Tabs = onTab(tab, "about", "rotation", "settings")
-		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.yes"}[n]}
+		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.status"}[n]}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
 }
@@ -440,12 +445,23 @@ func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []
 
 func sampledRolePage(n int, tab string) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: onTab(tab, "permissions", "members"), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: sampledMembers()}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: sampledRoleTabs(r, tab), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: sampledMembers()}
 }
 
-func sampledRoleForm(title string, r roleEntry) ui.View {
-	body := roleForm{pageData: basePage, Role: r, Groups: sampledChoices(allPermissions(doorward.BuiltIn()), hasPermission(r))}
-	return ui.View{Page: "roleform", Title: title, Body: body, Wide: true}
+// sampledRoleTabs are those of a role; only one that can be changed has settings.
+func sampledRoleTabs(r roleEntry, tab string) ui.Tabs {
+	tabs := onTab(tab, "permissions", "members")
+	if r.CanManage {
+		tabs = onTab(tab, "permissions", "members", "settings")
+	}
+	tabs.Items[1].Count = r.Members
+	return tabs
+}
+
+// sampledRoleForm is the form of a role, or for a new one if r is zero.
+func sampledRoleForm(r roleEntry) ui.View {
+	body := roleForm{pageData: basePage, Role: r, Tabs: sampledRoleTabs(r, "settings"), Groups: sampledChoices(allPermissions(doorward.BuiltIn()), hasPermission(r))}
+	return ui.View{Page: "roleform", Body: body, Wide: true}
 }
 
 func sampledRoleChange() roleChange {
@@ -567,7 +583,7 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 
 func sampledHookPage(n int, tab string) ui.View {
 	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: deliveriesPerPage, Total: 1110}
-	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "rotation", "settings", "about"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "rotation", "settings"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
 	if n < 2 {
 		sent := sampledDeliveries(n == 1)
 		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:deliveriesPerPage])
@@ -576,7 +592,11 @@ func sampledHookPage(n int, tab string) ui.View {
 		tested := attemptOf(doorward.DeliveryAttempt{At: noon, Status: 500, Ms: 87, Answer: "upstream <connect> error"})
 		body.Tested = &tested
 	}
-	return ui.View{Page: "webhook", Title: "hooks.title", Body: body, Wide: true}
+	v := ui.View{Page: "webhook", Title: "hooks.title", Body: body, Wide: true}
+	if tab == "rotation" {
+		v.Scripts = []string{"secret.js"}
+	}
+	return v
 }
 
 func sampledDelivery() deliveryPage {
@@ -619,6 +639,7 @@ func sampledBrandSettings() settings {
 
 func sampledConflict() settings {
 	page := sampledSettings("general")
+	page.Tenant.Name = "Acme of the other"
 	page.Conflicts = []conflict{
 		{Label: "field.tenant", Typed: []string{"Acme of mine"}, Stored: []string{"Acme of the other"}},
 		{Label: "field.allowedEmailDomains", Typed: []string{"acme.example", "acme.test"}, Stored: []string{"acme.example"}},

@@ -485,7 +485,8 @@ func TestSettings(t *testing.T) {
 	h := newFixture(t)
 	admin := h.browserOf(t, "ADMIN")
 	const general, sessions, factors = "/console/settings?tab=general", "/console/settings?tab=sessions", "/console/settings?tab=factors"
-	admin.get(sessions, http.StatusOK, `value="60"`, `<option value="1440" selected>days`, "Up to 1 hour")
+	admin.get(sessions, http.StatusOK, `value="60"`, `selected>hour</option>`, "Up to 1 hour", `selected>day</option>`, "Up to 1 day")
+	lacks(t, admin.get(general, http.StatusOK, `<h1 id="title"><bdi>`), ">Active<")
 	page := admin.get(general, http.StatusOK)
 	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {

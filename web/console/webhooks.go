@@ -61,6 +61,15 @@ func (e endpoint) Host() string {
 	return u.Host
 }
 
+// FailingFor is how long no attempt has succeeded, in whole hours, or in minutes below an hour.
+func (e endpoint) FailingFor(now time.Time) time.Duration {
+	d := now.Sub(*e.FailingSince)
+	if d < time.Hour {
+		return max(d.Truncate(time.Minute), time.Minute)
+	}
+	return d.Truncate(time.Hour)
+}
+
 // WithEmail reports whether messages include e-mail addresses.
 func (e endpoint) WithEmail() bool { return e.Includes(doorward.WebhookIncludesEmail) }
 
@@ -253,7 +262,11 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 		}
 	}
 	if body.Tabs = webhookTabs(c, hook); !body.Tabs.Is("deliveries") {
-		return ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}, nil
+		v := ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}
+		if body.Tabs.Is("rotation") {
+			v.Scripts = []string{"secret.js"}
+		}
+		return v, nil
 	}
 	newest, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, "", doorward.Window{Limit: chartedDeliveries})
 	if err != nil {
@@ -271,9 +284,9 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 
 // webhookTabs are the tabs of the page of a webhook. One that is disabled gets no past events.
 func webhookTabs(c *ui.Call, hook endpoint) ui.Tabs {
-	names := []string{"deliveries", "replay", "rotation", "settings", "about"}
+	names := []string{"deliveries", "replay", "rotation", "settings"}
 	if !hook.Enabled {
-		names = []string{"deliveries", "rotation", "settings", "about"}
+		names = []string{"deliveries", "rotation", "settings"}
 	}
 	return c.Tabs(webhooksPath+"/"+hook.ID, nil, names...)
 }

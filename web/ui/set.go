@@ -179,7 +179,21 @@ func (c catalogue) helpers() template.FuncMap {
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
+		"breaks":       breaks,         // breaks "a_long/name"
 		"next":         func(n int) int { return n + 1 },
 		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },
 	}
+}
+
+// breaks returns a name in which a line may end after each "_", "/", ".", "-", "?", "&" and "=", so that a
+// long one isn't cut within a word.
+func breaks(name string) template.HTML {
+	var b strings.Builder
+	for _, r := range name {
+		b.WriteString(template.HTMLEscapeString(string(r)))
+		if strings.ContainsRune("_/.-?&=", r) {
+			b.WriteString("<wbr>")
+		}
+	}
+	return template.HTML(b.String()) // escaped above
 }

@@ -17,7 +17,10 @@ type Tabs struct {
 }
 
 // Tab is one of the parts. Its message has the key "tab." and the name.
-type Tab struct{ Name, Link string }
+type Tab struct {
+	Name, Link string
+	Count      int64 // of its rows, shown after the name; 0 for none
+}
 
 // Tabs returns the tabs of the names at the path, below the path of the base URL. The query of the
 // request chooses the current one; without one that is known, it is the first. The links keep the
@@ -39,9 +42,19 @@ func (c *Call) Tabs(path string, kept url.Values, names ...string) Tabs {
 		if len(q) > 0 {
 			link += "?" + q.Encode()
 		}
-		all.Items = append(all.Items, Tab{name, link})
+		all.Items = append(all.Items, Tab{Name: name, Link: link})
 	}
 	return all
+}
+
+// Find returns the tab of the name; without one, the zero Tab, which has no link.
+func (t Tabs) Find(name string) Tab {
+	for _, one := range t.Items {
+		if one.Name == name {
+			return one
+		}
+	}
+	return Tab{}
 }
 
 // Is reports whether the tab of the name is shown.

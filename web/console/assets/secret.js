@@ -1,11 +1,10 @@
-// Adds a button that copies a secret. Without access to the clipboard (plain http from
+// Adds a button that copies a secret, or a public key. Without access to the clipboard (plain http from
 // another machine) there is none, and a click on the secret selects all of it.
 
-const secret = document.getElementById("secret");
-if (navigator.clipboard) {
+for (const secret of navigator.clipboard ? document.querySelectorAll("[data-copy]") : []) {
 	const button = document.createElement("button");
 	button.type = "button";
-	button.className = "button";
+	button.className = secret.id ? "button" : "button plain";
 	button.textContent = secret.dataset.copy;
 	button.setAttribute("aria-live", "polite");
 	button.addEventListener("click", async () => {

@@ -29,6 +29,13 @@ function show(colour) {
 	}, 100);
 }
 
+// The unit of a duration is named as its number requires.
+for (const units of document.querySelectorAll("select[data-of]")) {
+	document.getElementById(units.dataset.of).addEventListener("input", ({ target }) => {
+		for (const one of units.options) one.textContent = target.valueAsNumber === 1 ? one.dataset.single : one.dataset.plural;
+	});
+}
+
 const logo = document.getElementById("logo");
 logo?.addEventListener("change", () => {
 	const [file] = logo.files;

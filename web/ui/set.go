@@ -179,6 +179,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
+		"tone":         tone,           // tone "key of a state"
 		"next":         func(n int) int { return n + 1 },
 		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },
 	}

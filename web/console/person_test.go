@@ -14,8 +14,8 @@ func TestPersonPagesAreConsistent(t *testing.T) {
 		}
 		for _, l := range ui.Languages {
 			page := uitest.Rendered(t, set, s, l)
-			if same := uitest.HeadingsOfTab(page); same != nil {
-				t.Errorf("%s in %s: the heading of a section repeats its tab: %q", s.Name, l.Tag, same)
+			if repeated := uitest.RepeatedHeadings(page); repeated != nil {
+				t.Errorf("%s in %s: headings that repeat their tab or a label: %q", s.Name, l.Tag, repeated)
 			}
 			if wrong := uitest.LowercaseTags(page); wrong != nil {
 				t.Errorf("%s in %s: tags that begin with a small letter: %q", s.Name, l.Tag, wrong)

@@ -24,8 +24,8 @@ func ownSamples(t *testing.T, check func(name, page string)) {
 
 func TestOwnPagesAreConsistent(t *testing.T) {
 	ownSamples(t, func(name, page string) {
-		if same := uitest.HeadingsOfTab(page); same != nil {
-			t.Errorf("%s: the heading of a section repeats its tab: %q", name, same)
+		if repeated := uitest.RepeatedHeadings(page); repeated != nil {
+			t.Errorf("%s: headings that repeat their tab or a label: %q", name, repeated)
 		}
 		if wrong := uitest.LowercaseTags(page); wrong != nil {
 			t.Errorf("%s: tags that begin with a small letter: %q", name, wrong)

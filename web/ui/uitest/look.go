@@ -23,6 +23,7 @@ func Rendered(t *testing.T, set *ui.Set, s Sample, l ui.Language) string {
 
 var (
 	currentTab = regexp.MustCompile(`<li><a href="[^"]*" aria-current="page">([^<]*)</a></li>`)
+	label      = regexp.MustCompile(`<(?:p class="label"|label for="[^"]*")>([^<]*)<`)
 	heading    = regexp.MustCompile(`<h2 id="[^"]*">([^<]*)</h2>`)
 	tag        = regexp.MustCompile(`<span class="tag[^"]*">([^<]*)</span>`)
 	form       = regexp.MustCompile(`(?s)<form method="post"[^>]*>.*?</form>`)
@@ -30,15 +31,19 @@ var (
 	mainButton = regexp.MustCompile(`<button [^>]*class="button(?: danger| grave)?"`)
 )
 
-// HeadingsOfTab returns the visible headings of sections that are the word of the current tab, above them.
-func HeadingsOfTab(page string) (same []string) {
-	tab := currentTab.FindStringSubmatch(page)
+// RepeatedHeadings returns the visible headings of sections that say again what the current tab above
+// them, or the label of a field below them, says.
+func RepeatedHeadings(page string) (repeated []string) {
+	said := map[string]bool{}
+	for _, m := range append(currentTab.FindAllStringSubmatch(page, -1), label.FindAllStringSubmatch(page, -1)...) {
+		said[strings.TrimSpace(m[1])] = true
+	}
 	for _, h := range heading.FindAllStringSubmatch(page, -1) {
-		if tab != nil && h[1] == tab[1] {
-			same = append(same, h[1])
+		if said[h[1]] {
+			repeated = append(repeated, h[1])
 		}
 	}
-	return same
+	return repeated
 }
 
 // LowercaseTags returns the tags that don't begin as a sentence does.

@@ -73,7 +73,7 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 			return err
 		}
 		_, err = tx.InsertFactor(ctx, store.Factor{SeedSealed: sealed, Factor: doorward.Factor{
-			ID: e.ID, UserID: account.ID, Kind: doorward.TOTP, Name: cmp.Or(name, defaultName), CreatedAt: tx.Now,
+			ID: e.ID, UserID: account.ID, Kind: doorward.TOTP, Name: cmp.Or(name, DefaultName), CreatedAt: tx.Now,
 		}})
 		return err
 	})
@@ -89,8 +89,8 @@ func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorwa
 	return doorward.InvalidFields(faults...)
 }
 
-// defaultName is the name of a TOTP without a name.
-const defaultName = "Authenticator app"
+// DefaultName is the name of a TOTP without a name.
+const DefaultName = "Authenticator app"
 
 // prepareEnrolment locks the account and deletes its unfinished enrolments. Errors: challenge_over if
 // the account was erased since the challenge was read, too_many_factors.

@@ -61,7 +61,7 @@ func TestFactorsOfPeople(t *testing.T) {
 		t.Error("everybody sees who has no factor")
 	}
 	path := "/console/people/" + ann.ID
-	if page := owner.get(path+"?tab=security", http.StatusOK, "The person has none"); strings.Contains(page, path+"/reset-factors") {
+	if page := owner.get(path+"?tab=security", http.StatusOK, "No second factor."); strings.Contains(page, path+"/reset-factors") {
 		t.Error("a reset is offered without anything to reset")
 	}
 	owner.get(path+"/reset-factors", http.StatusOK, "Reset second factors?", "1 session ends", "valid for 24 hours")

@@ -148,7 +148,9 @@ func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
 	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 51, To: 100, Total: 163}
-	saved := wide("person", sampledPerson("profile"))
+	suspended := sampledPerson("profile")
+	suspended.User.Status = doorward.UserSuspended
+	saved := wide("person", suspended)
 	saved.Done = "done.suspend"
 	inviting := owner
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}

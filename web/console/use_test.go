@@ -647,7 +647,7 @@ func TestSessionsOfOneTenant(t *testing.T) {
 		third.token = c.Value
 	}
 	path := "/console/people/" + ann.ID
-	page := third.get(path+"?tab=sessions", http.StatusOK, "<bdi>Third</bdi>", "this one")
+	page := third.get(path+"?tab=sessions", http.StatusOK, "<bdi>Third</bdi>", "This one")
 	if n := strings.Count(page, `<tr role="row" id="ses_`); n != 1 {
 		t.Errorf("%d sessions are shown, want the one in this tenant", n)
 	}

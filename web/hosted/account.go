@@ -48,8 +48,8 @@ type tenantRow struct {
 // The names of the tabs on /account; security is /account/security.
 const (
 	profileTab       = "profile"
-	securityTab      = "security"
 	sessionsTab      = "sessions"
+	securityTab      = "security"
 	organisationsTab = "organisations"
 	dataTab          = "data"
 )
@@ -63,12 +63,12 @@ func accountTabs(c *ui.Call) ui.Tabs {
 	if to := c.ReturnTo(); to != "" {
 		kept.Set("return", to)
 	}
-	all := c.Tabs(accountPage, kept, profileTab, securityTab, sessionsTab, organisationsTab, dataTab)
+	all := c.Tabs(accountPage, kept, profileTab, sessionsTab, securityTab, organisationsTab, dataTab)
 	link := c.Site().BasePath() + securityPage
 	if len(kept) > 0 {
 		link += "?" + kept.Encode()
 	}
-	all.Items[1].Link = link
+	all.Items[2].Link = link
 	return all
 }
 

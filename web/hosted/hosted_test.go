@@ -437,7 +437,7 @@ func TestTabsOfAnAccount(t *testing.T) {
 	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
 	parts := map[string]string{
 		"/account": "profile email", "/account?tab=unknown": "profile email", "/account?tab=sessions": "sessions recent", "/account?tab=organisations": "tenants",
-		"/account?tab=data": "data", "/account/security": "password factors", "/account?tab=security": "password factors",
+		"/account?tab=data": "data erase", "/account/security": "password factors", "/account?tab=security": "password factors",
 	}
 	part := regexp.MustCompile(`<section class="part" id="([a-z]+)"`)
 	for path, want := range parts {
@@ -449,11 +449,20 @@ func TestTabsOfAnAccount(t *testing.T) {
 			t.Errorf("%s shows %q, want %q", path, got, want)
 		}
 	}
+	// Profile, sessions and security come first, as on the page of a person in the console.
+	var tabs []string
+	nav, _, _ := strings.Cut(b.get("/account").body, "</nav>")
+	for _, m := range regexp.MustCompile(`(?m)^<li><a href="[^"]*"(?: aria-current="page")?>([^<]*)</a></li>`).FindAllStringSubmatch(nav, -1) {
+		tabs = append(tabs, m[1])
+	}
+	if diff := cmp.Diff([]string{"Profile", "Sessions", "Security", "Organisations", "Your data"}, tabs); diff != "" {
+		t.Errorf("tabs (-want +got):\n%s", diff)
+	}
 	const query = "return=https%3A%2F%2Fapp.example.com%2Fbye"
 	for _, path := range []string{"/account?" + query, "/account/security?" + query, "/account?tab=data&" + query} {
 		b.get(path).is(t, 200, "", `href="/account?`+query+`"`, `href="/account/security?`+query+`"`, `href="/account?`+query+`&amp;tab=sessions"`, `value="https://app.example.com/bye"`)
 	}
-	b.send("/account/sessions/end-others?tab=sessions", "lang", "de").is(t, 200, "", ">Sitzungen</h2>")
+	b.send("/account/sessions/end-others?tab=sessions", "lang", "de").is(t, 200, "", ">Wo Sie angemeldet sind</h2>")
 	b.send("/account/password?change=password", "lang", "en").is(t, 200, "", `<details class="unfold" open>`)
 }
 

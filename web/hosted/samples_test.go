@@ -192,8 +192,8 @@ func sampleFactors() factor.OwnFactors {
 func sampleTabs(tab string) ui.Tabs {
 	return ui.Tabs{Current: tab, Items: []ui.Tab{
 		{Name: profileTab, Link: accountPage},
-		{Name: securityTab, Link: securityPage},
 		{Name: sessionsTab, Link: tabPath(sessionsTab)},
+		{Name: securityTab, Link: securityPage},
 		{Name: organisationsTab, Link: tabPath(organisationsTab)},
 		{Name: dataTab, Link: tabPath(dataTab)},
 	}}

@@ -27,6 +27,11 @@ type security struct {
 	BannedWords     string
 }
 
+// IsUnnamed reports whether the factor has no name of its own, and is shown by its kind.
+func (security) IsUnnamed(f doorward.Factor) bool {
+	return f.Kind == doorward.TOTP && f.Name == factor.DefaultName
+}
+
 // Names returns the names of the memberships' tenants.
 func (security) Names(memberships []doorward.User) string {
 	names := make([]string, len(memberships))

@@ -180,6 +180,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
 		"breaks":       breaks,         // breaks "a_long/name"
+		"tone":         tone,           // tone "key of a state"
 		"next":         func(n int) int { return n + 1 },
 		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },
 	}

@@ -1,0 +1,76 @@
+package hosted
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
+)
+
+// ownSamples calls check with the HTML of each page of one's account, in each language.
+func ownSamples(t *testing.T, check func(name, page string)) {
+	t.Helper()
+	for _, s := range samples() {
+		if s.View.Page != "account" && s.View.Page != "security" {
+			continue
+		}
+		for _, l := range ui.Languages {
+			check(l.Tag+"-"+s.Name, uitest.Rendered(t, set, s, l))
+		}
+	}
+}
+
+func TestOwnPagesAreConsistent(t *testing.T) {
+	ownSamples(t, func(name, page string) {
+		if repeated := uitest.RepeatedHeadings(page); repeated != nil {
+			t.Errorf("%s: headings that repeat their tab or a label: %q", name, repeated)
+		}
+		if wrong := uitest.LowercaseTags(page); wrong != nil {
+			t.Errorf("%s: tags that begin with a small letter: %q", name, wrong)
+		}
+		if wrong := uitest.FormsWithoutMainButton(page); wrong != nil {
+			t.Errorf("%s: forms without exactly one filled button: %q", name, wrong)
+		}
+	})
+}
+
+var (
+	rowsOrForms = regexp.MustCompile(`(?s)<ul class="rows">.*?</ul>|<form [^>]*action="[^"]*/account/(?:name|email|password\?change=password)">.*?</form>`)
+	wordAndTag  = regexp.MustCompile(`<strong><bdi>([^<]*)</bdi></strong> <span class="tag[^"]*">([^<]*)</span>`)
+)
+
+// Each section has its text at the left, and at the right the button that changes what the text says.
+func TestButtonsStandBesideTheirText(t *testing.T) {
+	ownSamples(t, func(name, page string) {
+		for _, part := range strings.Split(page, `<section class="part"`)[1:] {
+			part = rowsOrForms.ReplaceAllString(part, "")
+			if strings.Contains(part, `class="button `) && !strings.Contains(part, `class="status"`) {
+				t.Errorf("%s: a button without a text beside it: %.80q", name, part)
+			}
+		}
+	})
+}
+
+// The erasure has a section of its own, which says what is erased.
+func TestErasureIsApartFromTheDownload(t *testing.T) {
+	ownSamples(t, func(name, page string) {
+		for _, part := range strings.Split(page, "<section")[1:] {
+			if strings.Contains(part, "/account/export") && strings.Contains(part, "/account/erase") {
+				t.Errorf("%s: one section has the download and the erasure", name)
+			}
+		}
+	})
+}
+
+// A factor without a name of its own is shown by its kind alone, in the language of the page.
+func TestKindOfFactorIsSaidOnce(t *testing.T) {
+	ownSamples(t, func(name, page string) {
+		for _, m := range wordAndTag.FindAllStringSubmatch(page, -1) {
+			if strings.EqualFold(strings.ReplaceAll(m[1], " ", "-"), strings.ReplaceAll(m[2], " ", "-")) {
+				t.Errorf("%s: %q is named twice", name, m[1])
+			}
+		}
+	})
+}

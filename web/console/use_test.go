@@ -184,7 +184,7 @@ func TestTrailFromAnInstant(t *testing.T) {
 	h := newFixture(t)
 	owner := h.browserOf(t, "OWNER")
 	owner.get("/console/audit?from=2026-11-20T12:00:05&to=2026-11-21", http.StatusOK,
-		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="date" value="2026-11-21"`,
+		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="datetime-local" step="1" value="2026-11-21T23:59:59"`,
 		`from=2026-11-20T12%3A00%3A05Z`, `to=2026-11-22T00%3A00%3A00Z`)
 	owner.get("/console/audit?to=2026-11-21T12:30", http.StatusOK, `to=2026-11-21T12%3A31%3A00Z`)
 	owner.get("/console/audit?from=2026-11-20T12", http.StatusUnprocessableEntity, "One of the filters")

@@ -378,7 +378,7 @@ func sampledKeys() (all []apiKey) {
 			one.Earlier = &doorward.PreviousSecret{EndsAt: noon.Add(23*time.Hour + 12*time.Minute), LastUsedAt: &used}
 		}
 		if n == 2 {
-			one.Owner, one.Email = "", ""
+			one.Owner, one.Email, one.ExpiresAt = "", "", noon.AddDate(0, 0, -2)
 		}
 		all = append(all, one)
 	}

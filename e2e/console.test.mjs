@@ -114,6 +114,8 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.waitForSelector("#plan tbody");
 		await owner.look("console-policy-plan");
 		assert.equal(await owner.page.locator("#text").inputValue(), text);
+		assert.equal(await owner.page.locator("#plan button[form=draft]").isVisible(), true);
+		await owner.page.locator("#plan a[href='#text']").click();
 		await owner.send("/console/policy", { text, confirmMinutes: "10" });
 		await owner.page.waitForSelector("#unconfirmed");
 		await owner.look("console-policy-unconfirmed");

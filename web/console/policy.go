@@ -106,6 +106,9 @@ func (p policyPage) FoldsRefusing() bool {
 	return p.Plan != nil || len(p.Faults) > 0 || p.Now.Observes()
 }
 
+// EditsRefusing reports whether the editor has the text that refuses, so that the page shows it once.
+func (p policyPage) EditsRefusing() bool { return p.Typed == p.Refusing.Text }
+
 // Version returns the tag of the version in force, for forms.
 func (p policyPage) Version() string { return policy.Tag(p.Now.Version) }
 

@@ -52,12 +52,12 @@ func TestChangingPolicies(t *testing.T) {
 	// As browsers send it.
 	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(page)}}
 	page = b.submit(policyPath, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
-	lacks(t, page, "Start from an example", "This text ends in", "What you change")
+	lacks(t, page, "Start from an example", "This text ends in", "What you change", `<details class="more" open><summary>Text`) // the editor has it
 	if _, answer := h.tenant.Owner.Get("/api/v2/policy"); strings.Contains(string(answer), `\r`) {
 		t.Errorf("the line breaks of the browser are kept: %s", answer)
 	}
 	lacks(t, b.get("/console/settings", http.StatusOK), `action="/console/settings?tab=general"`)
-	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, `<li id="L2">`)
+	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, `<details class="more" open><summary>Text`, `<li id="L2">`)
 	b.get("/console/audit", http.StatusOK, "Policies changed")
 }
 
@@ -153,7 +153,7 @@ func TestPlanningPolicies(t *testing.T) {
 	}
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
 	page := b.post(policyPath+"/plan", form, http.StatusOK, "What this text would change", "Nothing is saved yet", "user.invite", "settings.manage",
-		">admin@acme.example<", `<strong>Allowed</strong>`, `value="7"`)
+		">admin@acme.example<", `<strong>Allowed</strong>`, `value="7"`, `<button type="submit" form="draft" class="button">Save</button>`)
 	// A permit is kept, too, at random.
 	if !regexp.MustCompile(`Kept and decided again: [1-9]\d*\. Different: 1\.`).MatchString(page) {
 		t.Errorf("not one kept decision is different:\n%s", page)

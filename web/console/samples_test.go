@@ -188,9 +188,9 @@ func samples() []uitest.Sample {
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
-		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet"}), Frame: owner},
-		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet"}), Frame: owner},
-		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}}, Export: "?format=spreadsheet"}), Frame: owner},
+		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
+		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{eventTable: sampledTrail(), Actions: []doorward.Action{doorward.KeyCreate}, ExpiresAt: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{eventTable: eventTable{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
@@ -258,7 +258,7 @@ func sampledRows() []chosenRow {
 	return []chosenRow{
 		{ID: members[1].ID, Email: members[1].Email, Affected: ended{Sessions: 2, Invitations: 1, Keys: 1, Webhooks: 1}},
 		{ID: members[2].ID, Name: members[2].Name, Email: members[2].Email, Unchanged: true},
-		{ID: members[0].ID, Name: members[0].Name, Email: members[0].Email, Protected: true, Fault: "The tenant needs an owner."},
+		{ID: members[0].ID, Name: members[0].Name, Email: members[0].Email, Protected: true, Fault: "This is the last active owner. An organisation keeps at least one: make somebody else an owner first."},
 	}
 }
 
@@ -403,7 +403,7 @@ func sampledKeys() (all []apiKey) {
 			one.Earlier = &doorward.PreviousSecret{EndsAt: noon.Add(23*time.Hour + 12*time.Minute), LastUsedAt: &used}
 		}
 		if n == 2 {
-			one.Owner, one.Email = "", ""
+			one.Owner, one.Email, one.ExpiresAt = "", "", noon.AddDate(0, 0, -2)
 		}
 		all = append(all, one)
 	}

@@ -109,6 +109,15 @@ type timeBar struct {
 	ByDay     bool // the bar is a day or longer
 }
 
+// Width is the time that the bar covers.
+func (b timeBar) Width() time.Duration { return b.To.Sub(b.From) }
+
+// IsDay reports whether the bar covers a day.
+func (b timeBar) IsDay() bool { return b.Width() == 24*time.Hour }
+
+// IsHour reports whether the bar covers an hour.
+func (b timeBar) IsHour() bool { return b.Width() == time.Hour }
+
 // setBars reads the histogram of the filter, and with it how many events there are. A bar leads to its events, with the other filters.
 func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller, f audit.Filter) error {
 	found, err := h.app.Audit.Histogram(ctx, by, f)
@@ -158,9 +167,30 @@ func (t eventTable) HasMoreFilters() bool {
 	return t.Filter.Uses("actor", "target", "from", "to", "request")
 }
 
-// HasTimeOfDay reports whether the filter has a time of day, which decides the type of its
-// field.
-func (t eventTable) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
+// timeField is a filter by time as its field has it: a day, or a day and a time of day, in UTC.
+type timeField struct {
+	Name, Value  string
+	HasTimeOfDay bool
+}
+
+// TimeFields returns the fields "from" and "to". If one of them has a time of day, so has the other:
+// the beginning of the first day, the last second of the last.
+func (t eventTable) TimeFields() []timeField {
+	from, to := t.Filter.Get("from"), t.Filter.Get("to")
+	hasTime := strings.Contains(from+to, "T")
+	if hasTime {
+		from, to = withTimeOfDay(from, "T00:00:00"), withTimeOfDay(to, "T23:59:59")
+	}
+	return []timeField{{"from", from, hasTime}, {"to", to, hasTime}}
+}
+
+// withTimeOfDay returns the value with the time of day, if it is a day alone.
+func withTimeOfDay(value, timeOfDay string) string {
+	if _, err := time.Parse(time.DateOnly, value); err != nil {
+		return value
+	}
+	return value + timeOfDay
+}
 
 // Avatar is shown in place of a picture of the actor, if that is a person.
 func (e entry) Avatar() *ui.Avatar {

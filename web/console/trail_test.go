@@ -49,7 +49,7 @@ func TestTrailGroupsActionsOnSeveralPeople(t *testing.T) {
 	owner := h.browserOf(t, "OWNER")
 	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.", "2 suspended")
 	const path = "/console/audit?action=user.suspend"
-	page := owner.get(path, http.StatusOK, "× 2", "2 in all")
+	page := owner.get(path, http.StatusOK, "× 2", "2 events")
 	if n := len(eventRow.FindAllString(page, -1)); n != 1 {
 		t.Errorf("%d rows, want one", n)
 	}

@@ -184,7 +184,7 @@ func TestTrailFromAnInstant(t *testing.T) {
 	h := newFixture(t)
 	owner := h.browserOf(t, "OWNER")
 	owner.get("/console/audit?from=2026-11-20T12:00:05&to=2026-11-21", http.StatusOK,
-		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="date" value="2026-11-21"`,
+		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="datetime-local" step="1" value="2026-11-21T23:59:59"`,
 		`from=2026-11-20T12%3A00%3A05Z`, `to=2026-11-22T00%3A00%3A00Z`)
 	owner.get("/console/audit?to=2026-11-21T12:30", http.StatusOK, `to=2026-11-21T12%3A31%3A00Z`)
 	owner.get("/console/audit?from=2026-11-20T12", http.StatusUnprocessableEntity, "One of the filters")
@@ -613,7 +613,7 @@ func TestSortedLists(t *testing.T) {
 		p := acme.Join(email, "USER")
 		owner.submit("/console/people/"+p.ID+"/name", url.Values{"name": {name}})
 	}
-	up := owner.get("/console/people?role=USER&sort=name", http.StatusOK, `aria-sort="ascending"`, "sort=-name", "2 in all")
+	up := owner.get("/console/people?role=USER&sort=name", http.StatusOK, `aria-sort="ascending"`, "sort=-name", "2 people")
 	if strings.Index(up, "Ann Lee") > strings.Index(up, "Zoë") {
 		t.Error("the people aren't sorted by name")
 	}
@@ -621,10 +621,10 @@ func TestSortedLists(t *testing.T) {
 	if strings.Index(down, "Ann Lee") < strings.Index(down, "Zoë") {
 		t.Error("the people aren't sorted by name in reverse")
 	}
-	lacks(t, owner.get("/console/people?q=+muller+zoe", http.StatusOK, "Zoë Müller", "1 in all"), "Ann Lee")
+	lacks(t, owner.get("/console/people?q=+muller+zoe", http.StatusOK, "Zoë Müller", "1 person"), "Ann Lee")
 	owner.get("/console/people?sort=size", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	owner.submit("/console/invitations/new", url.Values{"people": {"Élodie <e@x.example>"}, "role": {"USER"}, "expiresInDays": {"7"}})
-	owner.get("/console/invitations?q=elodie&sort=-email", http.StatusOK, "e@x.example", "1 in all")
+	owner.get("/console/invitations?q=elodie&sort=-email", http.StatusOK, "e@x.example", "1 invitation")
 	lacks(t, owner.get("/console/invitations?q=elodie&role=VIEWER", http.StatusOK), "e@x.example")
 }
 

@@ -52,6 +52,9 @@ func (e endpoint) State() string {
 	return "enabled"
 }
 
+// OtherEvents counts the kinds of events besides the first, which a list shows.
+func (e endpoint) OtherEvents() int { return max(0, len(e.Events)-1) }
+
 // Host is the host of the URL, by which people know an endpoint.
 func (e endpoint) Host() string {
 	u, err := url.Parse(e.URL)

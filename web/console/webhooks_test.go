@@ -74,6 +74,7 @@ func TestWebhookPages(t *testing.T) {
 	path := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	lacks(t, b.get(path, http.StatusOK, "No event was sent yet", "There are no deliveries yet"), secret)
 	b.get(path+"?tab=settings", http.StatusOK, `value="user.*" checked`)
+	b.get("/console/webhooks", http.StatusOK, "1 webhook<", `<span class="small">+1</span>`)
 
 	faulty := url.Values{"url": {""}, "about": {""}, "events": {"user.*"}}
 	lacks(t, b.post(path+"/edit?tab=settings", faulty, http.StatusUnprocessableEntity), endpoint.URL+`"`, `value="&lt;CRM&gt;"`)

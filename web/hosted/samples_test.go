@@ -135,7 +135,7 @@ func samples() []uitest.Sample {
 		{Name: "code-factorreset", View: factorCodePage()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: leaving{acme, true}}},
 		{Name: "leave-prove", View: ui.View{Page: "leave", Body: leaving{acme, false}}, Frame: ui.Frame{Caller: ann}},
-		{Name: "leave-refused", View: ui.View{Page: "leave", Body: leaving{acme, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The tenant needs an owner."}},
+		{Name: "leave-refused", View: ui.View{Page: "leave", Body: leaving{acme, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The organisation needs an owner."}},
 		{Name: "erase", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, nil, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "erase-refused", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, true}}, Frame: ui.Frame{Caller: ann, Alert: true, Faults: map[string]string{"confirm": "This is not the address of the account."}}},
 		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false}}, Frame: ui.Frame{Caller: ann}},

@@ -144,6 +144,23 @@ func webhookSamples() []uitest.Sample {
 	}
 }
 
+func policySamples() []uitest.Sample {
+	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
+	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 51, To: 100, Total: 163}
+	return []uitest.Sample{
+		{Name: "policy", View: sampledPolicy(), Frame: owner},
+		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
+		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
+		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refusedWith(map[string]string{"name": "The name is missing."})},
+		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
+		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
+		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
+		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
+		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
+		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
+	}
+}
+
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
@@ -166,7 +183,7 @@ func samples() []uitest.Sample {
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"})
-	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), []uitest.Sample{
+	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: listed, Frame: owner},
@@ -230,16 +247,6 @@ func samples() []uitest.Sample {
 		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, CallerHasRole: true, Replacements: []replacement{
 			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend)}},
 		}}}, Frame: owner},
-		{Name: "policy", View: sampledPolicy(), Frame: owner},
-		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
-		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
-		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
-		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
-		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
-		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
-		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
-		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
-		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
 		{Name: "close-refused", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: refusedWith(map[string]string{"confirm": "This is not the name."})},
 		{Name: "closed", View: ui.View{Page: "closed", Body: closing{pageData: basePage, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14)}}},

@@ -96,10 +96,10 @@ func (t *Tenants) checkIdle(e Edit, after doorward.Tenant) error {
 		fmt.Sprintf("A session ends after %d minutes in any case, so the idle limit can't be longer.", doorward.Minutes(limits.Absolute)))
 }
 
-// replace stores the settings, and has those notified whom a new demand for second factors concerns. It ends the sessions beyond the tighter absolute limit, and
-// those that lack a second factor which the old or the new settings demand: otherwise they
-// would be valid again once the demand is lifted. Idle sessions are ended when they are
-// used, see package session.
+// replace stores the settings, and notes whom to notify of a new demand for second factors. It
+// ends the sessions beyond the tighter absolute limit, and those that lack a second factor which
+// the old or the new settings demand: otherwise they would be valid again once the demand is
+// lifted. Idle sessions are ended when they are used, see package session.
 func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after doorward.Tenant) error {
 	if err := tx.EditTenant(ctx, after); err != nil {
 		return err

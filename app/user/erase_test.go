@@ -22,7 +22,7 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"factor_demands", // for seconds, the id of whoever was notified last
+	"factor_demands", // for seconds, the id of the member who was notified last
 }
 
 // searchTerms are what an erasure has to remove: texts anywhere, ids outside of the tables that

@@ -268,7 +268,7 @@ func trailFile(f filters) string {
 func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Event) ([]entry, error) {
 	known, addresses := map[string]identity{}, map[string]string{}
 	for _, e := range events {
-		addresses[e.ActorID] = e.ActorEmail
+		addresses[e.ActorID] = cmp.Or(addresses[e.ActorID], e.ActorEmail)
 	}
 	for _, on := range objectsOf(events) {
 		if _, isKnown := known[on.ID]; isKnown || on.ID == "" {

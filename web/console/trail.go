@@ -118,7 +118,8 @@ func (b timeBar) IsDay() bool { return b.Width() == 24*time.Hour }
 // IsHour reports whether the bar covers an hour.
 func (b timeBar) IsHour() bool { return b.Width() == time.Hour }
 
-// setBars reads the histogram of the filter, and with it how many events there are. A bar leads to its events, with the other filters.
+// setBars reads the histogram of the filter, and with it how many events there are. A bar leads to
+// its events, with the other filters.
 func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller, f audit.Filter) error {
 	found, err := h.app.Audit.Histogram(ctx, by, f)
 	if err != nil {

@@ -44,8 +44,8 @@ type View struct {
 	FormReturns bool
 	// KeepsReturn: forms and links to further pages here keep the return address.
 	KeepsReturn bool
-	// OneLanguage offers no other language and, after a form, no other theme: to switch, the form that the page answers would be
-	// sent again, which would repeat its action.
+	// OneLanguage offers no other language and, after a form, no other theme: to switch, the form
+	// that the page answers would be sent again, which would repeat its action.
 	OneLanguage bool
 	// Done is the key of a message at the top of the page that says what was done; empty: the
 	// one of the redirect that led here, "done.saved" for ?done=saved (see takeNotice).

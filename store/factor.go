@@ -224,7 +224,7 @@ func factorDemandFields(d *FactorDemand) []any { return []any{&d.TenantID, &d.Ev
 const (
 	sqlAddFactorDemand = `INSERT INTO factor_demands (tenant_id, event_id, after_id) VALUES ($1, $2, '')
 ON CONFLICT (tenant_id) DO UPDATE SET event_id = excluded.event_id, after_id = ''`
-	sqlNextFactorDemand   = `SELECT tenant_id, event_id, after_id FROM factor_demands ORDER BY tenant_id LIMIT 1`
+	sqlFactorDemands      = `SELECT tenant_id, event_id, after_id FROM factor_demands ORDER BY tenant_id LIMIT $1`
 	sqlAdvanceDemand      = `UPDATE factor_demands SET after_id = $1 WHERE tenant_id = $2 AND event_id = $3 AND after_id = $4`
 	sqlDeleteFactorDemand = `DELETE FROM factor_demands WHERE tenant_id = $1 AND event_id = $2 AND after_id = $3`
 	sqlMembersToNotify    = selectUser + `WHERE m.tenant_id = $1 AND m.user_id > $2 ORDER BY m.user_id LIMIT $3`
@@ -236,9 +236,9 @@ func (tx *Tx) AddFactorDemand(ctx context.Context, tenantID, eventID string) err
 	return tx.run(ctx, sqlAddFactorDemand, tenantID, eventID)
 }
 
-// NextFactorDemand returns a demand of any tenant, or ErrNone.
-func (r Reader) NextFactorDemand(ctx context.Context) (FactorDemand, error) {
-	return one(ctx, r, factorDemandFields, sqlNextFactorDemand)
+// FactorDemands returns demands of tenants, at most limit.
+func (r Reader) FactorDemands(ctx context.Context, limit int) ([]FactorDemand, error) {
+	return list(ctx, r, factorDemandFields, sqlFactorDemands, limit)
 }
 
 // TakeFactorDemand returns the next members of the tenant after d.AfterID, at most limit, and moves

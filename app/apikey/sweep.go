@@ -3,7 +3,6 @@ package apikey
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -17,13 +16,6 @@ const day = 24 * time.Hour
 // is first: its notice marks the longer ones as sent, so that the owner gets only one of them.
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
-const (
-	// batch is how many keys are read at once, besides those that have failed.
-	batch = 100
-	// maxFailures ends one call of eachDue: after so many failures the cause is probably not the keys.
-	maxFailures = 100
-)
-
 // Sweep notifies the owners of keys that end soon, records which keys have expired, and
 // deletes secrets that ended long ago. It also removes unused limiters from this node's memory.
 // Several nodes may sweep at the same time.
@@ -31,44 +23,18 @@ func (k *Keys) Sweep(ctx context.Context) error {
 	k.states.sweep()
 	var errs []error
 	for _, within := range noticesBefore {
-		errs = append(errs, k.eachDue(func(now time.Time, limit int) ([]doorward.APIKey, error) {
-			return k.db.Read().APIKeysExpiring(ctx, within, now, limit)
+		errs = append(errs, access.EachDue(idOf, func(limit int) ([]doorward.APIKey, error) {
+			return k.db.Read().APIKeysExpiring(ctx, within, k.db.Now(), limit)
 		}, func(key doorward.APIKey) error { return k.notifyBefore(ctx, key, within) }))
 	}
-	errs = append(errs, k.eachDue(func(now time.Time, limit int) ([]doorward.APIKey, error) {
-		return k.db.Read().APIKeysToExpire(ctx, now, limit)
+	errs = append(errs, access.EachDue(idOf, func(limit int) ([]doorward.APIKey, error) {
+		return k.db.Read().APIKeysToExpire(ctx, k.db.Now(), limit)
 	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
 	errs = append(errs, k.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedSecrets(ctx, limit) }))
 	return errors.Join(errs...)
 }
 
-// eachDue calls do for all keys that due returns. After do has succeeded for a key, due must not
-// return it again, or the loop would not end. If do fails, the other keys follow, and the result
-// has the error.
-func (k *Keys) eachDue(due func(now time.Time, limit int) ([]doorward.APIKey, error), do func(doorward.APIKey) error) error {
-	var errs []error
-	failed := map[string]bool{} // keys that are still due
-	for {
-		limit := batch + len(failed)
-		keys, err := due(k.db.Now(), limit)
-		if err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		for _, key := range keys {
-			if failed[key.ID] {
-				continue
-			}
-			if err = do(key); err != nil {
-				failed[key.ID] = true
-				errs = append(errs, fmt.Errorf("API key %s: %w", key.ID, err))
-				break // read again: if the database is unavailable, that fails and ends the loop
-			}
-		}
-		if err == nil && len(keys) < limit || len(failed) == maxFailures {
-			return errors.Join(errs...)
-		}
-	}
-}
+func idOf(k doorward.APIKey) string { return k.ID }
 
 var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -348,6 +349,24 @@ func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 		r.noError(swept)
 		if first := r.links("tnt_a", 1)[0].Seq; first != 2901 {
 			r.Errorf("the trail begins at %d, want 2901", first)
+		}
+	})
+}
+
+// A sweep that can't trim one trail trims the others, and its error names that trail.
+func TestSweepPassesFailingTrails(t *testing.T) {
+	onSQLite(t, func(r *fixture) {
+		for _, tenantID := range []string{"tnt_a", "tnt_b", "tnt_c"} {
+			r.writeEvents(tenantID, 1, 3)
+			r.age(tenantID, 3, 2*time.Hour)
+		}
+		_, err := r.raw.Exec(`CREATE TRIGGER fail BEFORE DELETE ON events WHEN old.tenant_id = 'tnt_a' BEGIN SELECT RAISE(ABORT, 'this row is broken'); END`)
+		r.noError(err)
+		if err := r.newTrail(time.Hour).Sweep(r.Context()); err == nil || !strings.Contains(err.Error(), "tnt_a") {
+			r.Errorf("the sweep ends with %v, want the error of tnt_a", err)
+		}
+		if a, b, c := len(r.links("tnt_a", 9)), len(r.links("tnt_b", 9)), len(r.links("tnt_c", 9)); a != 3 || b+c != 0 {
+			r.Errorf("%d, %d and %d events are left", a, b, c)
 		}
 	})
 }

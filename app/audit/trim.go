@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/store"
 )
 
 const (
-	minTrimBatch   = 50  // events that one transaction deletes at least
-	maxTrimBatch   = 500 // and at most
-	trimTrailBatch = 100 // trails that are read at once
+	minTrimBatch = 50  // events that one transaction deletes at least
+	maxTrimBatch = 500 // and at most
 	// trimBatchTime is how long a transaction should take: SQLite has one writer, and the node's
 	// heartbeat must wait for it, too.
 	trimBatchTime = 40 * time.Millisecond
@@ -26,19 +26,14 @@ func (t *Trail) Sweep(ctx context.Context) error {
 	if t.keep == 0 {
 		return nil
 	}
-	for began := time.Now(); time.Since(began) < trimSweepTime; {
+	began := time.Now()
+	return access.EachDue(func(tenantID string) string { return tenantID }, func(limit int) ([]string, error) {
+		if time.Since(began) >= trimSweepTime {
+			return nil, nil
+		}
 		now := t.db.Now()
-		due, err := t.db.Read().TrailsDue(ctx, now.Add(-t.keep), now, trimTrailBatch)
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		for _, tenantID := range due {
-			if err := t.trim(ctx, tenantID, began); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return t.db.Read().TrailsDue(ctx, now.Add(-t.keep), now, limit)
+	}, func(tenantID string) error { return t.trim(ctx, tenantID, began) })
 }
 
 // trim deletes the old events of a trail. After each batch it pauses as long as the batch took, so that

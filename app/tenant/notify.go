@@ -33,18 +33,9 @@ const notifiedAtOnce = 200
 // notifyMembers queues the notices of all demands for second factors. It can be interrupted at any point
 // and continues the next time, on any node; each member gets one notice of a demand.
 func (t *Tenants) notifyMembers(ctx context.Context) error {
-	for {
-		demand, err := t.db.Read().NextFactorDemand(ctx)
-		if errors.Is(err, store.ErrNone) {
-			return nil
-		}
-		if err == nil {
-			err = t.notifySome(ctx, demand)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return access.EachDue(func(d store.FactorDemand) string { return d.TenantID }, func(limit int) ([]store.FactorDemand, error) {
+		return t.db.Read().FactorDemands(ctx, limit)
+	}, func(d store.FactorDemand) error { return t.notifySome(ctx, d) })
 }
 
 // notifySome queues the notices to the next members.

@@ -99,3 +99,32 @@ func TestDemandOfManyIsNotifiedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestSweepPassesFailingTenants: a sweep that can't notify the members of one tenant notifies those of the
+// others, and its error names that tenant.
+func TestSweepPassesFailingTenants(t *testing.T) {
+	t.Parallel()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, nil)
+	f.UseMasterKey()
+	var owners []apptest.Person
+	for range 3 {
+		_, owner := f.Tenant()
+		demand(f, owner, 7)
+		owners = append(owners, owner)
+	}
+	var failing string
+	f.NoError(f.SQL().QueryRow(`SELECT min(tenant_id) FROM factor_demands`).Scan(&failing))
+	f.Exec(fmt.Sprintf(`CREATE TRIGGER fail BEFORE DELETE ON factor_demands WHEN old.tenant_id = '%s' BEGIN SELECT RAISE(ABORT, 'this row is broken'); END`, failing))
+	if err := f.Node(0).Tenants.Sweep(f.Context()); err == nil || !strings.Contains(err.Error(), failing) {
+		t.Errorf("the sweep ends with %v, want the error of %s", err, failing)
+	}
+	for _, owner := range owners {
+		want := 1
+		if owner.User.TenantID == failing {
+			want = 0
+		}
+		if got := notices(f, owner); got[0] != want {
+			t.Errorf("%s of %s got %d notices, want %d", owner.User.Email, owner.User.TenantID, got[0], want)
+		}
+	}
+}

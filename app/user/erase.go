@@ -294,16 +294,24 @@ const lateWriteWindow = time.Hour
 const erasuresAtOnce = 100
 
 // Sweep blanks the events that erasures have not blanked yet, in batches, and deletes what nodes
-// have written about the erased accounts since.
+// have written about the erased accounts since. If one fails, the others follow, and the result has the
+// error with the id.
 func (u *Users) Sweep(ctx context.Context) error {
 	erasures, err := u.db.Read().Erasures(ctx, erasuresAtOnce)
 	for _, erased := range erasures {
-		for more := true; more && err == nil; {
-			err = u.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-				more, err = sweep(ctx, tx, erased)
-				return err
-			})
+		if failed := u.sweepErasure(ctx, erased); failed != nil {
+			err = errors.Join(err, fmt.Errorf("erasure of %s: %w", erased.UserID, failed))
 		}
+	}
+	return err
+}
+
+func (u *Users) sweepErasure(ctx context.Context, erased store.Erasure) (err error) {
+	for more := true; more && err == nil; {
+		err = u.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			more, err = sweep(ctx, tx, erased)
+			return err
+		})
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package user_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -273,4 +274,28 @@ func TestErase(t *testing.T) {
 			f.Errorf("blanks of somebody who is not erased are not found: %v", err)
 		}
 	})
+}
+
+// TestSweepPassesFailingErasures: a sweep that can't finish one erasure finishes the others, and its error
+// names the account.
+func TestSweepPassesFailingErasures(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	_, owner := f.Tenant()
+	for range 3 {
+		p := f.Join(owner, doorward.RoleUser)
+		_, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, p.User.Email)
+		f.NoError(err)
+	}
+	clock.Move(2 * time.Hour)
+	var failing string
+	f.NoError(f.SQL().QueryRow(`SELECT user_id FROM erasures ORDER BY at, user_id LIMIT 1`).Scan(&failing))
+	f.Exec(fmt.Sprintf(`CREATE TRIGGER fail BEFORE DELETE ON erasures WHEN old.user_id = '%s' BEGIN SELECT RAISE(ABORT, 'this row is broken'); END`, failing))
+	if err := f.Node(0).Users.Sweep(f.Context()); err == nil || !strings.Contains(err.Error(), failing) {
+		t.Errorf("the sweep ends with %v, want the error of %s", err, failing)
+	}
+	if n := f.CountRows("erasures"); n != 1 {
+		t.Errorf("%d erasures are left, want the failing one", n)
+	}
 }

@@ -15,9 +15,6 @@ import (
 // mail, once each. At the last one the webhook is disabled.
 var noticesAfter = []time.Duration{time.Hour, 24 * time.Hour, 5 * 24 * time.Hour}
 
-// batch is how many webhooks are read at once.
-const batch = 500
-
 var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 
 // Sweep sends notices, disables webhooks that have failed for too long, and deletes old
@@ -34,27 +31,16 @@ func (w *Webhooks) Sweep(ctx context.Context) error {
 // sweepFailing sends the notice with the number, from 1 on, for each webhook that is due for it.
 // With the last notice it disables the webhook.
 func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
-	for {
-		since := w.db.Now().Add(-noticesAfter[notice-1])
-		all, err := w.db.Read().WebhooksFailing(ctx, since, notice, batch)
-		if err != nil {
-			return err
+	since := w.db.Now().Add(-noticesAfter[notice-1])
+	return access.EachDue(func(hook doorward.Webhook) string { return hook.ID }, func(limit int) ([]doorward.Webhook, error) {
+		return w.db.Read().WebhooksFailing(ctx, since, notice, limit)
+	}, func(hook doorward.Webhook) error {
+		due := func(tx *access.Tx) (bool, error) { return tx.MarkWebhookNoticeSent(ctx, hook.ID, notice, since) }
+		if notice == len(noticesAfter) {
+			return w.disable(ctx, hook, doorward.DisabledFailing, due)
 		}
-		for _, hook := range all {
-			due := func(tx *access.Tx) (bool, error) { return tx.MarkWebhookNoticeSent(ctx, hook.ID, notice, since) }
-			if notice == len(noticesAfter) {
-				err = w.disable(ctx, hook, doorward.DisabledFailing, due)
-			} else {
-				err = w.notify(ctx, hook, due)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(all) < batch {
-			return nil
-		}
-	}
+		return w.notify(ctx, hook, due)
+	})
 }
 
 // notify mails the managers of the webhook that it is failing. due reports whether that mail

@@ -174,6 +174,31 @@ func TestFailingForDays(t *testing.T) {
 	})
 }
 
+// TestSweepPassesFailingWebhooks: a sweep that can't record the notice about one webhook sends those about
+// the others, and its error names that webhook.
+func TestSweepPassesFailingWebhooks(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	_, owner := f.Tenant()
+	to := newReceiver(t, always(500)).URL
+	for range 3 {
+		createHook(f, owner.Caller, to, "user.*")
+	}
+	var failing string
+	f.NoError(f.SQL().QueryRow(`SELECT min(id) FROM webhooks`).Scan(&failing))
+	f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+	f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
+	clock.Move(time.Hour)
+	f.Exec(fmt.Sprintf(`CREATE TRIGGER fail BEFORE UPDATE ON webhooks WHEN old.id = '%s' BEGIN SELECT RAISE(ABORT, 'this row is broken'); END`, failing))
+	if err := f.Node(0).Webhooks.Sweep(f.Context()); err == nil || !strings.Contains(err.Error(), failing) {
+		t.Errorf("the sweep ends with %v, want the error of %s", err, failing)
+	}
+	if n := f.Int(`SELECT count(*) FROM webhooks WHERE notices = 1`); n != 2 {
+		t.Errorf("the notices about %d webhooks are recorded, want 2", n)
+	}
+}
+
 // TestRaceTakenOver: if a node dies during an attempt, another node repeats it with the same id once
 // the claim is over, and not before.
 func TestRaceTakenOver(t *testing.T) {

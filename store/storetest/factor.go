@@ -427,9 +427,12 @@ func factorDemands(f *fixture) {
 	}
 	slices.Sort(ids)
 	next := func() store.FactorDemand {
-		d, err := f.Read().NextFactorDemand(ctx)
+		all, err := f.Read().FactorDemands(ctx, 2)
 		noError(f, err)
-		return d
+		if len(all) != 1 {
+			f.Fatalf("the demands are %+v, want one", all)
+		}
+		return all[0]
 	}
 	take := func(d store.FactorDemand, want ...string) {
 		f.Helper()
@@ -453,5 +456,7 @@ func factorDemands(f *fixture) {
 	last := next()
 	take(last, ids[2:]...)
 	take(last)
-	f.wantNone(f.Read().NextFactorDemand(ctx))
+	left, err := f.Read().FactorDemands(ctx, 2)
+	noError(f, err)
+	equal(f, len(left), 0)
 }

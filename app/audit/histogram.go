@@ -36,7 +36,8 @@ var barWidths = []time.Duration{time.Minute, 5 * time.Minute, time.Hour, 6 * tim
 
 const maxBars = 72
 
-// Histogram counts the newest doorward.MaxTotal events that the filter selects. Its period is that of
+// Histogram counts the newest events that the filter selects, of more than doorward.MaxTotal one more than
+// that. Its period is that of
 // the filter; an open one ends now, and begins 30 days before its end. Errors: validation_failed.
 func (t *Trail) Histogram(ctx context.Context, by doorward.Caller, f Filter) (Histogram, error) {
 	chosen, faults := f.parse()
@@ -44,7 +45,7 @@ func (t *Trail) Histogram(ctx context.Context, by doorward.Caller, f Filter) (Hi
 		return Histogram{}, doorward.InvalidFields(faults...)
 	}
 	end, width := periodOf(&chosen.From, chosen.To, t.db.Now())
-	counted, err := t.db.Read().EventBars(ctx, by.TenantID, chosen, width, doorward.MaxTotal)
+	counted, err := t.db.Read().EventBars(ctx, by.TenantID, chosen, width, doorward.MaxTotal+1)
 	if err != nil {
 		return Histogram{}, err
 	}
@@ -62,7 +63,7 @@ func (t *Trail) Histogram(ctx context.Context, by doorward.Caller, f Filter) (Hi
 			h.Bars[b.N].Count = int(b.Count)
 		}
 	}
-	h.IsCapped = sum >= doorward.MaxTotal
+	h.IsCapped = sum > doorward.MaxTotal
 	return h, nil
 }
 

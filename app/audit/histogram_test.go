@@ -90,3 +90,38 @@ func TestHistogramPeriods(t *testing.T) {
 		}
 	})
 }
+
+// A histogram says that there are more events than it counts only if there are more than
+// doorward.MaxTotal, which is counted exactly.
+func TestHistogramOfManyEvents(t *testing.T) {
+	onSQLite(t, func(r *fixture) {
+		begin := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		by := doorward.Caller{Principal: doorward.Principal{TenantID: "tnt_a"}}
+		write := func(from, to int) {
+			_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
+				for n := from; n < to; n++ {
+					e := event("tnt_a", n)
+					e.At = begin.Add(time.Duration(n) * time.Second)
+					tx.InsertPastEvent(e)
+				}
+				return nil
+			})
+			r.noError(err)
+		}
+		for _, c := range []struct {
+			from, to int
+			isCapped bool
+		}{{0, doorward.MaxTotal, false}, {doorward.MaxTotal, doorward.MaxTotal + 1, true}} {
+			write(c.from, c.to)
+			h, err := r.Histogram(r.Context(), by, audit.Filter{From: begin.Format(time.RFC3339), To: begin.AddDate(0, 0, 1).Format(time.RFC3339)})
+			r.noError(err)
+			counted := 0
+			for _, b := range h.Bars {
+				counted += b.Count
+			}
+			if h.IsCapped != c.isCapped || counted != c.to {
+				r.Errorf("of %d events %d are counted, capped: %v", c.to, counted, h.IsCapped)
+			}
+		}
+	})
+}

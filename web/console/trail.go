@@ -125,9 +125,7 @@ func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller
 	if err != nil {
 		return err
 	}
-	if t.IsCapped, t.Highest = found.IsCapped, found.Highest(); t.IsCapped {
-		t.Total = doorward.MaxTotal
-	}
+	t.IsCapped, t.Highest = found.IsCapped, found.Highest()
 	for _, b := range found.Bars {
 		t.Total += b.Count
 		one := timeBar{Bar: b, Y: chartHeight, ByDay: b.To.Sub(b.From) >= 24*time.Hour}

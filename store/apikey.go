@@ -147,7 +147,8 @@ func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) 
 
 // APIKeyFilter selects keys; empty fields select all.
 type APIKeyFilter struct {
-	Owner  string                // a user's id
+	Owner  string // a user's id
+	Role   doorward.Role
 	Status doorward.APIKeyStatus // at the time of the query
 	Text   string                // words of the name, without regard to case and accents
 }
@@ -157,8 +158,9 @@ var apiKeyPages = newPages(listing[doorward.APIKey]{
 	count: `FROM api_keys k `,
 	where: `WHERE k.tenant_id = $2 AND ($3 = '' OR k.owner_id = $3)
   AND ($4 = '' OR $4 = CASE WHEN k.status <> 'revoked' AND k.ends_at <= $1 THEN 'expired' ELSE k.status END)
-` + contains("k.search", 5),
-	args:   4 + maxWords,
+  AND ($5 = '' OR k.role = $5)
+` + contains("k.search", 6),
+	args:   5 + maxWords,
 	fields: apiKeyFields,
 	id:     "k.id",
 	idOf:   func(k doorward.APIKey) string { return k.ID },
@@ -174,7 +176,7 @@ var apiKeyPages = newPages(listing[doorward.APIKey]{
 // APIKeyPage returns keys of the tenant as they are at now, usually the newest first.
 // Errors: validation_failed, for an unknown order.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
-	args := []any{micros(now), tenantID, f.Owner, string(f.Status)}
+	args := []any{micros(now), tenantID, f.Owner, string(f.Status), string(f.Role)}
 	return apiKeyPages.read(ctx, r, w, append(args, searchArgs(f.Text)...)...)
 }
 

@@ -58,6 +58,7 @@ func (k *Keys) MaxDays() int { return k.maxDays }
 // Filter selects keys. It has not been checked yet; empty fields select all.
 type Filter struct {
 	Owner  string // a user's id
+	Role   doorward.Role
 	Status string
 	Text   string // part of the name
 }
@@ -73,7 +74,7 @@ func (k *Keys) List(ctx context.Context, by doorward.Caller, f Filter, w doorwar
 			Parameter: "status", Code: "invalid", Message: "The status is active, disabled, expired or revoked.",
 		})
 	}
-	chosen := store.APIKeyFilter{Owner: f.Owner, Status: status, Text: f.Text}
+	chosen := store.APIKeyFilter{Owner: f.Owner, Role: f.Role, Status: status, Text: f.Text}
 	return k.db.Read().APIKeyPage(ctx, by.TenantID, chosen, k.db.Now(), w)
 }
 

@@ -68,6 +68,8 @@ func apiKeys(f *fixture) {
 	}
 	equal(f, ids(store.APIKeyFilter{}), []string{second.ID, first.ID, bare.ID})
 	equal(f, ids(store.APIKeyFilter{Owner: ann.ID}), []string{first.ID})
+	equal(f, ids(store.APIKeyFilter{Role: first.Role}), []string{second.ID, first.ID})
+	equal(f, ids(store.APIKeyFilter{Role: doorward.RoleAdmin}), []string(nil))
 	equal(f, ids(store.APIKeyFilter{Text: "éMI"}), []string{first.ID})
 	equal(f, ids(store.APIKeyFilter{Status: doorward.APIKeyActive}), []string{second.ID, first.ID})
 	equal(f, ids(store.APIKeyFilter{Status: doorward.APIKeyExpired}), []string{bare.ID})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
@@ -16,13 +15,14 @@ import (
 const maxChosen = 100
 
 // peopleActs and invitationActs are the values of the field "act": what can be done with the
-// chosen rows. For people it can also be roleAct followed by the name of the new role.
+// chosen rows.
 var (
-	peopleActs     = []string{"suspend", "resume", "remove"}
+	peopleActs     = []string{"suspend", "resume", "remove", roleAct}
 	invitationActs = []string{"resend", "revoke", inviteAct}
 )
 
-const roleAct = "role:"
+// roleAct gives the role in the field "role".
+const roleAct = "role"
 
 // inviteAct sends a new invitation with the data of one that is over. A revoked one stays
 // revoked.
@@ -35,14 +35,6 @@ type chosen struct {
 	Act  string
 	Role doorward.Role // for a change of role
 	Rows []chosenRow
-}
-
-// Key names the act in the keys of messages.
-func (q chosen) Key() string {
-	if q.Role != "" {
-		return "role"
-	}
-	return q.Act
 }
 
 // Danger reports whether the act takes something away.
@@ -68,7 +60,7 @@ type outcomeCount struct {
 
 // Sum counts the rows by outcome; those that no row has are left out.
 func (q chosen) Sum() []outcomeCount {
-	all := []outcomeCount{{Key: "done." + q.Key()}, {Key: "unchanged." + q.Key()}, {Key: "refused", Rows: q.Refused()}}
+	all := []outcomeCount{{Key: "done." + q.Act}, {Key: "unchanged." + q.Act}, {Key: "refused", Rows: q.Refused()}}
 	for _, r := range q.Rows {
 		if r.Done() {
 			all[0].Rows++
@@ -100,7 +92,7 @@ func (h *console) choosePeople(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil || len(q.Rows) == 0 {
 		return redirectToList(c, peoplePath, "none", nil), err
 	}
-	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
+	return ui.View{Page: "chosen", Title: "chosen." + q.Act + ".title", Body: q}, nil
 }
 
 // chosenPeople reads the form. People who have since left are skipped. Errors: not_found for an
@@ -110,10 +102,10 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 		return q, err
 	}
 	q.Path, q.Act = peoplePath, c.Value("act")
-	if role, found := strings.CutPrefix(q.Act, roleAct); found && c.Caller.Rules.Has(doorward.Role(role)) {
-		q.Role = doorward.Role(role)
+	if role := doorward.Role(c.Value("role")); q.Act == roleAct {
+		q.Role = role
 	}
-	if q.Role == "" && !slices.Contains(peopleActs, q.Act) {
+	if !slices.Contains(peopleActs, q.Act) || q.Act == roleAct && !c.Caller.Rules.Has(q.Role) {
 		return q, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	for _, id := range chosenIDs(c) {
@@ -199,7 +191,7 @@ func (h *console) chooseInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 	if err != nil || len(q.Rows) == 0 {
 		return redirectToList(c, invitationsPath, "none", nil), err
 	}
-	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
+	return ui.View{Page: "chosen", Title: "chosen." + q.Act + ".title", Body: q}, nil
 }
 
 func (h *console) chosenInvitations(ctx context.Context, c *ui.Call) (q chosen, err error) {

@@ -56,7 +56,7 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/invitations/chosen/do", "", url.Values{"act": {"resend"}, "id": {pending}}},
 		{"/console/people/{id}/{act}", "/console/people/" + ann.ID + "/role", url.Values{"role": {"ADMIN"}}},
 		{"/console/people/{id}/{act}", "/console/people/" + bob.ID + "/resume", url.Values{}},
-		{"/console/people/chosen/do", "", url.Values{"act": {"role:ADMIN"}, "id": {ann.ID}}},
+		{"/console/people/chosen/do", "", url.Values{"act": {"role"}, "role": {"ADMIN"}, "id": {ann.ID}}},
 		{"/console/people/chosen/do", "", url.Values{"act": {"resume"}, "id": {bob.ID}}},
 		{"/console/settings", "", loosened},
 		{"/console/keys/new", "", url.Values{"name": {"k"}, "permissions": {"message.send"}, "days": {"30"}}},

@@ -12,6 +12,9 @@ import (
 // invitationFilters are the filters of the list: those of the API.
 var invitationFilters = []string{"q", "role", "status", "delivery", "sort"}
 
+// invitationSorting is how the list can be sorted, of what the API can.
+var invitationSorting = sorting{[]column{{"email", "field.email", "text"}, {"role", "field.role", "rank"}, {"createdAt", "invitations.sent", "time"}}, "-createdAt"}
+
 // invitationStates lists the states, the most interesting first.
 var invitationStates = []doorward.InvitationState{
 	doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationExpired, doorward.InvitationRevoked,
@@ -54,15 +57,15 @@ type invitations struct {
 	Export     string // link to the file
 }
 
-// UsesFolded reports whether a filter is in use that a narrow screen hides behind a button.
-func (i invitations) UsesFolded() bool { return i.Filter.Uses("status", "delivery") }
+// Folded counts the filters in use that a narrow screen folds.
+func (i invitations) Folded() int { return i.Filter.Count("role", "status", "delivery") }
 
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, invitationFilters)
+	pages, window, err := readWindow(ctx, c, invitationFilters, invitationSorting)
 	if err != nil {
 		return ui.View{}, err
 	}

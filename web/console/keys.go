@@ -12,8 +12,12 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// keyFilters are the filters of the list: those of the API.
-var keyFilters = []string{"q", "status", "owner"}
+// keyFilters are the filters of the list: those of the API, and the role.
+var keyFilters = []string{"q", "role", "status", "owner", "sort"}
+
+// keySorting is how the list can be sorted, of what the API can. The column of the end shows the day by
+// which the key must be rotated, too, and isn't sorted by expiresAt.
+var keySorting = sorting{[]column{{"name", "field.name", "text"}, {"lastUsedAt", "keys.used", "time"}, {"createdAt", "keys.created", "time"}}, "-createdAt"}
 
 // keyStatuses lists the statuses, the most interesting first.
 var keyStatuses = []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked}
@@ -29,9 +33,6 @@ type apiKey struct {
 	EndsSoon  bool                     // within a week
 	now       time.Time
 }
-
-// Avatar is shown in place of a picture of the owner.
-func (k apiKey) Avatar() ui.Avatar { return ui.Avatar{Name: k.Owner, Email: k.Email, ID: k.OwnerID} }
 
 // Live reports whether the key has neither expired nor been revoked.
 func (k apiKey) Live() bool { return !k.HasEnded(k.now) }
@@ -86,20 +87,26 @@ type apiKeys struct {
 	pageData
 	pager
 	Statuses []doorward.APIKeyStatus
+	Roles    []doorward.Role
 	Items    []apiKey
 }
+
+// Folded counts the filters in use that a narrow screen folds.
+func (k apiKeys) Folded() int { return k.Filter.Count("role", "status") }
 
 func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, keyFilters)
+	pages, window, err := readWindow(ctx, c, keyFilters, keySorting)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := apiKeys{pageData: s, pager: pages, Statuses: keyStatuses}
-	found, err := h.app.APIKeys.List(ctx, c.Caller, apikey.Filter{Owner: pages.Filter.Get("owner"), Status: pages.Filter.Get("status"), Text: pages.Filter.Get("q")}, window)
+	body := apiKeys{pageData: s, pager: pages, Statuses: keyStatuses, Roles: highestFirst(c.Caller.Rules)}
+	found, err := h.app.APIKeys.List(ctx, c.Caller, apikey.Filter{
+		Owner: pages.Filter.Get("owner"), Role: doorward.Role(pages.Filter.Get("role")), Status: pages.Filter.Get("status"), Text: pages.Filter.Get("q"),
+	}, window)
 	body.Total = found.Total
 	for _, k := range found.Items {
 		one, err := h.apiKey(ctx, c, k)

@@ -46,6 +46,8 @@ func TestCreatingAKey(t *testing.T) {
 	shown := b.get("/console/keys/"+id, http.StatusOK, "viewer@acme.example", "192.0.2.7", "198.51.100.0/24", `<dt>Role</dt><dd>User <span class="small sub"`, `<span class="idle">send messages <code class="soft">message.<wbr>send</code></span> (not now`, `href="/console/keys/`+id+`?tab=settings"`, secret[:8]+"…"+secret[49:])
 	lacks(t, shown, secret)
 	b.get("/console/keys?q=shop", http.StatusOK, "&lt;Shop&gt;", ">Active<")
+	b.get("/console/keys?role=USER&sort=-name", http.StatusOK, "&lt;Shop&gt;", `aria-sort="descending"><a class="sort" href="?role=USER&amp;sort=name">Name`, "1 in use")
+	b.get("/console/keys?role=ADMIN", http.StatusOK, "No key matches")
 	b.get("/console/keys?status=revoked", http.StatusOK, "No key matches")
 	b.get("/console/keys?status=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -50,30 +51,14 @@ func (f filters) Cleared() string {
 	return "?" + keptQuery(url.Values(f), "sort", ui.TabParameter).Encode()
 }
 
-// Uses reports whether one of the filters is in use.
-func (f filters) Uses(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return f.Get(name) != "" })
-}
-
-// SortBy returns a link to the beginning of the list sorted by the field; in reverse if it
-// is sorted by it already.
-func (f filters) SortBy(name string) string {
-	if f.Get("sort") == name {
-		name = "-" + name
+// Count counts those of the filters that are in use.
+func (f filters) Count(names ...string) (n int) {
+	for _, name := range names {
+		if f.Get(name) != "" {
+			n++
+		}
 	}
-	return f.With("sort", name)
-}
-
-// Sorted returns the order of the list by the field as a value of aria-sort; empty for
-// another field.
-func (f filters) Sorted(name string) string {
-	switch f.Get("sort") {
-	case name:
-		return "ascending"
-	case "-" + name:
-		return "descending"
-	}
-	return ""
+	return n
 }
 
 // linkWith returns a link to the list with these filters and one more parameter, unless that
@@ -104,6 +89,69 @@ func (f filters) without(names ...string) url.Values {
 	return q
 }
 
+// sorting is how the page of a list can sort it. The zero value is for a list of one order.
+type sorting struct {
+	columns []column
+	usual   string // the order without a parameter "sort", as that has it
+}
+
+// column is a column that a list can be sorted by.
+type column struct {
+	Name  string // of the order, as in the parameter "sort"
+	Label string // key of the column's heading
+	kind  string // of its values: text, time or rank, by which the messages of both directions are named
+}
+
+// sortHead is the heading of a column that the list can be sorted by.
+type sortHead struct {
+	column
+	Class  string
+	Link   string // to the beginning of the list, sorted by the column; in reverse if it is already
+	Sorted string // the present order by the column as a value of aria-sort; empty: by another one
+}
+
+// sortChoice is an order to choose from.
+type sortChoice struct {
+	Value     string // of the parameter "sort"
+	Label     string // key of the column's heading
+	Direction string // key of the message
+	Current   bool
+}
+
+// Order is the present order of the list, as the parameter "sort" has it.
+func (r pager) Order() string { return cmp.Or(r.Filter.Get("sort"), r.sorting.usual) }
+
+// SortHead returns the heading of the column with the name, and with the class for its width.
+func (r pager) SortHead(name, class string) sortHead {
+	i := slices.IndexFunc(r.sorting.columns, func(c column) bool { return c.Name == name })
+	head := sortHead{column: r.sorting.columns[i], Class: class}
+	next := name
+	switch r.Order() {
+	case name:
+		head.Sorted, next = "ascending", "-"+name
+	case "-" + name:
+		head.Sorted = "descending"
+	}
+	if next == r.sorting.usual {
+		next = ""
+	}
+	head.Link = r.Filter.With("sort", next)
+	return head
+}
+
+// SortChoices returns all orders, each column in both directions.
+func (r pager) SortChoices() (all []sortChoice) {
+	for _, c := range r.sorting.columns {
+		for _, one := range []sortChoice{{c.Name, c.Label, "sort." + c.kind + ".up", false}, {"-" + c.Name, c.Label, "sort." + c.kind + ".down", false}} {
+			if one.Current = one.Value == r.Order(); one.Value == r.sorting.usual {
+				one.Value = ""
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // pager has the state and the links of a list that is shown in pages.
 type pager struct {
 	Filter     filters
@@ -113,8 +161,9 @@ type pager struct {
 	Prev       string // link to the previous page; empty on the first
 	Next       string // link to the next page; empty on the last
 	Total      int    // rows of the whole list; doorward.MaxTotal+1 for more
-	size       int    // rows of a whole page
-	From, To   int    // numbers of the first and the last row of the page, from 1, as the links count
+	sorting    sorting
+	size       int // rows of a whole page
+	From, To   int // numbers of the first and the last row of the page, from 1, as the links count
 }
 
 // rowParameter is the query parameter of the links between the pages of a list with the number of
@@ -129,12 +178,12 @@ func (r pager) HasUncounted() bool { return r.Total > doorward.MaxTotal }
 
 // readWindow returns the pager, without Prev, Next and Total, and the requested part of the list;
 // with an invalid cursor that is the beginning.
-func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
+func readWindow(ctx context.Context, c *ui.Call, names []string, s sorting) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {
 		return pager{}, doorward.Window{}, err
 	}
-	pages := pager{Filter: f, From: max(1, queryNumber(c, rowParameter))}
+	pages := pager{Filter: f, sorting: s, From: max(1, queryNumber(c, rowParameter))}
 	here := url.Values(maps.Clone(f))
 	for _, name := range []string{"cursor", "before", rowParameter} {
 		if at := c.R.URL.Query().Get(name); at != "" {

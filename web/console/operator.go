@@ -26,7 +26,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, auditFilters)
+	pages, window, err := readWindow(ctx, c, auditFilters, sorting{})
 	if err != nil {
 		return ui.View{}, err
 	}

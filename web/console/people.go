@@ -16,13 +16,19 @@ import (
 // peopleFilters are the filters of the list: those of the API.
 var peopleFilters = []string{"q", "role", "status", "factor", "sort"}
 
+// peopleSorting is how the list can be sorted, of what the API can.
+var peopleSorting = sorting{[]column{
+	{"name", "people.person", "text"}, {"role", "field.role", "rank"}, {"createdAt", "people.joined", "time"}, {"lastLoginAt", "people.seen", "time"},
+}, "createdAt"}
+
 // people is the content of the list.
 type people struct {
 	pageData
 	pager
 	Roles  []doorward.Role
 	Items  []member
-	Export string // link to the list as a file, or to a proof of identity if one is needed first
+	Export string       // link to the list as a file, or to a proof of identity if one is needed first
+	Given  []roleChoice // roles that the caller may give
 }
 
 // member is a row of the list.
@@ -56,7 +62,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, peopleFilters)
+	pages, window, err := readWindow(ctx, c, peopleFilters, peopleSorting)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -66,7 +72,12 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 		pages.Total = found.Total
 		err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	}
-	body := people{s, pages, highestFirst(c.Caller.Rules), nil, h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", front.Spreadsheet))}
+	body := people{pageData: s, pager: pages, Roles: highestFirst(c.Caller.Rules), Export: h.exportLink(c, peoplePath, pages, "/api/v2/users"+pages.Filter.With("format", front.Spreadsheet))}
+	for _, role := range body.Roles {
+		if c.CanOn(doorward.UserRole, doorward.Object{TenantID: s.Tenant.ID, Granted: role}) {
+			body.Given = append(body.Given, roleChoice{role, false})
+		}
+	}
 	for _, u := range found.Items {
 		body.Items = append(body.Items, memberOf(c, u))
 	}
@@ -83,8 +94,13 @@ func (h *console) exportLink(c *ui.Call, list string, r pager, file string) stri
 	return base + file
 }
 
-// UsesFolded reports whether a filter is in use that a narrow screen hides behind a button.
-func (p people) UsesFolded() bool { return p.Filter.Uses("role", "status", "factor") }
+// Folded counts the filters in use that a narrow screen folds.
+func (p people) Folded() int { return p.Filter.Count("role", "status", "factor") }
+
+// RolePicker is the field for the new role of the chosen people.
+func (p people) RolePicker(f ui.Frame) rolePicker {
+	return rolePicker{Frame: f, Choices: p.Given, Button: "picker.next", Act: roleAct}
+}
 
 // Factors are the values of the filter by second factors.
 func (people) Factors() []string { return []string{"none", "any"} }
@@ -139,6 +155,7 @@ type rolePicker struct {
 	Fault   string
 	Button  string // key of a message, for a button below the choices; empty for none
 	Action  string // where the button sends the form; empty: where the form goes
+	Act     string // value of the field "act" that the button sends; empty for none
 }
 
 // RolePicker is the field for the person's role.

@@ -315,7 +315,7 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, nil)
+	pages, window, err := readWindow(ctx, c, nil, sorting{})
 	if err != nil {
 		return ui.View{}, err
 	}

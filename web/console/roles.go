@@ -69,7 +69,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, []string{ui.TabParameter})
+	pages, window, err := readWindow(ctx, c, []string{ui.TabParameter}, sorting{})
 	if err != nil {
 		return ui.View{}, err
 	}

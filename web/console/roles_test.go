@@ -110,6 +110,18 @@ func TestRoleFormIsBounded(t *testing.T) {
 	b.post(own+"/delete", url.Values{"replaceBy": {"ADMIN"}}, http.StatusForbidden)
 }
 
+// The page of a role leads to the API keys that have it, for those who may see keys.
+func TestKeysOfARole(t *testing.T) {
+	h := newFixture(t)
+	page := regexp.MustCompile(`href="/console/roles/([^"]+)"><bdi>User</bdi>`)
+	b := h.browserOf(t, "OWNER")
+	id := b.findOn(page, b.get("/console/roles", http.StatusOK))
+	lacks(t, b.get("/console/roles/"+id, http.StatusOK, "<dt>API keys</dt><dd>0</dd>"), "/console/keys?")
+	b.post("/console/keys/new", url.Values{"name": {"Shop"}, "role": {"USER"}, "permissions": {"message.send"}, "owner": {"owner@acme.example"}}, http.StatusOK, "it is shown only here")
+	b.get("/console/roles/"+id, http.StatusOK, `<dd><a href="/console/keys?role=USER">1</a></dd>`)
+	b.get("/console/keys?role=USER", http.StatusOK, "Shop", "Owner: <bdi>owner@acme.example</bdi>")
+}
+
 // The page of a role shows who has it in pages; lists say which rows they show.
 func TestHoldersArePaged(t *testing.T) {
 	h := newFixture(t)

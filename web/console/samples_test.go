@@ -115,6 +115,7 @@ func openedSamples(listed ui.View) []uitest.Sample {
 	searching.Connects = true
 	return []uitest.Sample{
 		{Name: "people-chosen", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {row(2), row(2) + " checked"}}},
+		{Name: "people-role", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {`<details class="up-menu"`, `<details class="up-menu" open`}}},
 		{Name: "people-filtered", View: filtered, Frame: owner},
 		{Name: "people-menu", View: listed, Frame: owner, Opened: [][2]string{{`<details><summary`, `<details open><summary`}}},
 		{Name: "person-picker", View: wide("person", sampledPerson("profile")), Frame: owner, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}},
@@ -144,16 +145,28 @@ func webhookSamples() []uitest.Sample {
 	}
 }
 
+// sampledChoice has all roles, none of them chosen.
+func sampledChoice(roles []doorward.Role) (all []roleChoice) {
+	for _, role := range roles {
+		all = append(all, roleChoice{role, false})
+	}
+	return all
+}
+
+// middlePage is neither the first nor the last page of a list.
+func middlePage(s sorting) pager {
+	return pager{Filter: filters(url.Values{}), sorting: s, First: "?", Prev: "?before=prev", Next: "?cursor=next", From: 51, To: 100, Total: 163}
+}
+
 func policySamples() []uitest.Sample {
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
-	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 51, To: 100, Total: 163}
 	return []uitest.Sample{
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
 		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refusedWith(map[string]string{"name": "The name is missing."})},
 		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
-		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
+		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, middlePage(sorting{}), sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
 		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Cause{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
@@ -164,7 +177,6 @@ func policySamples() []uitest.Sample {
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
-	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 51, To: 100, Total: 163}
 	suspended := sampledPerson("profile")
 	suspended.User.Status = doorward.UserSuspended
 	saved := wide("person", suspended)
@@ -182,7 +194,7 @@ func samples() []uitest.Sample {
 	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
-	listed := wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet"})
+	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
 	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
@@ -190,14 +202,14 @@ func samples() []uitest.Sample {
 		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
 		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
-		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
+		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}}), sorting: peopleSorting}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson("profile")), Frame: owner},
 		{Name: "person-sessions", View: wide("person", sampledPerson("sessions")), Frame: owner},
 		{Name: "person-security", View: wide("person", withWord(sampledPerson("security"))), Frame: owner},
 		{Name: "person-activity", View: wide("person", sampledPerson("activity")), Frame: owner},
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{basePage, middlePage(invitationSorting), invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
 		{Name: "invitation", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: owner},
 		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
 		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
@@ -225,8 +237,8 @@ func samples() []uitest.Sample {
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson("profile"), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson("profile"), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson("profile"), Act: "role", To: doorward.RoleAdmin, Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite), ui.Describe(doorward.BuiltIn(), doorward.AuditRead)}}}, Frame: owner},
-		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
-		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
+		{Name: "keys", View: wide("keys", apiKeys{basePage, middlePage(keySorting), keyStatuses, highestFirst(nil), sampledKeys()}), Frame: owner},
+		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{}), sorting: keySorting}, Statuses: keyStatuses}), Frame: owner},
 		{Name: "key", View: sampledKeyPage(0, "about"), Frame: owner},
 		{Name: "key-rotation", View: sampledKeyPage(0, "rotation"), Frame: owner},
 		{Name: "key-settings", View: sampledKeyPage(0, "settings"), Frame: owner},

@@ -13,7 +13,7 @@ import (
 
 // A list of 50 people, with the menu of each, has at most 75 kB of HTML.
 func TestSizeOfAList(t *testing.T) {
-	list := people{pageData: basePage, pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 50, Total: 163}, Roles: highestFirst(nil)}
+	list := people{pageData: basePage, pager: pager{Filter: filters(url.Values{}), sorting: peopleSorting, Next: "?cursor=next", From: 1, To: 50, Total: 163}, Roles: highestFirst(nil)}
 	for n := range 50 {
 		u := userOf(fmt.Sprintf("q4pfwys5zrdvafvsn2oaznr4%02d", n), "Ann Lee of Acme", doorward.RoleUser, doorward.UserActive)
 		u.Email = fmt.Sprintf("ann.lee%02d@acme.example", n)

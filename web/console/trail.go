@@ -154,16 +154,69 @@ func (t eventTable) LastBar() timeBar { return t.Bars[len(t.Bars)-1] }
 
 // AllTimes is a link without the times of the filter; empty if there are none.
 func (t eventTable) AllTimes() string {
-	if !t.Filter.Uses("from", "to") {
+	if t.Filter.Count("from", "to") == 0 {
 		return ""
 	}
 	return "?" + t.Filter.without("from", "to").Encode()
 }
 
-// HasMoreFilters reports whether there are filters besides the two that are always shown,
-// action and outcome.
-func (t eventTable) HasMoreFilters() bool {
-	return t.Filter.Uses("actor", "target", "from", "to", "request")
+// Folded counts the filters in use besides the two that are always shown, action and outcome.
+func (t eventTable) Folded() int { return t.Filter.Count(foldedTrailFilters...) }
+
+// foldedTrailFilters are the filters of a trail that are folded on every screen.
+var foldedTrailFilters = []string{"from", "to", "actor", "target", "request"}
+
+// usedFilter is a filter in use as the page shows it.
+type usedFilter struct {
+	Name    string
+	Text    string    // as typed, or the name of the person
+	At      time.Time // in place of the text if that is a time; zero for none
+	IsDay   bool      // the time is a day
+	Without string    // link to the list without the filter
+}
+
+// UsedFilters returns the folded filters in use.
+func (t eventTable) UsedFilters() (all []usedFilter) {
+	for _, name := range foldedTrailFilters {
+		one := usedFilter{Name: name, Text: t.Filter.Get(name), Without: t.Filter.With(name, "")}
+		for _, f := range timeFormats {
+			if at, err := time.Parse(f.layout, one.Text); err == nil {
+				one.At, one.IsDay = at, f.layout == time.DateOnly
+				break
+			}
+		}
+		if one.Text != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// UsedFilters is eventTable.UsedFilters with people by name.
+func (t trail) UsedFilters() []usedFilter {
+	all := t.eventTable.UsedFilters()
+	for _, p := range t.People {
+		i := slices.IndexFunc(all, func(f usedFilter) bool { return f.Name == p.Field })
+		if i >= 0 && p.User.ID != "" {
+			all[i].Text = p.DisplayName()
+		}
+	}
+	return all
+}
+
+// whoFilter is a field of a filter by a person or an object.
+type whoFilter struct {
+	Name, Value string
+	Suggest     string // address that finds people while one types; empty for none
+}
+
+// WhoFilter returns the field of the name. The operator's page suggests nobody.
+func (t eventTable) WhoFilter(f ui.Frame, name string) whoFilter {
+	field := whoFilter{Name: name, Value: t.Filter.Get(name)}
+	if f.Page != "operator" {
+		field.Suggest = f.Base + "/api/v2/users"
+	}
+	return field
 }
 
 // timeField is a filter by time as its field has it: a day, or a day and a time of day, in UTC.

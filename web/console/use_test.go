@@ -429,7 +429,7 @@ func TestInvitations(t *testing.T) {
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
 	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "No invitation matches.")
 	owner.get("/console/invitations?delivery=lost", http.StatusUnprocessableEntity, "One of the filters is invalid")
-	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `href="?delivery=sent&amp;status=ACCEPTED"`, `href="?delivery=failed&amp;status=PENDING"`)
+	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `<option value="PENDING" selected>`, `<option value="sent" selected>`, "2 in use")
 	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	h.Code("new@acme.example")
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
@@ -622,6 +622,8 @@ func TestSortedLists(t *testing.T) {
 		t.Error("the people aren't sorted by name in reverse")
 	}
 	lacks(t, owner.get("/console/people?q=+muller+zoe", http.StatusOK, "Zoë Müller", "1 person"), "Ann Lee")
+	owner.get("/console/people", http.StatusOK, `aria-sort="ascending"><a class="sort" href="?sort=-createdAt">Joined`, `<option value="" selected>Joined: oldest first`)
+	owner.get("/console/people?q=acme&sort=-createdAt", http.StatusOK, `aria-sort="descending"><a class="sort" href="?q=acme">Joined`, `<option value="-createdAt" selected>`)
 	owner.get("/console/people?sort=size", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	owner.submit("/console/invitations/new", url.Values{"people": {"Élodie <e@x.example>"}, "role": {"USER"}, "expiresInDays": {"7"}})
 	owner.get("/console/invitations?q=elodie&sort=-email", http.StatusOK, "e@x.example", "1 invitation")
@@ -669,7 +671,7 @@ func TestChosenPeople(t *testing.T) {
 	for n := range 2 {
 		form.Add("id", acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER").ID)
 	}
-	b.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `value="role:ADMIN"`)
+	b.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `name="role" value="ADMIN"`)
 	b.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
 	b.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
 	// Undo lifts the suspensions of this action, and none from before.
@@ -685,7 +687,9 @@ func TestChosenPeople(t *testing.T) {
 	form.Set("act", "resume")
 	form["id"] = form["id"][1:]
 	b.post("/console/people/chosen/do", form, http.StatusOK, "The suspension is lifted.")
-	form.Set("act", "role:VIEWER")
+	form.Set("act", "role")
+	b.post("/console/people/chosen", form, http.StatusNotFound)
+	form.Set("role", "VIEWER")
 	b.post("/console/people/chosen", form, http.StatusOK, "Change these roles?", "The new role is ")
 	b.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
 	form.Set("act", "nothing")

@@ -246,7 +246,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	pages, window, err := readWindow(ctx, c, deliveryFilters)
+	pages, window, err := readWindow(ctx, c, deliveryFilters, sorting{})
 	if err != nil {
 		return ui.View{}, err
 	}

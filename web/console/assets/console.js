@@ -11,7 +11,7 @@ addEventListener("keydown", (event) => {
 	if (event.key === "Escape") {
 		close();
 		menu.querySelector("summary").focus();
-	} else if (menu.contains(event.target) && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+	} else if (menu.contains(event.target) && !event.target.matches("input") && ["ArrowDown", "ArrowUp"].includes(event.key)) {
 		event.preventDefault();
 		const items = [...menu.querySelectorAll("summary, a, button")];
 		const step = event.key === "ArrowDown" ? 1 : -1;
@@ -66,10 +66,9 @@ addEventListener("change", ({ target }) => {
 });
 
 // A picker finds a role among many, and shows the chosen one.
-for (const picker of document.querySelectorAll(".picker")) {
+for (const picker of document.querySelectorAll(".picker, .up-menu")) {
 	const find = picker.querySelector(".find");
 	const options = [...picker.querySelectorAll(".option")];
-	find.hidden = options.length < 7;
 	find.addEventListener("input", () => {
 		const wanted = fold(find.value).split(/\s+/);
 		for (const one of options) one.hidden = !wanted.every((word) => fold(one.textContent).includes(word));
@@ -77,7 +76,8 @@ for (const picker of document.querySelectorAll(".picker")) {
 	});
 	find.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
 	picker.addEventListener("change", ({ target }) => {
-		if (target.type === "radio") picker.querySelector(".chosen-one").innerHTML = target.nextElementSibling.innerHTML;
+		const shown = picker.querySelector(".chosen-one");
+		if (shown && target.type === "radio") shown.innerHTML = target.nextElementSibling.innerHTML;
 	});
 }
 
@@ -120,8 +120,9 @@ function region() {
 	return navigator.languages.find((one) => one.split("-")[0] === lang.split("-")[0]) ?? lang;
 }
 
-/** prepare shows the checkbox for all rows, and local times. */
+/** prepare shows the checkbox for all rows, the searches of long choices, and local times. */
 function prepare(within) {
+	for (const find of within.querySelectorAll(".choices-box > .find")) find.hidden = find.parentElement.querySelectorAll(".option").length < 7;
 	if (within.querySelector(".list input[name=id]")) within.querySelector(".all")?.removeAttribute("hidden");
 	const format = new Intl.DateTimeFormat(region(), { dateStyle: "long", timeStyle: "medium" });
 	for (const time of within.querySelectorAll("time[title]")) {
@@ -306,7 +307,7 @@ if (sentDraft && !document.querySelector("main [role=alert]")) {
 	const shownAgain = [...document.querySelectorAll("main form[method=post]")].some((form) => draftKey(form) === sentDraft);
 	if (!shownAgain || document.querySelector("main .notice[role=status]")) sessionStorage.removeItem(sentDraft);
 }
-for (const form of document.querySelectorAll("main form[method=post]")) keepDraft(form);
+for (const form of document.querySelectorAll("main form[method=post]:not(.chosen)")) keepDraft(form);
 
 /** draftKey returns the key of what is typed into a form. Rows of people belong to the form before them. */
 function draftKey(form) {

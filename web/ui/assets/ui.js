@@ -8,13 +8,8 @@ for (const form of document.forms) {
 }
 (document.querySelector("[aria-invalid=true]") ?? document.querySelector("[autofocus]"))?.focus();
 
-// On a narrow screen the row of tabs scrolls: the current one is in its middle.
 const tab = document.querySelector(".tabs [aria-current]");
-if (tab) {
-	const row = tab.closest(".tabs");
-	const [one, all] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
-	row.scrollLeft += one.left + one.width / 2 - all.left - all.width / 2;
-}
+if (tab) showTab(tab);
 
 // The page shows what was done. Bookmarks and reloads must not repeat it.
 const here = new URL(location.href);
@@ -46,6 +41,24 @@ addEventListener("keydown", (event) => {
 	search.focus();
 	search.select();
 });
+
+/** showTab scrolls a row of tabs that is too long until the tab is in view, so that it begins with a whole
+ * tab. Room behind the last one makes that possible at the end, too. */
+function showTab(tab) {
+	const row = tab.closest(".tabs");
+	const list = row.firstElementChild;
+	const most = row.scrollWidth - row.clientWidth;
+	if (most <= 0) return;
+	const { direction, scrollPaddingInlineStart } = getComputedStyle(row);
+	const [sign, edge] = direction === "rtl" ? [-1, "right"] : [1, "left"];
+	const begin = list.getBoundingClientRect()[edge];
+	const distance = (one) => sign * (one.getBoundingClientRect()[edge] - begin);
+	const starts = [...list.children].map((one) => Math.max(0, distance(one) - parseFloat(scrollPaddingInlineStart)));
+	const last = starts.find((start) => start >= most) ?? most;
+	list.style.paddingInlineEnd = `${last - most}px`;
+	const needed = distance(tab) + tab.offsetWidth + 28 - row.clientWidth; // with the part that fades
+	row.scrollLeft = sign * (starts.find((start) => start >= Math.min(needed, last)) ?? most);
+}
 
 /** sendOnce keeps a second click from sending the form again. */
 function sendOnce(form) {

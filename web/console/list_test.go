@@ -1,0 +1,58 @@
+package console
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
+)
+
+var (
+	sortLink    = regexp.MustCompile(`<a class="sort"`)
+	sortedBy    = regexp.MustCompile(`aria-sort="(?:ascending|descending)"`)
+	sortedLink  = regexp.MustCompile(`aria-sort="(?:ascending|descending)"><a class="sort"`)
+	laterRange  = regexp.MustCompile(`>51–100 of `)
+	currentSort = regexp.MustCompile(`<select id="sort".*<option value="[^"]*" selected>`)
+)
+
+// A heading that sorts is a link, and one of them shows the present order, which "Sort by" has chosen, too;
+// a list of one order shows none. A later page of a list has a link to the one before it.
+func TestHeadingsOfLists(t *testing.T) {
+	for _, s := range samples() {
+		var page bytes.Buffer
+		if err := set.Render(&page, uitest.FrameOf(s, ui.Languages[0])); err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range faultsOfList(page.String()) {
+			t.Errorf("%s: %s", s.Name, fault)
+		}
+	}
+	for text, want := range map[string]int{
+		`<th aria-sort="descending">Version</th>`: 1, `<th><a class="sort" href="?">Name</a></th>`: 2, `<span class="small">51–100 of 163</span>`: 1,
+	} {
+		if got := faultsOfList(text); len(got) != want {
+			t.Errorf("the faults of %s are %q, want %d", text, got, want)
+		}
+	}
+}
+
+// faultsOfList returns what is wrong with the headings and the links of the list on a page.
+func faultsOfList(page string) (all []string) {
+	links, orders := len(sortLink.FindAllString(page, -1)), len(sortedBy.FindAllString(page, -1))
+	if orders != len(sortedLink.FindAllString(page, -1)) {
+		all = append(all, "a heading shows an order and is no link")
+	}
+	if links > 0 && orders != 1 {
+		all = append(all, "no heading shows the present order, or several do")
+	}
+	if links > 0 && !currentSort.MatchString(page) {
+		all = append(all, `"Sort by" doesn't have the present order`)
+	}
+	if laterRange.MatchString(page) && !strings.Contains(page, `rel="prev"`) {
+		all = append(all, "no link leads to the page before this one")
+	}
+	return all
+}

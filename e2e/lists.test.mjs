@@ -61,6 +61,40 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		await owner.look("console-trail-group");
 	});
 
+	journey("the list is sorted by a heading, on a phone by a field; a role is found for several people", async () => {
+		const page = await signIn();
+		for (const name of ["ALPHA", "BETA", "GAMMA"]) {
+			await owner.go("/console/roles/new");
+			await page.locator("#roleName").fill(name);
+			await page.locator("[name=permissions]").first().check();
+			await owner.send("/console/roles/new");
+			await page.waitForSelector(".notice.good");
+		}
+		await owner.go("/console/people?q=acme");
+		const names = () => page.locator("tbody th .line a").allInnerTexts();
+		const usual = await names();
+		if (await page.locator(".fold > summary").isVisible()) {
+			await page.locator(".fold > summary").click();
+			await page.locator("#sort").selectOption("name");
+			await owner.send("/console/people");
+		} else {
+			await page.locator("th .sort").first().click();
+		}
+		await page.waitForURL(/q=acme.*sort=name|sort=name.*q=acme/);
+		assert.deepEqual((await names()).sort(), usual.sort());
+		assert.equal(await page.locator("th[aria-sort=ascending] .sort").count(), 1);
+		await page.locator("tbody input[name=id]").last().check();
+		await page.locator(".up-menu summary").click();
+		await page.locator(".up-menu .find").fill("bet");
+		assert.equal(await page.locator(".up-menu .option:visible").count(), 1);
+		await owner.look("console-chosen-role");
+		await page.locator(".up-menu .option:visible input").check();
+		await page.locator(".up-menu .choices-box > .button").click();
+		await page.waitForSelector("form[action$='/chosen/do'] input[name=role][value=BETA]", { state: "attached" });
+		await owner.send("/console/people/chosen/do");
+		await page.waitForSelector(".notice.good");
+	});
+
 	journey("a file is previewed, corrected and sent", async () => {
 		const page = await signIn();
 		await owner.go("/console/invitations/new");
@@ -126,7 +160,7 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		await page.locator(".events a.opens").first().click();
 		await page.waitForSelector("#event .local");
 		await page.keyboard.press("Escape");
-		await page.locator(".rest summary").click();
+		await page.locator(".fold summary").click();
 		await page.locator("#actor").pressSequentially("own");
 		await page.waitForSelector("#suggested option", { state: "attached" });
 		await owner.look("console-trail-local");

@@ -92,6 +92,44 @@ describe("rendered pages", { concurrency: 2, timeout: 30 * timeout }, () => {
 	}
 });
 
+/** What a phone shows of a page with tabs, or of the trail: whether the row of tabs is too long, what of the
+    current tab and of the first one that is in view is cut off, and where the first event ends. The sign at
+    the beginning of a row that has scrolled covers 12 pixels. */
+function onPhone() {
+	const row = document.querySelector(".tabs");
+	const box = row?.getBoundingClientRect();
+	const tabs = [...document.querySelectorAll(".tabs a")].map((e) => ({ current: e.ariaCurrent, rect: e.getBoundingClientRect() }));
+	const begin = box?.left + (row?.scrollLeft ? 12 : 0);
+	const first = tabs.find(({ rect }) => rect.right > begin);
+	const { rect } = tabs.find(({ current }) => current) ?? {};
+	return {
+		tabs: tabs.length, isLong: row?.scrollWidth > row?.clientWidth,
+		cut: row && Math.round(Math.max(0, begin - first.rect.left, begin - rect.left, rect.right - box.right)),
+		event: document.querySelector(".page-audit .events tbody tr:not(.day)")?.getBoundingClientRect().bottom,
+	};
+}
+
+describe("pages on a phone", { timeout: 30 * timeout }, () => {
+	let viewer;
+	before(async () => {
+		viewer = await Viewer.create(`http://localhost:${site.address().port}`, "desktop-light-de");
+		await viewer.page.setViewportSize({ width: 390, height: 844 });
+	});
+	after(() => viewer.context.close());
+	for (const name of ["console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-rotation", "console/webhook-settings",
+		"console/settings-factors", "console/settings-danger", "hosted/account-organisations", "hosted/account-data", "console/audit", "console/audit-period"]) {
+		test(name, async () => {
+			for (const language of rendered.get(name)) {
+				await viewer.go(`/${name.replace("/", `/${language}-`)}.html`);
+				const { tabs, isLong, cut, event } = await viewer.page.evaluate(onPhone);
+				if (tabs) assert.equal(cut, 0, `${language}: a tab is cut off`);
+				if (/person|key/.test(name)) assert.ok(!isLong, `${language}: short tabs don't fit`);
+				if (event) assert.ok(event <= 844, `${language}: the first event ends at ${event}`);
+			}
+		});
+	}
+});
+
 /** What a page about one object may be high on a desktop, in pixels. Lists and the trail are longer. */
 const longest = 1300;
 

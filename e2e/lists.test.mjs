@@ -83,11 +83,11 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		await page.waitForURL(/q=acme.*sort=name|sort=name.*q=acme/);
 		assert.deepEqual((await names()).sort(), usual.sort());
 		assert.equal(await page.locator("th[aria-sort=ascending] .sort").count(), 1);
-		await page.locator("tbody input[name=id]").last().check();
+		await page.locator("tbody input[aria-label*=viewer]").check();
 		await page.locator(".up-menu summary").click();
-		await page.locator(".up-menu .find").fill("bet");
+		await page.locator(".up-menu .find").fill("beta");
 		assert.equal(await page.locator(".up-menu .option:visible").count(), 1);
-		await owner.look("console-chosen-role");
+		await owner.look("console-people-role");
 		await page.locator(".up-menu .option:visible input").check();
 		await page.locator(".up-menu .choices-box > .button").click();
 		await page.waitForSelector("form[action$='/chosen/do'] input[name=role][value=BETA]", { state: "attached" });

@@ -117,7 +117,6 @@ func openedSamples(listed ui.View) []uitest.Sample {
 		{Name: "people-chosen", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {row(2), row(2) + " checked"}}},
 		{Name: "people-role", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {`<details class="up-menu"`, `<details class="up-menu" open`}}},
 		{Name: "people-filtered", View: filtered, Frame: owner},
-		{Name: "people-menu", View: listed, Frame: owner, Opened: [][2]string{{`<details><summary`, `<details open><summary`}}},
 		{Name: "person-picker", View: wide("person", sampledPerson("profile")), Frame: owner, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}},
 		sampledManyRoles(),
 		{Name: "audit-period", View: wide("audit", trail{pageData: basePage, eventTable: period, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(period.Filter, noon)}), Frame: owner},

@@ -120,8 +120,22 @@ function region() {
 	return navigator.languages.find((one) => one.split("-")[0] === lang.split("-")[0]) ?? lang;
 }
 
-/** prepare shows the checkbox for all rows, the searches of long choices, and local times. */
+/** menuOf makes the menu of a row: of the page's template what is for rows of its kind, about its object. It
+ * replaces the link to the object's page, which is there without this script. */
+function menuOf(link) {
+	const menu = document.getElementById("row-menu").content.firstElementChild.cloneNode(true);
+	menu.firstElementChild.ariaLabel = link.ariaLabel;
+	const { id } = link.closest("tr");
+	for (const one of menu.querySelectorAll("[data-for]")) if (!one.dataset.for.split(" ").includes(link.dataset.kind)) one.remove();
+	for (const name of ["href", "action", "value"]) {
+		for (const one of menu.querySelectorAll(`[${name}]`)) one.setAttribute(name, one.getAttribute(name).replace("row-id", id));
+	}
+	return menu;
+}
+
+/** prepare shows the checkbox for all rows, their menus, the searches of long choices, and local times. */
 function prepare(within) {
+	for (const link of within.querySelectorAll(".row-menu > a")) link.replaceWith(menuOf(link));
 	for (const find of within.querySelectorAll(".choices-box > .find")) find.hidden = find.parentElement.querySelectorAll(".option").length < 7;
 	if (within.querySelector(".list input[name=id]")) within.querySelector(".all")?.removeAttribute("hidden");
 	const format = new Intl.DateTimeFormat(region(), { dateStyle: "long", timeStyle: "medium" });

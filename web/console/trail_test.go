@@ -38,7 +38,7 @@ func TestTrailOfAnAddressWithinOthers(t *testing.T) {
 func TestUsedFiltersOfTheTrail(t *testing.T) {
 	owner := newFixture(t).browserOf(t, "OWNER")
 	page := owner.get("/console/audit?from=2026-01-02&to=2026-01-03T04:05:06&request=req_1&outcome=done", http.StatusOK, "3 in use",
-		`From (UTC): <strong><bdi>2 January 2026</bdi></strong> <a href="?outcome=done&amp;request=req_1&amp;to=2026-01-03T04%3A05%3A06" aria-label="Remove the filter: From (UTC)">`,
+		`From (UTC): <strong><bdi>2 January 2026</bdi></strong></span> <a href="?outcome=done&amp;request=req_1&amp;to=2026-01-03T04%3A05%3A06" aria-label="Remove the filter: From (UTC)">`,
 		"<strong><bdi>3 January 2026, 04:05 UTC</bdi></strong>", "<strong><bdi>req_1</bdi></strong>")
 	lacks(t, page, `<details class="fold always" open`)
 	lacks(t, owner.get("/console/audit?outcome=done", http.StatusOK), "in use")

@@ -377,7 +377,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.send("/retry");
 		await admin.page.locator(".notice.good").waitFor();
 		await admin.go(page);
-		for (const tab of ["replay", "settings", "rotation"]) {
+		for (const tab of ["replay", "settings", "activity", "signing"]) {
 			await admin.tab(tab);
 			await admin.look(`console-webhook-${tab}`);
 		}

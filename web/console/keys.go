@@ -126,12 +126,13 @@ type keyPage struct {
 	pageData
 	edited
 	keyLimits
-	Key     apiKey
-	Tabs    ui.Tabs
-	Groups  []permissionGroup
-	Graces  []int
-	Actions []ui.Permission // that a key can have
-	Try     *trial          // nil: nothing was tried
+	Key      apiKey
+	Tabs     ui.Tabs
+	Activity activity
+	Groups   []permissionGroup
+	Graces   []int
+	Actions  []ui.Permission // that a key can have
+	Try      *trial          // nil: nothing was tried
 }
 
 // graces are the choices of how many hours the earlier secret stays valid.
@@ -152,20 +153,25 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		chosen = sentPermissions(c)
 	}
 	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
-	body.Tabs = keyTabs(c, k, s.List)
+	if body.Tabs = keyTabs(c, k, s.List); body.Tabs.Is("activity") {
+		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
+	}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, ui.Describe(k.Rules.Model(), v.Action))
 		}
 	}
-	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, nil
+	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, err
 }
 
 // keyTabs are the tabs of the page of a key. A key that has ended can't be changed.
 func keyTabs(c *ui.Call, k apiKey, list string) ui.Tabs {
-	names := []string{"about"}
-	if k.CanManage && k.Live() {
-		names = append(names, "rotation", "settings")
+	isChangeable, names := k.CanManage && k.Live(), []string{"about"}
+	if isChangeable {
+		names = append(names, "rotation")
+	}
+	if names = withActivity(c, names); isChangeable {
+		names = append(names, "settings")
 	}
 	return c.Tabs("/console/keys/"+k.ID, keptList(list), names...)
 }

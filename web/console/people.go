@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
@@ -108,7 +107,7 @@ type person struct {
 	Sessions    []doorward.Session
 	OwnSession  string         // id of the caller's session
 	Actions     []policyAction // that the caller may have explained
-	Recent      eventTable     // what the person did, and what was done to the person
+	Activity    activity
 	edited
 }
 
@@ -156,7 +155,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v = autoRefresh(c, v)
 	}
 	if err == nil && p.Tabs.Is("activity") {
-		p.Recent, err = h.recent(ctx, c, maxActivity, audit.Filter{Actor: p.User.ID}, audit.Filter{Target: p.User.ID})
+		p.Activity, err = h.activity(ctx, c, "person", p.User.ID)
 	}
 	if c.Can(doorward.PolicyRead) {
 		p.Actions = policyActions(c.Caller.Rules)
@@ -164,9 +163,6 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v.Body = p
 	return v, err
 }
-
-// maxActivity is how many of their last events the page of a person shows.
-const maxActivity = 20
 
 // personTabs are the tabs of which the caller may see something.
 func personTabs(c *ui.Call, p person) ui.Tabs {
@@ -177,10 +173,7 @@ func personTabs(c *ui.Call, p person) ui.Tabs {
 	if p.CanManage || c.Can(doorward.PolicyRead) {
 		names = append(names, "security")
 	}
-	if c.Can(doorward.AuditRead) {
-		names = append(names, "activity")
-	}
-	return c.Tabs(peoplePath+"/"+p.User.ID, keptList(p.List), names...)
+	return c.Tabs(peoplePath+"/"+p.User.ID, keptList(p.List), withActivity(c, names)...)
 }
 
 // loadPerson returns the member whom the path names, without sessions, actions and events.

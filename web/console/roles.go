@@ -62,6 +62,7 @@ type rolePage struct {
 	Invitations int // that can be accepted
 	Keys        int // that have not ended
 	Holders     []member
+	Activity    activity
 }
 
 func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -83,7 +84,10 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Invitations, body.Keys = int(use.Invitations), int(use.Keys)
-	if body.Tabs = roleTabs(c, one); body.Tabs.Is("members") {
+	if body.Tabs = roleTabs(c, one); body.Tabs.Is("activity") {
+		body.Activity, err = h.activity(ctx, c, "roles", one.ID)
+	}
+	if body.Tabs.Is("members") {
 		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, window)
 		if err == nil {
 			err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
@@ -96,7 +100,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 			body.Holders = append(body.Holders, memberOf(c, u))
 		}
 	}
-	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, nil
+	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, err
 }
 
 // roleTabs are the tabs of the pages about a role. The last one is the page of editRole.
@@ -106,7 +110,7 @@ func roleTabs(c *ui.Call, one roleEntry) ui.Tabs {
 	if c.Can(doorward.UserRead) {
 		names = append(names, "members")
 	}
-	tabs := c.Tabs(path, nil, names...)
+	tabs := c.Tabs(path, nil, withActivity(c, names)...)
 	if len(names) > 1 {
 		tabs.Items[1].Count = one.Members
 	}

@@ -372,7 +372,11 @@ func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (i
 		return identity{k.ID, k.Name, k.Hint, "/console/keys/" + k.ID}, err
 	case "role":
 		r, err := h.app.Roles.Get(ctx, c.Caller, on.ID)
-		return identity{r.ID, string(r.Name), r.About, rolesPath + "/" + r.ID}, err
+		if err != nil {
+			return identity{}, err
+		}
+		name, err := c.RoleName(r.Name)
+		return identity{r.ID, name, r.About, rolesPath + "/" + r.ID}, err
 	}
 	w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
 	return identity{w.ID, endpoint{w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err

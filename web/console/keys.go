@@ -33,6 +33,9 @@ type apiKey struct {
 // Avatar is shown in place of a picture of the owner.
 func (k apiKey) Avatar() ui.Avatar { return ui.Avatar{Name: k.Owner, Email: k.Email, ID: k.OwnerID} }
 
+// Tags are shown below the name.
+func (k apiKey) Tags() ui.Tags { return ui.Tags{State: "status." + string(k.State), Role: k.Role} }
+
 // Live reports whether the key has neither expired nor been revoked.
 func (k apiKey) Live() bool { return !k.HasEnded(k.now) }
 

@@ -116,6 +116,18 @@ func (p person) Avatar() ui.Avatar {
 	return ui.Avatar{Name: p.User.Name, Email: p.User.Email, ID: p.User.ID}
 }
 
+// Tags are shown below the name.
+func (p person) Tags() ui.Tags {
+	tags := ui.Tags{State: "status." + string(p.User.Status), Role: p.User.Role}
+	if p.CanManage && p.User.Factors == 0 {
+		tags.Kinds = append(tags.Kinds, "factor.none")
+	}
+	if p.IsCaller {
+		tags.Kinds = append(tags.Kinds, "person.self")
+	}
+	return tags
+}
+
 // ResetUntil returns until when the tenant's word for a reset of the person's factors holds; nil for none.
 func (p person) ResetUntil() *time.Time {
 	if p.User.ResetAskedAt == nil {

@@ -32,6 +32,14 @@ func roleOf(c *ui.Call, r role.Role) roleEntry {
 	return one
 }
 
+// Tags are shown below the name.
+func (r roleEntry) Tags() ui.Tags {
+	if r.BuiltIn {
+		return ui.Tags{Kinds: []string{"roles.builtin"}}
+	}
+	return ui.Tags{Kinds: []string{"roles.own"}, About: r.About}
+}
+
 // roleList is the content of the list.
 type roleList struct {
 	pageData

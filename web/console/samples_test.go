@@ -71,7 +71,7 @@ func sampledResults() findPage {
 			{Path: "/console/people/" + long.ID, Name: long.Name, Detail: long.Email, State: "status.suspended", Person: &ui.Avatar{Name: long.Name, Email: long.Email, ID: long.ID}},
 		}},
 		{Name: "keys", Items: []found{{Path: "/console/keys/key_1", Name: strings.Repeat("nightly export of the warehouse ", 4), State: "status.revoked"}}},
-		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "hooks.state.failing"}}},
+		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "status.failing"}}},
 		{Name: "roles", Items: []found{{Path: "/console/roles/rol_1", Name: "CHIEF-OF-INTERNATIONAL-ANNUAL-AUDITS", Detail: "Reads everything that annual audits need, and nothing else."}}},
 	}}
 }

@@ -41,7 +41,7 @@ func (h *console) webhookRoutes() []front.Route {
 // endpoint is a webhook, for templates.
 type endpoint struct{ doorward.Webhook }
 
-// State is enabled, failing or disabled.
+// State is active, failing or disabled.
 func (e endpoint) State() string {
 	switch {
 	case !e.Enabled:
@@ -49,7 +49,16 @@ func (e endpoint) State() string {
 	case e.FailingSince != nil:
 		return "failing"
 	}
-	return "enabled"
+	return "active"
+}
+
+// Tags are shown below the URL.
+func (e endpoint) Tags() ui.Tags {
+	tags := ui.Tags{State: "status." + e.State(), About: e.About}
+	if e.WithEmail() {
+		tags.Kinds = []string{"hooks.email.tag"}
+	}
+	return tags
 }
 
 // OtherEvents counts the kinds of events besides the first, which a list shows.

@@ -82,7 +82,7 @@ func TestWebhookPages(t *testing.T) {
 	b.post(path+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
 	makeInvitation(t, h)
 	page = b.waitFor(path, "1 delivered")
-	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Enabled<", "<code>user.*</code>")
+	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Active<", "<code>user.*</code>")
 	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page)
 	b.get(deliveryPath+"x", http.StatusNotFound)
 	page = b.get(deliveryPath, http.StatusOK, "Person invited", ">Delivered<", "Exactly as it is sent", "Send again")

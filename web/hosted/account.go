@@ -21,6 +21,15 @@ func (p ownPage) Avatar() ui.Avatar {
 	return ui.Avatar{Name: p.User.Name, Email: p.User.Email, ID: p.User.ID}
 }
 
+// Tags are shown below the name.
+func (p ownPage) Tags() ui.Tags {
+	tags := ui.Tags{Role: p.User.Role}
+	if p.User.Role != "" && p.User.Factors == 0 {
+		tags.Kinds = []string{"factor.none"}
+	}
+	return tags
+}
+
 // account is the content of the account page. Only what its tab shows is set.
 type account struct {
 	ownPage

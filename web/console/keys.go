@@ -49,8 +49,10 @@ func (k apiKey) TimeLeft() time.Duration { return k.Earlier.EndsAt.Sub(k.now).Ro
 // effect doesn't grant it.
 func (k apiKey) Lacks(a doorward.Action) bool { return !slices.Contains(k.EffectivePermissions(), a) }
 
-// May are the key's own permissions with their descriptions.
-func (k apiKey) May() []ui.Permission { return describeAdditional(k.Rules, k.Permissions, nil) }
+// Groups are the key's own permissions in groups.
+func (k apiKey) Groups() []permissionGroup {
+	return groupPermissions(k.Rules.Model(), k.Permissions, func(a doorward.Action) permissionChoice { return permissionChoice{Chosen: true, Idle: k.Lacks(a)} })
+}
 
 // Addresses are the allowed addresses, one a line.
 func (k apiKey) Addresses() string {
@@ -132,10 +134,10 @@ type keyPage struct {
 	Key      apiKey
 	Tabs     ui.Tabs
 	Activity activity
-	Groups   []permissionGroup
-	Graces   []int
-	Actions  []ui.Permission // that a key can have
-	Try      *trial          // nil: nothing was tried
+	permissionForm
+	Graces  []int
+	Actions []ui.Permission // that a key can have
+	Try     *trial          // nil: nothing was tried
 }
 
 // graces are the choices of how many hours the earlier secret stays valid.
@@ -155,7 +157,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
+	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, permissionForm: keyPermissions(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
 	if body.Tabs = keyTabs(c, k, s.List); body.Tabs.Is("activity") {
 		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
 	}
@@ -209,6 +211,11 @@ func (h *console) keyOf(ctx context.Context, c *ui.Call) (apiKey, error) {
 	return h.apiKey(ctx, c, k)
 }
 
+// RolePicker is the field for the role, which stays.
+func (p keyPage) RolePicker(f ui.Frame) rolePicker {
+	return rolePicker{Frame: f, Choices: []roleChoice{{p.Key.Role, true}}, Fixed: "keys.role.fixed"}
+}
+
 // Version returns the version of the key, for forms.
 func (p keyPage) Version() string { return p.Key.Version() }
 
@@ -242,7 +249,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 // The form doesn't show those that have left the model; the key keeps them.
 func changedPermissions(c *ui.Call, k apiKey) *[]string {
 	chosen := c.Values("permissions")
-	for _, g := range permissionGroups(k.Rules, k.Role, k.Has) {
+	for _, g := range keyPermissions(k.Rules, k.Role, k.Has).Groups {
 		for _, p := range g.Choices {
 			if p.Chosen != slices.Contains(chosen, string(p.Action)) {
 				return &chosen

@@ -150,6 +150,7 @@ type rolePicker struct {
 	Fault   string
 	Button  string // key of a message, for a button below the choices; empty for none
 	Action  string // where the button sends the form; empty: where the form goes
+	Fixed   string // key of the message why the role can't be changed; empty if it can
 }
 
 // RolePicker is the field for the person's role.

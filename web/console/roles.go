@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/role"
@@ -38,6 +37,11 @@ func (r roleEntry) Tags() ui.Tags {
 		return ui.Tags{Kinds: []string{"roles.builtin"}}
 	}
 	return ui.Tags{Kinds: []string{"roles.own"}, About: r.About}
+}
+
+// Groups are the permissions in groups.
+func (r roleEntry) Groups(m *doorward.Model) []permissionGroup {
+	return groupPermissions(m, r.Permissions, func(doorward.Action) permissionChoice { return permissionChoice{Chosen: true} })
 }
 
 // roleList is the content of the list.
@@ -86,7 +90,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := rolePage{pageData: s, pager: pages, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, hasPermission(one), mayGive(c))}
+	body := rolePage{pageData: s, pager: pages, Role: one, Groups: one.Groups(c.Caller.Rules.Model())}
 	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
 	if err != nil {
 		return ui.View{}, err
@@ -163,29 +167,6 @@ func hasPermission(r roleEntry) func(doorward.Action) bool {
 	return func(a doorward.Action) bool { return slices.Contains(r.Permissions, a) }
 }
 
-// roleGroups returns the permissions, grouped by their first word. Those that may not be
-// given are closed.
-func roleGroups(rules *doorward.Rules, all []doorward.Action, chosen, mayGive func(doorward.Action) bool) (groups []permissionGroup) {
-	for _, a := range all {
-		word, _, _ := strings.Cut(string(a), ".")
-		i := slices.IndexFunc(groups, func(g permissionGroup) bool { return g.Name == word })
-		if i < 0 {
-			i, groups = len(groups), append(groups, permissionGroup{Name: word, Key: groupKey(rules.Model(), a, word)})
-		}
-		one := permissionChoice{Permission: ui.Describe(rules.Model(), a), Chosen: chosen(a), Closed: !mayGive(a)}
-		groups[i].Choices = append(groups[i].Choices, one)
-	}
-	return groups
-}
-
-// groupKey returns the message about the actions that begin with the word, as a does.
-func groupKey(m *doorward.Model, a doorward.Action, word string) string {
-	if v, known := m.Lookup(a); !known || v.Platform && !m.IsBuiltIn() {
-		return ""
-	}
-	return "roles.word." + word
-}
-
 // mayGive returns a function that reports whether the caller may put a permission into a
 // role.
 func mayGive(c *ui.Call) func(doorward.Action) bool {
@@ -195,28 +176,22 @@ func mayGive(c *ui.Call) func(doorward.Action) bool {
 	}
 }
 
-// allPermissionGroups returns all permissions in groups, for the forms.
-func allPermissionGroups(c *ui.Call, chosen func(doorward.Action) bool) []permissionGroup {
-	return roleGroups(c.Caller.Rules, allPermissions(c.Caller.Rules.Model()), chosen, mayGive(c))
-}
-
-// allPermissions are those that a role can have, by name.
+// allPermissions are those that a role can have.
 func allPermissions(m *doorward.Model) (all []doorward.Action) {
 	for _, v := range m.Verbs() {
 		if v.IsPermission() {
 			all = append(all, v.Action)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 
 // roleForm is the form for a new role, or for one that is edited.
 type roleForm struct {
 	pageData
-	Role   roleEntry // zero for a new one
-	Tabs   ui.Tabs   // of the role; none for a new one
-	Groups []permissionGroup
+	Role roleEntry // zero for a new one
+	Tabs ui.Tabs   // of the role; none for a new one
+	permissionForm
 	edited
 }
 
@@ -236,8 +211,8 @@ func (f roleForm) Version() string { return f.Role.Version() }
 
 func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	groups := allPermissionGroups(c, sentPermissions(c))
-	return ui.View{Page: "roleform", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
+	form := rolePermissions(c.Caller.Rules.Model(), sentPermissions(c), mayGive(c))
+	return ui.View{Page: "roleform", Body: roleForm{pageData: s, permissionForm: form}, Wide: true}, err
 }
 
 // moveRoleFaults moves the faults of a role to the fields of its form. The name of a role has
@@ -272,7 +247,7 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body.Groups = allPermissionGroups(c, chosen)
+	body.permissionForm = rolePermissions(c.Caller.Rules.Model(), chosen, mayGive(c))
 	c.Suggest("roleName", string(one.Name))
 	c.Suggest("about", one.About)
 	return ui.View{Page: "roleform", Note: note, Body: body, Wide: true}, nil

@@ -275,7 +275,7 @@ func sampledRows() []chosenRow {
 func sampledKeyForm() ui.View {
 	return ui.View{Page: "keynew", Wide: true, Body: newKey{
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
-		Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
+		permissionForm: keyPermissions(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
 	}}
 }
 
@@ -426,7 +426,7 @@ func sampledKeys() (all []apiKey) {
 func sampledKeyPage(n int, tab string) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
-		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
+		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, permissionForm: keyPermissions(nil, k.Role, k.Has), Graces: graces,
 		Actions: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend), ui.Describe(doorward.BuiltIn(), doorward.UserRead)},
 	}
 	body.Activity = sampledActivity("keys", k.ID)
@@ -455,13 +455,13 @@ func sampledRoles() (all []roleEntry) {
 }
 
 // sampledChoices are permissions in groups, for a caller who may give all but tenant.destroy.
-func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []permissionGroup {
-	return roleGroups(nil, all, chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
+func sampledChoices(chosen func(doorward.Action) bool) permissionForm {
+	return rolePermissions(doorward.BuiltIn(), chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
 }
 
 func sampledRolePage(n int, tab string) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: sampledRoleTabs(r, tab), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: sampledMembers(), Activity: sampledActivity("roles", r.ID)}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: sampledRoleTabs(r, tab), Role: r, Groups: r.Groups(doorward.BuiltIn()), Invitations: 1, Keys: 2, Holders: sampledMembers(), Activity: sampledActivity("roles", r.ID)}
 }
 
 // sampledRoleTabs are those of a role; only one that can be changed has settings.
@@ -476,7 +476,7 @@ func sampledRoleTabs(r roleEntry, tab string) ui.Tabs {
 
 // sampledRoleForm is the form of a role, or for a new one if r is zero.
 func sampledRoleForm(r roleEntry) ui.View {
-	body := roleForm{pageData: basePage, Role: r, Tabs: sampledRoleTabs(r, "settings"), Groups: sampledChoices(allPermissions(doorward.BuiltIn()), hasPermission(r))}
+	body := roleForm{pageData: basePage, Role: r, Tabs: sampledRoleTabs(r, "settings"), permissionForm: sampledChoices(hasPermission(r))}
 	return ui.View{Page: "roleform", Body: body, Wide: true}
 }
 

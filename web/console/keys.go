@@ -211,10 +211,15 @@ func (h *console) keyOf(ctx context.Context, c *ui.Call) (apiKey, error) {
 	return h.apiKey(ctx, c, k)
 }
 
-// RolePicker is the field for the role, which stays.
-func (p keyPage) RolePicker(f ui.Frame) rolePicker {
-	return rolePicker{Frame: f, Choices: []roleChoice{{p.Key.Role, true}}, Fixed: "keys.role.fixed"}
+// fixedRole is a role that can't be changed, and the key of the message why.
+type fixedRole struct {
+	Frame ui.Frame
+	Role  doorward.Role
+	Why   string
 }
+
+// FixedRole shows the role of the key, which stays.
+func (p keyPage) FixedRole(f ui.Frame) fixedRole { return fixedRole{f, p.Key.Role, "keys.role.fixed"} }
 
 // Version returns the version of the key, for forms.
 func (p keyPage) Version() string { return p.Key.Version() }

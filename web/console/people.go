@@ -137,6 +137,15 @@ func (p person) ResetUntil() *time.Time {
 	return &until
 }
 
+// SessionTable has the person's sessions, the newest first.
+func (p person) SessionTable(f ui.Frame) ui.SessionTable {
+	t := ui.SessionTable{Frame: f, Label: "sessions-title", Action: f.Base + peoplePath + "/" + p.User.ID + "/end-session?tab=sessions", List: p.List}
+	for _, s := range p.Sessions {
+		t.Rows = append(t.Rows, ui.SessionRow{Session: s, IsThis: s.ID == p.OwnSession})
+	}
+	return t
+}
+
 // roleChoice is a role that could be given.
 type roleChoice struct {
 	Role    doorward.Role
@@ -150,7 +159,6 @@ type rolePicker struct {
 	Fault   string
 	Button  string // key of a message, for a button below the choices; empty for none
 	Action  string // where the button sends the form; empty: where the form goes
-	Fixed   string // key of the message why the role can't be changed; empty if it can
 }
 
 // RolePicker is the field for the person's role.

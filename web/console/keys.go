@@ -33,9 +33,6 @@ type apiKey struct {
 // Avatar is shown in place of a picture of the owner.
 func (k apiKey) Avatar() ui.Avatar { return ui.Avatar{Name: k.Owner, Email: k.Email, ID: k.OwnerID} }
 
-// Tags are shown below the name.
-func (k apiKey) Tags() ui.Tags { return ui.Tags{State: "status." + string(k.State), Role: k.Role} }
-
 // Live reports whether the key has neither expired nor been revoked.
 func (k apiKey) Live() bool { return !k.HasEnded(k.now) }
 
@@ -65,6 +62,9 @@ func (k apiKey) Addresses() string {
 
 // Has reports whether the key was given the permission.
 func (k apiKey) Has(a doorward.Action) bool { return slices.Contains(k.Permissions, a) }
+
+// Tags are shown below the name.
+func (k apiKey) Tags() ui.Tags { return ui.Tags{State: "status." + string(k.State), Role: k.Role} }
 
 func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (apiKey, error) {
 	now := c.Now()

@@ -125,6 +125,9 @@ func (p person) Tags() ui.Tags {
 	if p.IsCaller {
 		tags.Kinds = append(tags.Kinds, "person.self")
 	}
+	if p.User.Name != "" {
+		tags.About = p.User.Email
+	}
 	return tags
 }
 

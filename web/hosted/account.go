@@ -27,6 +27,9 @@ func (p ownPage) Tags() ui.Tags {
 	if p.User.Role != "" && p.User.Factors == 0 {
 		tags.Kinds = []string{"factor.none"}
 	}
+	if p.User.Name != "" {
+		tags.About = p.User.Email
+	}
 	return tags
 }
 

@@ -12,7 +12,7 @@ type Tags struct {
 	State string        // key of the message of its state; empty for none
 	Role  doorward.Role // empty for none
 	Kinds []string      // keys of messages
-	About string        // what somebody wrote about it
+	About string        // what somebody wrote about it, or the address of a person
 }
 
 // IsEmpty reports whether there is nothing to say.

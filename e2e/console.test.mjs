@@ -328,7 +328,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.look("console-key-revoke");
 		await admin.send("/revoke");
 		await admin.page.locator(".notice.good").waitFor();
-		assert.equal(await admin.page.locator(".tabs, #try").count(), 0);
+		assert.equal(await admin.page.locator("#try, .tabs [href*=rotation], .tabs [href*=settings]").count(), 0);
 		await admin.look("console-key-revoked");
 		await admin.go("/console/keys");
 		assert.equal(await admin.page.locator(".keys tbody tr").count(), 1);
@@ -377,7 +377,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.send("/retry");
 		await admin.page.locator(".notice.good").waitFor();
 		await admin.go(page);
-		for (const tab of ["replay", "settings", "rotation"]) {
+		for (const tab of ["replay", "settings", "activity", "signing"]) {
 			await admin.tab(tab);
 			await admin.look(`console-webhook-${tab}`);
 		}

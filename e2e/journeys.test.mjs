@@ -89,7 +89,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await p.look("account-sessions");
 		await p.page.locator("form[action*='/sessions/end?'] button.plain").nth(1).click();
 		await p.page.waitForSelector("[role=status]");
-		assert.equal(await p.page.locator("#sessions .rows > li").count(), 2);
+		assert.equal(await p.page.locator("#sessions tbody tr").count(), 2);
 		await p.go("/account/security");
 		await p.page.locator("#password summary").click();
 		await p.send("/account/password", { currentPassword: "wrong", password: chosen, confirmPassword: chosen });

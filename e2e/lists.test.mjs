@@ -97,7 +97,7 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 
 	journey("a file is previewed, corrected and sent", async () => {
 		const page = await signIn();
-		await owner.go("/console/invitations/new");
+		await owner.go("/console/invitations/new?tab=file");
 		const text = "\ufeffName;E-Mail;Rolle\r\n\"Müller; Jürgen\";j@x.example;viewer\r\nBob;nobody;\r\n";
 		await page.locator("#file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
 		await owner.send("/preview/file");

@@ -346,6 +346,7 @@ func objectsOf(events []doorward.Event) (all []doorward.Object) {
 func (h *console) identify(ctx context.Context, c *ui.Call, on doorward.Object) (identity, error) {
 	needed, isNamed := map[string]doorward.Action{
 		"user": doorward.UserRead, "invitation": doorward.UserInvite, "key": doorward.APIKeyManage, "webhook": doorward.WebhookManage,
+		"role": doorward.RoleManage,
 	}[on.Type]
 	if !isNamed || !c.Can(needed) {
 		return identity{}, nil
@@ -369,6 +370,13 @@ func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (i
 	case "key":
 		k, err := h.app.APIKeys.Get(ctx, c.Caller, on.ID)
 		return identity{k.ID, k.Name, k.Hint, "/console/keys/" + k.ID}, err
+	case "role":
+		r, err := h.app.Roles.Get(ctx, c.Caller, on.ID)
+		if err != nil {
+			return identity{}, err
+		}
+		name, err := c.RoleName(r.Name)
+		return identity{r.ID, name, r.About, rolesPath + "/" + r.ID}, err
 	}
 	w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
 	return identity{w.ID, endpoint{w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err

@@ -70,7 +70,7 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/policy/versions/{version}/restore", "/console/policy/versions/1/restore", version},
 		{"/console/webhooks/new", "", url.Values{"url": {sink}, "events": {"user.*"}}},
 		{"/console/webhooks/{id}/edit", "/console/webhooks/" + hook + "/edit", url.Values{"url": {sink}, "events": {"*"}}},
-		{"/console/webhooks/{id}/rotate", "/console/webhooks/" + hook + "/rotate", url.Values{"rotation": {owner.findOn(regexp.MustCompile(`name="rotation" value="([^"]+)"`), owner.get("/console/webhooks/"+hook+"?tab=rotation", 200))}}},
+		{"/console/webhooks/{id}/rotate", "/console/webhooks/" + hook + "/rotate", url.Values{"rotation": {owner.findOn(regexp.MustCompile(`name="rotation" value="([^"]+)"`), owner.get("/console/webhooks/"+hook+"?tab=signing", 200))}}},
 		{"/console/webhooks/{id}/{act}", "/console/webhooks/" + hook + "/delete", url.Values{}},
 		{"/console/close", "", url.Values{"confirm": {"Acme"}}},
 	}

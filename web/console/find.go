@@ -181,8 +181,8 @@ func (h *console) findWebhooks(ctx context.Context, c *ui.Call, q string) (found
 			continue
 		}
 		item := found{Path: webhooksPath + "/" + w.ID, Name: one.Host(), Detail: w.URL}
-		if state := one.State(); state != "enabled" {
-			item.State = "hooks.state." + state
+		if state := one.State(); state != "active" {
+			item.State = "status." + state
 		}
 		g.add(item, webhooksPath)
 	}

@@ -17,6 +17,7 @@ const maxInvited = 100
 // newInvitation is the form.
 type newInvitation struct {
 	pageData
+	Tabs    ui.Tabs // what is typed or pasted, and a file
 	Roles   []doorward.Role
 	Locales []ui.Language
 	MaxDays int
@@ -29,7 +30,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, err
 	}
 	maxDays := s.Tenant.Settings.MaxInvitationDays()
-	body := newInvitation{pageData: s, MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.LanguagesWith(c.Site().Texts)}
+	body := newInvitation{pageData: s, Tabs: inviteTabs(c), MaxDays: maxDays, Days: min(doorward.InvitationDaysDefault, maxDays), Locales: ui.LanguagesWith(c.Site().Texts)}
 	if c.Value("locale") == "" {
 		c.Preset("locale", c.Language.Tag)
 	}
@@ -43,6 +44,9 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	return ui.View{Page: "invite", Body: body, Wide: true}, nil
 }
+
+// inviteTabs are the ways to say who is invited.
+func inviteTabs(c *ui.Call) ui.Tabs { return c.Tabs("/console/invitations/new", nil, "typed", "file") }
 
 // RolePicker is the field for the role of those who are invited.
 func (n newInvitation) RolePicker(f ui.Frame) rolePicker {

@@ -12,9 +12,9 @@ import (
 // newKey is the form for a key.
 type newKey struct {
 	pageData
-	Roles  []roleChoice
-	Role   doorward.Role
-	Groups []permissionGroup
+	Roles []roleChoice
+	Role  doorward.Role
+	permissionForm
 	keyLimits
 }
 
@@ -35,7 +35,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 			body.Roles = append(body.Roles, roleChoice{role, role == body.Role})
 		}
 	}
-	body.Groups = permissionGroups(c.Caller.Rules, body.Role, sentPermissions(c))
+	body.permissionForm = keyPermissions(c.Caller.Rules, body.Role, sentPermissions(c))
 	c.Suggest("owner", c.Caller.Email)
 	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
 }

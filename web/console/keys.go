@@ -47,8 +47,10 @@ func (k apiKey) TimeLeft() time.Duration { return k.Earlier.EndsAt.Sub(k.now).Ro
 // effect doesn't grant it.
 func (k apiKey) Lacks(a doorward.Action) bool { return !slices.Contains(k.EffectivePermissions(), a) }
 
-// May are the key's own permissions with their descriptions.
-func (k apiKey) May() []ui.Permission { return describeAdditional(k.Rules, k.Permissions, nil) }
+// Groups are the key's own permissions in groups.
+func (k apiKey) Groups() []permissionGroup {
+	return groupPermissions(k.Rules.Model(), k.Permissions, func(a doorward.Action) permissionChoice { return permissionChoice{Chosen: true, Idle: k.Lacks(a)} })
+}
 
 // Addresses are the allowed addresses, one a line.
 func (k apiKey) Addresses() string {
@@ -61,6 +63,9 @@ func (k apiKey) Addresses() string {
 
 // Has reports whether the key was given the permission.
 func (k apiKey) Has(a doorward.Action) bool { return slices.Contains(k.Permissions, a) }
+
+// Tags are shown below the name.
+func (k apiKey) Tags() ui.Tags { return ui.Tags{State: "status." + string(k.State), Role: k.Role} }
 
 func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (apiKey, error) {
 	now := c.Now()
@@ -133,9 +138,10 @@ type keyPage struct {
 	pageData
 	edited
 	keyLimits
-	Key     apiKey
-	Tabs    ui.Tabs
-	Groups  []permissionGroup
+	Key      apiKey
+	Tabs     ui.Tabs
+	Activity activity
+	permissionForm
 	Graces  []int
 	Actions []ui.Permission // that a key can have
 	Try     *trial          // nil: nothing was tried
@@ -158,21 +164,26 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
-	body.Tabs = keyTabs(c, k, s.List)
+	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, permissionForm: keyPermissions(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
+	if body.Tabs = keyTabs(c, k, s.List); body.Tabs.Is("activity") {
+		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
+	}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, ui.Describe(k.Rules.Model(), v.Action))
 		}
 	}
-	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, nil
+	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, err
 }
 
 // keyTabs are the tabs of the page of a key. A key that has ended can't be changed.
 func keyTabs(c *ui.Call, k apiKey, list string) ui.Tabs {
-	names := []string{"about"}
-	if k.CanManage && k.Live() {
-		names = append(names, "rotation", "settings")
+	isChangeable, names := k.CanManage && k.Live(), []string{"about"}
+	if isChangeable {
+		names = append(names, "rotation")
+	}
+	if names = withActivity(c, names); isChangeable {
+		names = append(names, "settings")
 	}
 	return c.Tabs("/console/keys/"+k.ID, keptList(list), names...)
 }
@@ -207,6 +218,16 @@ func (h *console) keyOf(ctx context.Context, c *ui.Call) (apiKey, error) {
 	return h.apiKey(ctx, c, k)
 }
 
+// fixedRole is a role that can't be changed, and the key of the message why.
+type fixedRole struct {
+	Frame ui.Frame
+	Role  doorward.Role
+	Why   string
+}
+
+// FixedRole shows the role of the key, which stays.
+func (p keyPage) FixedRole(f ui.Frame) fixedRole { return fixedRole{f, p.Key.Role, "keys.role.fixed"} }
+
 // Version returns the version of the key, for forms.
 func (p keyPage) Version() string { return p.Key.Version() }
 
@@ -240,7 +261,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 // The form doesn't show those that have left the model; the key keeps them.
 func changedPermissions(c *ui.Call, k apiKey) *[]string {
 	chosen := c.Values("permissions")
-	for _, g := range permissionGroups(k.Rules, k.Role, k.Has) {
+	for _, g := range keyPermissions(k.Rules, k.Role, k.Has).Groups {
 		for _, p := range g.Choices {
 			if p.Chosen != slices.Contains(chosen, string(p.Action)) {
 				return &chosen

@@ -50,3 +50,23 @@ func TestRecentActivity(t *testing.T) {
 	owner.get(of, http.StatusOK, "Signed in</a>")
 	lacks(t, h.browserOf(t, "VIEWER").get(of, http.StatusOK), "Recent activity")
 }
+
+// The pages of keys, webhooks and roles have the same tab, for those who may read the trail.
+func TestActivityOfEachObject(t *testing.T) {
+	h := newFixture(t)
+	makeRole(t, h, "MAKER", "", "role.manage", "apikey.manage", "webhook.manage", "user.read", "message.send")
+	setRole(t, h, "USER", "MAKER")
+	owner, maker := h.browserOf(t, "OWNER"), h.browserOf(t, "USER")
+	hooked := owner.post("/console/webhooks/new", url.Values{"url": {newReceiver(t).URL}, "events": {"user.*"}}, http.StatusOK)
+	made := map[string]string{ // a path and what the trail says of it
+		"/console/keys/" + makeKey(t, h, nil):                                                  "API key created",
+		"/console/webhooks/" + owner.findOn(hookLink, hooked[strings.Index(hooked, "<main"):]): "Webhook created",
+		"/console/roles/" + makeRole(t, h, "IDLE", "", "message.read"):                         "Role created",
+	}
+	for path, event := range made {
+		page := owner.get(path+"?tab=activity", http.StatusOK, `class="list events"`, event+"</a>", `<a href="`+path+`" title="`, `<a href="/console/audit?target=`)
+		owner.get(path+"?tab=activity&event="+owner.findOn(eventRow, page), http.StatusOK, `<aside id="event"`)
+		lacks(t, owner.get(path, http.StatusOK, `?tab=activity">Activity</a>`), "/console/audit?target=")
+		lacks(t, maker.get(path+"?tab=activity", http.StatusOK), event, ">Activity</a>")
+	}
+}

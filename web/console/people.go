@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
@@ -124,13 +123,28 @@ type person struct {
 	Sessions    []doorward.Session
 	OwnSession  string         // id of the caller's session
 	Actions     []policyAction // that the caller may have explained
-	Recent      eventTable     // what the person did, and what was done to the person
+	Activity    activity
 	edited
 }
 
 // Avatar is shown in place of a picture.
 func (p person) Avatar() ui.Avatar {
 	return ui.Avatar{Name: p.User.Name, Email: p.User.Email, ID: p.User.ID}
+}
+
+// Tags are shown below the name.
+func (p person) Tags() ui.Tags {
+	tags := ui.Tags{State: "status." + string(p.User.Status), Role: p.User.Role}
+	if p.CanManage && p.User.Factors == 0 {
+		tags.Kinds = append(tags.Kinds, "factor.none")
+	}
+	if p.IsCaller {
+		tags.Kinds = append(tags.Kinds, "person.self")
+	}
+	if p.User.Name != "" {
+		tags.About = p.User.Email
+	}
+	return tags
 }
 
 // ResetUntil returns until when the tenant's word for a reset of the person's factors holds; nil for none.
@@ -140,6 +154,15 @@ func (p person) ResetUntil() *time.Time {
 	}
 	until := p.User.ResetAskedAt.Add(doorward.FactorWordLife)
 	return &until
+}
+
+// SessionTable has the person's sessions, the newest first.
+func (p person) SessionTable(f ui.Frame) ui.SessionTable {
+	t := ui.SessionTable{Frame: f, Label: "sessions-title", Action: f.Base + peoplePath + "/" + p.User.ID + "/end-session?tab=sessions", List: p.List}
+	for _, s := range p.Sessions {
+		t.Rows = append(t.Rows, ui.SessionRow{Session: s, IsThis: s.ID == p.OwnSession})
+	}
+	return t
 }
 
 // roleChoice is a role that could be given.
@@ -173,7 +196,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v = autoRefresh(c, v)
 	}
 	if err == nil && p.Tabs.Is("activity") {
-		p.Recent, err = h.recent(ctx, c, maxActivity, audit.Filter{Actor: p.User.ID}, audit.Filter{Target: p.User.ID})
+		p.Activity, err = h.activity(ctx, c, "person", p.User.ID)
 	}
 	if c.Can(doorward.PolicyRead) {
 		p.Actions = policyActions(c.Caller.Rules)
@@ -181,9 +204,6 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v.Body = p
 	return v, err
 }
-
-// maxActivity is how many of their last events the page of a person shows.
-const maxActivity = 20
 
 // personTabs are the tabs of which the caller may see something.
 func personTabs(c *ui.Call, p person) ui.Tabs {
@@ -194,10 +214,7 @@ func personTabs(c *ui.Call, p person) ui.Tabs {
 	if p.CanManage || c.Can(doorward.PolicyRead) {
 		names = append(names, "security")
 	}
-	if c.Can(doorward.AuditRead) {
-		names = append(names, "activity")
-	}
-	return c.Tabs(peoplePath+"/"+p.User.ID, keptList(p.List), names...)
+	return c.Tabs(peoplePath+"/"+p.User.ID, keptList(p.List), withActivity(c, names)...)
 }
 
 // loadPerson returns the member whom the path names, without sessions, actions and events.

@@ -36,11 +36,15 @@ func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, 
 		rows = parsePeople(c.Value("people")+"\n"+decodeText(c.File()), c.Caller.Rules)
 	}
 	rows = withRole(rows, doorward.Role(cmp.Or(c.Value("role"), string(doorward.RoleUser))))
+	field := "/people"
+	if inviteTabs(c).Is("file") {
+		field = "/file"
+	}
 	switch {
 	case len(rows) == 0:
-		return ui.View{}, doorward.Invalid("/people", "required", "Enter the addresses to invite.")
+		return ui.View{}, doorward.Invalid(field, "required", "Enter the addresses to invite.")
 	case len(rows) > maxInvited:
-		return ui.View{}, doorward.Invalid("/people", "out_of_range", "Invite 100 people at once at most.")
+		return ui.View{}, doorward.Invalid(field, "out_of_range", "Invite 100 people at once at most.")
 	}
 	v, err := h.showPreview(ctx, c, rows, 0)
 	if p, ok := v.Body.(previewPage); err == nil && ok {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/role"
@@ -30,6 +29,19 @@ func roleOf(c *ui.Call, r role.Role) roleEntry {
 	on := doorward.Object{TenantID: c.Caller.TenantID, Held: r.Name}
 	one.CanManage = !r.BuiltIn && c.CanOn(doorward.RoleUpdate, on)
 	return one
+}
+
+// Tags are shown below the name.
+func (r roleEntry) Tags() ui.Tags {
+	if r.BuiltIn {
+		return ui.Tags{Kinds: []string{"roles.builtin"}}
+	}
+	return ui.Tags{Kinds: []string{"roles.own"}, About: r.About}
+}
+
+// Groups are the permissions in groups.
+func (r roleEntry) Groups(m *doorward.Model) []permissionGroup {
+	return groupPermissions(m, r.Permissions, func(doorward.Action) permissionChoice { return permissionChoice{Chosen: true} })
 }
 
 // roleList is the content of the list.
@@ -62,6 +74,7 @@ type rolePage struct {
 	Invitations int // that can be accepted
 	Keys        int // that have not ended
 	Holders     []member
+	Activity    activity
 }
 
 func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -77,13 +90,16 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := rolePage{pageData: s, pager: pages, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, hasPermission(one), mayGive(c))}
+	body := rolePage{pageData: s, pager: pages, Role: one, Groups: one.Groups(c.Caller.Rules.Model())}
 	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
 	if err != nil {
 		return ui.View{}, err
 	}
 	body.Invitations, body.Keys = int(use.Invitations), int(use.Keys)
-	if body.Tabs = roleTabs(c, one); body.Tabs.Is("members") {
+	if body.Tabs = roleTabs(c, one); body.Tabs.Is("activity") {
+		body.Activity, err = h.activity(ctx, c, "roles", one.ID)
+	}
+	if body.Tabs.Is("members") {
 		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, window)
 		if err == nil {
 			err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
@@ -96,7 +112,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 			body.Holders = append(body.Holders, memberOf(c, u))
 		}
 	}
-	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, nil
+	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, err
 }
 
 // roleTabs are the tabs of the pages about a role. The last one is the page of editRole.
@@ -106,7 +122,7 @@ func roleTabs(c *ui.Call, one roleEntry) ui.Tabs {
 	if c.Can(doorward.UserRead) {
 		names = append(names, "members")
 	}
-	tabs := c.Tabs(path, nil, names...)
+	tabs := c.Tabs(path, nil, withActivity(c, names)...)
 	if len(names) > 1 {
 		tabs.Items[1].Count = one.Members
 	}
@@ -151,29 +167,6 @@ func hasPermission(r roleEntry) func(doorward.Action) bool {
 	return func(a doorward.Action) bool { return slices.Contains(r.Permissions, a) }
 }
 
-// roleGroups returns the permissions, grouped by their first word. Those that may not be
-// given are closed.
-func roleGroups(rules *doorward.Rules, all []doorward.Action, chosen, mayGive func(doorward.Action) bool) (groups []permissionGroup) {
-	for _, a := range all {
-		word, _, _ := strings.Cut(string(a), ".")
-		i := slices.IndexFunc(groups, func(g permissionGroup) bool { return g.Name == word })
-		if i < 0 {
-			i, groups = len(groups), append(groups, permissionGroup{Name: word, Key: groupKey(rules.Model(), a, word)})
-		}
-		one := permissionChoice{Permission: ui.Describe(rules.Model(), a), Chosen: chosen(a), Closed: !mayGive(a)}
-		groups[i].Choices = append(groups[i].Choices, one)
-	}
-	return groups
-}
-
-// groupKey returns the message about the actions that begin with the word, as a does.
-func groupKey(m *doorward.Model, a doorward.Action, word string) string {
-	if v, known := m.Lookup(a); !known || v.Platform && !m.IsBuiltIn() {
-		return ""
-	}
-	return "roles.word." + word
-}
-
 // mayGive returns a function that reports whether the caller may put a permission into a
 // role.
 func mayGive(c *ui.Call) func(doorward.Action) bool {
@@ -183,28 +176,22 @@ func mayGive(c *ui.Call) func(doorward.Action) bool {
 	}
 }
 
-// allPermissionGroups returns all permissions in groups, for the forms.
-func allPermissionGroups(c *ui.Call, chosen func(doorward.Action) bool) []permissionGroup {
-	return roleGroups(c.Caller.Rules, allPermissions(c.Caller.Rules.Model()), chosen, mayGive(c))
-}
-
-// allPermissions are those that a role can have, by name.
+// allPermissions are those that a role can have.
 func allPermissions(m *doorward.Model) (all []doorward.Action) {
 	for _, v := range m.Verbs() {
 		if v.IsPermission() {
 			all = append(all, v.Action)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 
 // roleForm is the form for a new role, or for one that is edited.
 type roleForm struct {
 	pageData
-	Role   roleEntry // zero for a new one
-	Tabs   ui.Tabs   // of the role; none for a new one
-	Groups []permissionGroup
+	Role roleEntry // zero for a new one
+	Tabs ui.Tabs   // of the role; none for a new one
+	permissionForm
 	edited
 }
 
@@ -224,8 +211,8 @@ func (f roleForm) Version() string { return f.Role.Version() }
 
 func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	groups := allPermissionGroups(c, sentPermissions(c))
-	return ui.View{Page: "roleform", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
+	form := rolePermissions(c.Caller.Rules.Model(), sentPermissions(c), mayGive(c))
+	return ui.View{Page: "roleform", Body: roleForm{pageData: s, permissionForm: form}, Wide: true}, err
 }
 
 // moveRoleFaults moves the faults of a role to the fields of its form. The name of a role has
@@ -260,7 +247,7 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body.Groups = allPermissionGroups(c, chosen)
+	body.permissionForm = rolePermissions(c.Caller.Rules.Model(), chosen, mayGive(c))
 	c.Suggest("roleName", string(one.Name))
 	c.Suggest("about", one.About)
 	return ui.View{Page: "roleform", Note: note, Body: body, Wide: true}, nil

@@ -71,7 +71,7 @@ func sampledResults() findPage {
 			{Path: "/console/people/" + long.ID, Name: long.Name, Detail: long.Email, State: "status.suspended", Person: &ui.Avatar{Name: long.Name, Email: long.Email, ID: long.ID}},
 		}},
 		{Name: "keys", Items: []found{{Path: "/console/keys/key_1", Name: strings.Repeat("nightly export of the warehouse ", 4), State: "status.revoked"}}},
-		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "hooks.state.failing"}}},
+		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "status.failing"}}},
 		{Name: "roles", Items: []found{{Path: "/console/roles/rol_1", Name: "CHIEF-OF-INTERNATIONAL-ANNUAL-AUDITS", Detail: "Reads everything that annual audits need, and nothing else."}}},
 	}}
 }
@@ -132,7 +132,8 @@ func webhookSamples() []uitest.Sample {
 		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
 		{Name: "webhook", View: sampledHookPage(0, "deliveries"), Frame: owner},
 		{Name: "webhook-replay", View: sampledHookPage(0, "replay"), Frame: owner},
-		{Name: "webhook-rotation", View: sampledHookPage(0, "rotation"), Frame: owner},
+		{Name: "webhook-signing", View: sampledHookPage(0, "signing"), Frame: owner},
+		{Name: "webhook-activity", View: sampledHookPage(2, "activity"), Frame: owner},
 		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
@@ -214,7 +215,8 @@ func samples() []uitest.Sample {
 		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
 		{Name: "chosen", View: ui.View{Page: "chosen", Title: "chosen.suspend.title", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
-		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
+		{Name: "invite-file", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("file", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
+		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("typed", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
@@ -240,6 +242,7 @@ func samples() []uitest.Sample {
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{}), sorting: keySorting}, Statuses: keyStatuses}), Frame: owner},
 		{Name: "key", View: sampledKeyPage(0, "about"), Frame: owner},
 		{Name: "key-rotation", View: sampledKeyPage(0, "rotation"), Frame: owner},
+		{Name: "key-activity", View: sampledKeyPage(0, "activity"), Frame: owner},
 		{Name: "key-settings", View: sampledKeyPage(0, "settings"), Frame: owner},
 		{Name: "key-disabled", View: sampledKeyPage(1, "about"), Frame: owner},
 		{Name: "key-revoked", View: sampledKeyPage(3, "about"), Frame: owner},
@@ -250,6 +253,7 @@ func samples() []uitest.Sample {
 		{Name: "roles", View: wide("roles", roleList{pageData: basePage, Items: sampledRoles()}), Frame: owner},
 		{Name: "role-builtin", View: wide("role", sampledRolePage(1, "permissions")), Frame: owner},
 		{Name: "role-own", View: wide("role", sampledRolePage(5, "permissions")), Frame: owner},
+		{Name: "role-activity", View: wide("role", sampledRolePage(4, "activity")), Frame: owner},
 		{Name: "role-members", View: wide("role", sampledRolePage(4, "members")), Frame: owner},
 		{Name: "rolenew", View: sampledRoleForm(roleEntry{}), Frame: owner},
 		{Name: "rolenew-refused", View: sampledRoleForm(roleEntry{}), Frame: refusedWith(map[string]string{"roleName": "Use capital letters.", "permissions": "Choose a permission."})},
@@ -283,7 +287,7 @@ func sampledRows() []chosenRow {
 func sampledKeyForm() ui.View {
 	return ui.View{Page: "keynew", Wide: true, Body: newKey{
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
-		Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
+		permissionForm: keyPermissions(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
 	}}
 }
 
@@ -307,7 +311,7 @@ func sampledPerson(tab string) person {
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
-	p.Recent, p.Tabs = sampledRecent(2), onTab(tab, "profile", "sessions", "security", "activity")
+	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
@@ -397,6 +401,9 @@ func sampledRecent(days int) eventTable {
 	return eventTable{Trail: auditPath, Label: "recent-title", Days: sampledTrail().Days[:days]}
 }
 
+// sampledActivity has the sampled entries of an object.
+func sampledActivity(kind, id string) activity { return activity{sampledRecent(2), kind, id} }
+
 // withOpen opens the refusal among the entries, and the group.
 func withOpen(t eventTable) eventTable {
 	last := t.Days[len(t.Days)-1].Items
@@ -431,11 +438,12 @@ func sampledKeys() (all []apiKey) {
 func sampledKeyPage(n int, tab string) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
-		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
+		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, permissionForm: keyPermissions(nil, k.Role, k.Has), Graces: graces,
 		Actions: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend), ui.Describe(doorward.BuiltIn(), doorward.UserRead)},
 	}
-	if body.Tabs = onTab(tab, "about"); n < 2 {
-		body.Tabs = onTab(tab, "about", "rotation", "settings")
+	body.Activity = sampledActivity("keys", k.ID)
+	if body.Tabs = onTab(tab, "about", "activity"); n < 2 {
+		body.Tabs = onTab(tab, "about", "rotation", "activity", "settings")
 		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.status"}[n]}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
@@ -459,20 +467,20 @@ func sampledRoles() (all []roleEntry) {
 }
 
 // sampledChoices are permissions in groups, for a caller who may give all but tenant.destroy.
-func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []permissionGroup {
-	return roleGroups(nil, all, chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
+func sampledChoices(chosen func(doorward.Action) bool) permissionForm {
+	return rolePermissions(doorward.BuiltIn(), chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
 }
 
 func sampledRolePage(n int, tab string) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: sampledRoleTabs(r, tab), Role: r, Groups: sampledChoices(r.Permissions, hasPermission(r)), Invitations: 1, Keys: 2, Holders: sampledMembers()}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next", From: 1, To: 5, Total: 163}, Tabs: sampledRoleTabs(r, tab), Role: r, Groups: r.Groups(doorward.BuiltIn()), Invitations: 1, Keys: 2, Holders: sampledMembers(), Activity: sampledActivity("roles", r.ID)}
 }
 
 // sampledRoleTabs are those of a role; only one that can be changed has settings.
 func sampledRoleTabs(r roleEntry, tab string) ui.Tabs {
-	tabs := onTab(tab, "permissions", "members")
+	tabs := onTab(tab, "permissions", "members", "activity")
 	if r.CanManage {
-		tabs = onTab(tab, "permissions", "members", "settings")
+		tabs = onTab(tab, "permissions", "members", "activity", "settings")
 	}
 	tabs.Items[1].Count = r.Members
 	return tabs
@@ -480,7 +488,7 @@ func sampledRoleTabs(r roleEntry, tab string) ui.Tabs {
 
 // sampledRoleForm is the form of a role, or for a new one if r is zero.
 func sampledRoleForm(r roleEntry) ui.View {
-	body := roleForm{pageData: basePage, Role: r, Tabs: sampledRoleTabs(r, "settings"), Groups: sampledChoices(allPermissions(doorward.BuiltIn()), hasPermission(r))}
+	body := roleForm{pageData: basePage, Role: r, Tabs: sampledRoleTabs(r, "settings"), permissionForm: sampledChoices(hasPermission(r))}
 	return ui.View{Page: "roleform", Body: body, Wide: true}
 }
 
@@ -603,7 +611,8 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 
 func sampledHookPage(n int, tab string) ui.View {
 	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: deliveriesPerPage, Total: 1110}
-	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "rotation", "settings"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "signing", "activity", "settings"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	body.Activity = activity{eventTable{Trail: auditPath, Label: "recent-title"}, "hooks", hook.ID}
 	if n < 2 {
 		sent := sampledDeliveries(n == 1)
 		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:deliveriesPerPage])
@@ -613,7 +622,7 @@ func sampledHookPage(n int, tab string) ui.View {
 		body.Tested = &tested
 	}
 	v := ui.View{Page: "webhook", Title: "hooks.title", Body: body, Wide: true}
-	if tab == "rotation" {
+	if tab == "signing" {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/doorward/doorward"
 )
 
@@ -27,3 +29,32 @@ func TestIconsAndTonesAreOfActions(t *testing.T) {
 		}
 	}
 }
+
+// Each of Doorward's own permissions is in a group of the navigation; those of an applied model are in
+// groups by their first word, even if Doorward has actions that begin so.
+func TestGroupsOfPermissions(t *testing.T) {
+	var names []string
+	for _, g := range rolePermissions(doorward.BuiltIn(), none, none).Groups {
+		names = append(names, g.Key)
+		if len(g.Choices) == 0 || !messageKeys()[g.Key] {
+			t.Errorf("%s: no permissions, or no message", g.Key)
+		}
+	}
+	want := []string{"roles.word.billing", "roles.word.data", "roles.word.message", "roles.word.report", "nav.group.people", "nav.group.access", "nav.group.developers", "nav.group.organisation"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	m, err := doorward.NewModel([]doorward.PlatformAction{{Name: "people.paint", Lowest: doorward.RoleUser}, {Name: "user.paint", Lowest: doorward.RoleUser}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = nil
+	for _, g := range rolePermissions(m, none, none).Groups {
+		names = append(names, g.Name)
+	}
+	if diff := cmp.Diff([]string{"people", "user", "own-people", "own-access", "own-developers", "own-organisation"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func none(doorward.Action) bool { return false }

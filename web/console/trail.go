@@ -68,6 +68,34 @@ func (t eventTable) FilterLink(name, value string) string {
 	return t.Trail + t.Filter.With(name, value)
 }
 
+// activity is the tab "activity" of the page about an object: the last events in which it has acted or
+// was acted on.
+type activity struct {
+	eventTable
+	Kind string // of object: the messages of the links to the trail are Kind.did and Kind.done
+	ID   string
+}
+
+// Acts reports whether such an object can be an actor.
+func (a activity) Acts() bool { return messageKeys()[a.Kind+".did"] }
+
+// maxActivity is how many events the tab shows.
+const maxActivity = 20
+
+// activity returns the last events by and on the object of the id.
+func (h *console) activity(ctx context.Context, c *ui.Call, kind, id string) (activity, error) {
+	t, err := h.recent(ctx, c, maxActivity, audit.Filter{Actor: id}, audit.Filter{Target: id})
+	return activity{t, kind, id}, err
+}
+
+// withActivity adds the tab to the names of tabs, unless the caller may not read the trail.
+func withActivity(c *ui.Call, names []string) []string {
+	if c.Can(doorward.AuditRead) {
+		names = append(names, "activity")
+	}
+	return names
+}
+
 // In returns the table with the frame of its page, for templates.
 func (t eventTable) In(f ui.Frame) shownTable { return shownTable{f, t} }
 

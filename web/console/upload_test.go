@@ -16,11 +16,14 @@ func TestUploadOfPeople(t *testing.T) {
 	owner := open(t, s, s.Tenant("Acme").Owner)
 	send := func(text string, status int, want ...string) {
 		t.Helper()
-		res, page := owner.upload("/console/invitations/preview/file", []part{{"file", "people.csv", text}})
+		res, page := owner.upload("/console/invitations/preview/file?tab=file", []part{{"file", "people.csv", text}, {"role", "", "VIEWER"}, {"expiresInDays", "", "3"}, {"locale", "", "de"}})
 		owner.shows("the file "+text[:min(len(text), 40)], res, page, status, want)
 	}
 	ann := []string{`value="ann@x.example"`, `value="Lee, Ann"`}
 	send("\ufeffname,email,role\r\n\"Lee, Ann\",ann@x.example,admin\r\n", http.StatusOK, append(ann, `<option value="ADMIN" selected>`)...)
+	owner.get("/console/invitations/new", http.StatusOK, `href="/console/invitations/new?tab=file"`, `id="people"`)
+	send("ann@x.example", http.StatusOK, `<option value="VIEWER" selected>`, `name="expiresInDays" value="3"`, `name="locale" value="de"`)
+	send("", http.StatusUnprocessableEntity, "Choose a file with at least one address.", `id="file"`)
 	send("Name\tE-Mail\r\nLee, Ann\tann@x.example\r\n", http.StatusOK, ann...)
 	send(`"Lee, Ann" <ann@x.example>`+"\n", http.StatusOK, ann...)
 	send("Lee, Ann;ann@x.example\rBob;bob@x.example\r", http.StatusOK, append(ann, `value="bob@x.example"`)...)

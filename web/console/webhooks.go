@@ -41,7 +41,7 @@ func (h *console) webhookRoutes() []front.Route {
 // endpoint is a webhook, for templates.
 type endpoint struct{ doorward.Webhook }
 
-// State is enabled, failing or disabled.
+// State is active, failing or disabled.
 func (e endpoint) State() string {
 	switch {
 	case !e.Enabled:
@@ -49,7 +49,16 @@ func (e endpoint) State() string {
 	case e.FailingSince != nil:
 		return "failing"
 	}
-	return "enabled"
+	return "active"
+}
+
+// Tags are shown below the URL.
+func (e endpoint) Tags() ui.Tags {
+	tags := ui.Tags{State: "status." + e.State(), About: e.About}
+	if e.WithEmail() {
+		tags.Kinds = []string{"hooks.email.tag"}
+	}
+	return tags
 }
 
 // OtherEvents counts the kinds of events besides the first, which a list shows.
@@ -217,6 +226,7 @@ type webhookPage struct {
 	Email      bool
 	Replays    []doorward.Action
 	Graces     []int
+	Activity   activity
 }
 
 // Version returns the version of the webhook, for forms.
@@ -265,11 +275,14 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 		}
 	}
 	if body.Tabs = webhookTabs(c, hook); !body.Tabs.Is("deliveries") {
+		if body.Tabs.Is("activity") {
+			body.Activity, err = h.activity(ctx, c, "hooks", hook.ID)
+		}
 		v := ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}
-		if body.Tabs.Is("rotation") {
+		if body.Tabs.Is("signing") {
 			v.Scripts = []string{"secret.js"}
 		}
-		return v, nil
+		return v, err
 	}
 	newest, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, "", doorward.Window{Limit: chartedDeliveries})
 	if err != nil {
@@ -287,10 +300,11 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 
 // webhookTabs are the tabs of the page of a webhook. One that is disabled gets no past events.
 func webhookTabs(c *ui.Call, hook endpoint) ui.Tabs {
-	names := []string{"deliveries", "replay", "rotation", "settings"}
-	if !hook.Enabled {
-		names = []string{"deliveries", "rotation", "settings"}
+	names := []string{"deliveries"}
+	if hook.Enabled {
+		names = append(names, "replay")
 	}
+	names = append(withActivity(c, append(names, "signing")), "settings")
 	return c.Tabs(webhooksPath+"/"+hook.ID, nil, names...)
 }
 

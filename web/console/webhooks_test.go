@@ -82,7 +82,7 @@ func TestWebhookPages(t *testing.T) {
 	b.post(path+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
 	makeInvitation(t, h)
 	page = b.waitFor(path, "1 delivered")
-	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Enabled<", "<code>user.*</code>")
+	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Active<", "<code>user.*</code>")
 	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page)
 	b.get(deliveryPath+"x", http.StatusNotFound)
 	page = b.get(deliveryPath, http.StatusOK, "Person invited", ">Delivered<", "Exactly as it is sent", "Send again")
@@ -133,9 +133,9 @@ func TestChangingAWebhook(t *testing.T) {
 	b.post(path+"/replay?tab=replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
 	b.post(path+"/replay?tab=replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
 
-	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(path+"?tab=rotation", http.StatusOK))}, "graceHours": {"24"}}
-	b.post(path+"/rotate?tab=rotation", form, http.StatusOK, "The secret is replaced", "deliveries are signed with the earlier secret, too")
-	b.post(path+"/rotate?tab=rotation", form, http.StatusPreconditionFailed)
+	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(path+"?tab=signing", http.StatusOK))}, "graceHours": {"24"}}
+	b.post(path+"/rotate?tab=signing", form, http.StatusOK, "The secret is replaced", "deliveries are signed with the earlier secret, too")
+	b.post(path+"/rotate?tab=signing", form, http.StatusPreconditionFailed)
 
 	page = b.get(path+"?tab=settings", http.StatusOK, `name="email" value="1" checked`)
 	form = url.Values{"url": {endpoint.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}

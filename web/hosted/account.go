@@ -21,6 +21,18 @@ func (p ownPage) Avatar() ui.Avatar {
 	return ui.Avatar{Name: p.User.Name, Email: p.User.Email, ID: p.User.ID}
 }
 
+// Tags are shown below the name.
+func (p ownPage) Tags() ui.Tags {
+	tags := ui.Tags{Role: p.User.Role}
+	if p.User.Role != "" && p.User.Factors == 0 {
+		tags.Kinds = []string{"factor.none"}
+	}
+	if p.User.Name != "" {
+		tags.About = p.User.Email
+	}
+	return tags
+}
+
 // account is the content of the account page. Only what its tab shows is set.
 type account struct {
 	ownPage
@@ -29,15 +41,14 @@ type account struct {
 	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
 	// these memberships may be suspended.
 	Affected  []doorward.TenantName
-	Sessions  []sessionRow
+	Sessions  []ui.SessionRow
 	HasOthers bool // there are other sessions, or other known browsers
 	Recent    []recentEvent
 }
 
-type sessionRow struct {
-	doorward.Session
-	Tenant  string
-	Current bool
+// SessionTable has the sessions, the present one first.
+func (a account) SessionTable(f ui.Frame) ui.SessionTable {
+	return ui.SessionTable{Frame: f, Label: "sessions-title", Action: f.Base + "/account/sessions/end?tab=sessions", Rows: a.Sessions}
 }
 
 type tenantRow struct {
@@ -133,15 +144,15 @@ func (h *hosted) loadSessions(ctx context.Context, c *ui.Call, memberships []doo
 }
 
 // sessionRows returns the rows of the sessions, the current one first.
-func sessionRows(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) (rows []sessionRow) {
+func sessionRows(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) (rows []ui.SessionRow) {
 	tenantNames := map[string]string{}
 	for _, m := range memberships {
 		tenantNames[m.TenantID] = m.TenantName
 	}
 	for _, s := range sessions {
-		row := sessionRow{s, tenantNames[s.TenantID], s.ID == by.SessionID}
-		if row.Current {
-			rows = append([]sessionRow{row}, rows...)
+		row := ui.SessionRow{Session: s, Tenant: tenantNames[s.TenantID], IsThis: s.ID == by.SessionID}
+		if row.IsThis {
+			rows = append([]ui.SessionRow{row}, rows...)
 			continue
 		}
 		rows = append(rows, row)
@@ -194,7 +205,7 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 
 // endSession also succeeds if the session has already ended.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
-	id := c.Value("id")
+	id := c.Value("session")
 	revocation, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
 	c.SetRevocation(revocation)
 	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {

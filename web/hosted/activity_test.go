@@ -12,7 +12,7 @@ import (
 
 var (
 	browserOnPage = regexp.MustCompile(`name="id" value="([0-9a-f]{16})"`)
-	sessionOnPage = regexp.MustCompile(`name="id" value="(ses_[a-z2-7]+)"`)
+	sessionOnPage = regexp.MustCompile(`name="session" value="(ses_[a-z2-7]+)"`)
 )
 
 func idsOn(page answer, pattern *regexp.Regexp) (all []string) {
@@ -111,7 +111,7 @@ func TestActivityOnPages(t *testing.T) {
 	if len(sessions) < 2 {
 		t.Fatalf("sessions are %q", sessions)
 	}
-	b.send("/account/sessions/end", "id", sessions[1]).is(t, 303, "/account?tab=sessions&done=session")
+	b.send("/account/sessions/end", "session", sessions[1]).is(t, 303, "/account?tab=sessions&done=session")
 	b.send("/account/sessions/end-others").is(t, 303, "/account?tab=sessions&done=sessions")
 	if remaining := idsOn(b.get("/account?tab=sessions"), sessionOnPage); len(remaining) != 1 || remaining[0] != sessions[0] {
 		t.Errorf("sessions are %q", remaining)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -180,11 +181,15 @@ func (c catalogue) helpers() template.FuncMap {
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
 		"breaks":       breaks,         // breaks "a_long/name"
+		"isLong":       isLong,         // isLong "a name as a heading"
 		"tone":         tone,           // tone "key of a state"
 		"next":         func(n int) int { return n + 1 },
 		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },
 	}
 }
+
+// isLong reports whether a name needs a smaller heading.
+func isLong(name string) bool { return utf8.RuneCountInString(name) > 24 }
 
 // breaks returns a name in which a line may end after each "_", "/", ".", "-", "?", "&" and "=", so that a
 // long one isn't cut within a word.

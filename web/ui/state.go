@@ -1,6 +1,24 @@
 package ui
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/doorward/doorward"
+)
+
+// Tags are what the head of a page about one object says below its name, in this order. Its template
+// is "tags".
+type Tags struct {
+	State string        // key of the message of its state; empty for none
+	Role  doorward.Role // empty for none
+	Kinds []string      // keys of messages
+	About string        // what somebody wrote about it, or the address of a person
+}
+
+// IsEmpty reports whether there is nothing to say.
+func (t Tags) IsEmpty() bool {
+	return t.State == "" && t.Role == "" && len(t.Kinds) == 0 && t.About == ""
+}
 
 // Tones of states, as classes of a tag: a good state has none.
 const (
@@ -13,9 +31,8 @@ const (
 // state. States of one word have one tone.
 var tones = map[string]string{
 	"status.active": "", "status.suspended": alarmTone, "status.disabled": warmTone, "status.expired": quietTone, "status.revoked": quietTone,
-	"status.frozen": alarmTone, "status.closing": alarmTone,
+	"status.frozen": alarmTone, "status.closing": alarmTone, "status.failing": warmTone,
 	"state.PENDING": warmTone, "state.ACCEPTED": "", "state.REVOKED": quietTone, "state.EXPIRED": quietTone,
-	"hooks.state.enabled": "", "hooks.state.failing": warmTone, "hooks.state.disabled": warmTone,
 	"hooks.delivery.pending": warmTone, "hooks.delivery.delivered": "", "hooks.delivery.failed": alarmTone, "hooks.delivery.dropped": quietTone,
 	"factor.disabled": warmTone,
 }

@@ -1,0 +1,20 @@
+package ui
+
+import "github.com/doorward/doorward"
+
+// SessionTable says where somebody is signed in, with a button to end each session. Its template is
+// "sessionTable".
+type SessionTable struct {
+	Frame  Frame
+	Label  string // id of the table's heading
+	Action string // of the forms; they send the id as "session"
+	List   string // query of the list to go back to, sent along; empty for none
+	Rows   []SessionRow
+}
+
+// SessionRow is one of the sessions.
+type SessionRow struct {
+	doorward.Session
+	Tenant string // name; empty where all are of one
+	IsThis bool   // the page is shown in it
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -143,8 +144,9 @@ type keyPage struct {
 	Activity activity
 	permissionForm
 	Graces  []int
-	Actions []ui.Permission // that a key can have
-	Try     *trial          // nil: nothing was tried
+	Actions []permissionGroup // that a key can have
+	Try     *trial            // nil: nothing was tried
+	RoleID  string            // of the role's page; empty if the caller may not see it
 }
 
 // graces are the choices of how many hours the earlier secret stays valid.
@@ -164,16 +166,27 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, permissionForm: keyPermissions(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
+	body := keyPage{pageData: s, edited: form, keyLimits: h.keyLimits(), Key: k, permissionForm: keyPermissions(k.Rules, k.Role, chosen), Graces: graces, Actions: permissionsForKeys(k.Rules.Model()), Try: trialOf(c, k)}
 	if body.Tabs = keyTabs(c, k, s.List); body.Tabs.Is("activity") {
 		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
 	}
-	for _, v := range k.Rules.Model().Verbs() {
-		if v.IsPermission() && !v.NoKeys {
-			body.Actions = append(body.Actions, ui.Describe(k.Rules.Model(), v.Action))
-		}
+	if err == nil {
+		body.RoleID, err = h.roleIDOf(ctx, c, k.Role)
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, err
+}
+
+// roleIDOf returns the id of the role. It is empty if the caller may not see pages of roles, or there is no
+// such role any more. Errors: unavailable.
+func (h *console) roleIDOf(ctx context.Context, c *ui.Call, name doorward.Role) (string, error) {
+	if !c.Can(doorward.RoleManage) {
+		return "", nil
+	}
+	all, err := h.app.Roles.List(ctx, c.Caller)
+	if i := slices.IndexFunc(all, func(r role.Role) bool { return r.Name == name }); i >= 0 {
+		return all[i].ID, err
+	}
+	return "", err
 }
 
 // keyTabs are the tabs of the page of a key. A key that has ended can't be changed.

@@ -83,6 +83,12 @@ func keyPermissions(rules *doorward.Rules, role doorward.Role, chosen func(doorw
 	return permissionForm{groups, "keys.may.hint"}
 }
 
+// permissionsForKeys returns the permissions that keys can have, in groups.
+func permissionsForKeys(m *doorward.Model) []permissionGroup {
+	all := slices.DeleteFunc(allPermissions(m), func(a doorward.Action) bool { return !m.ForKeys(a) })
+	return groupPermissions(m, all, func(doorward.Action) permissionChoice { return permissionChoice{} })
+}
+
 // rolePermissions returns all permissions, for the form of a role. Those that the caller may not give
 // are closed.
 func rolePermissions(m *doorward.Model, chosen, mayGive func(doorward.Action) bool) permissionForm {

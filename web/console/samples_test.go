@@ -439,7 +439,7 @@ func sampledKeyPage(n int, tab string) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, permissionForm: keyPermissions(nil, k.Role, k.Has), Graces: graces,
-		Actions: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend), ui.Describe(doorward.BuiltIn(), doorward.UserRead)},
+		Actions: permissionsForKeys(doorward.BuiltIn()), RoleID: "rol_" + strings.ToLower(string(k.Role)),
 	}
 	body.Activity = sampledActivity("keys", k.ID)
 	if body.Tabs = onTab(tab, "about", "activity"); n < 2 {

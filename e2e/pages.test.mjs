@@ -93,9 +93,10 @@ describe("rendered pages", { concurrency: 2, timeout: 30 * timeout }, () => {
 });
 
 /** What a phone shows of a page with tabs, or of the trail: whether the row of tabs is too long, what of the
-    current tab and of the first one that is in view is cut off, and where the first event ends. The sign at
-    the beginning of a row that has scrolled covers 12 pixels. */
-function onPhone() {
+    current tab and of the first one that is in view is cut off, whether a sign says that more follow, and
+    where the first event ends. The sign at the beginning of a row that has scrolled covers 12 pixels. */
+async function onPhone() {
+	for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); // the sign depends on a scroll timeline
 	const row = document.querySelector(".tabs");
 	const box = row?.getBoundingClientRect();
 	const tabs = [...document.querySelectorAll(".tabs a")].map((e) => ({ current: e.ariaCurrent, rect: e.getBoundingClientRect() }));
@@ -105,6 +106,7 @@ function onPhone() {
 	return {
 		tabs: tabs.length, isLong: row?.scrollWidth > row?.clientWidth,
 		cut: row && Math.round(Math.max(0, begin - first.rect.left, begin - rect.left, rect.right - box.right)),
+		isSigned: !row || row.scrollLeft + row.clientWidth >= row.scrollWidth - 16 || /›.*1$/.test(["content", "opacity"].map((name) => getComputedStyle(row, "::after")[name]).join(" ")),
 		event: document.querySelector(".page-audit .events tbody tr:not(.day)")?.getBoundingClientRect().bottom,
 	};
 }
@@ -116,13 +118,14 @@ describe("pages on a phone", { timeout: 30 * timeout }, () => {
 		await viewer.page.setViewportSize({ width: 390, height: 844 });
 	});
 	after(() => viewer.context.close());
-	for (const name of ["console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-rotation", "console/webhook-settings",
+	for (const name of ["hosted/account", "hosted/security", "console/webhook", "console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-rotation", "console/webhook-settings",
 		"console/settings-factors", "console/settings-danger", "hosted/account-organisations", "hosted/account-data", "console/audit", "console/audit-period"]) {
 		test(name, async () => {
 			for (const language of rendered.get(name)) {
 				await viewer.go(`/${name.replace("/", `/${language}-`)}.html`);
-				const { tabs, isLong, cut, event } = await viewer.page.evaluate(onPhone);
+				const { tabs, isLong, cut, isSigned, event } = await viewer.page.evaluate(onPhone);
 				if (tabs) assert.equal(cut, 0, `${language}: a tab is cut off`);
+				assert.ok(isSigned, `${language}: no sign says that more tabs follow`);
 				if (/person/.test(name)) assert.ok(!isLong, `${language}: short tabs don't fit`);
 				if (event) assert.ok(event <= 844, `${language}: the first event ends at ${event}`);
 			}
@@ -138,8 +141,10 @@ const objects = (await Promise.all([...rendered.keys()].map(async (name) => [nam
 	.filter(([name, html]) => !name.endsWith("-refused") && html.includes('<header class="top">') && html.includes('<nav class="tabs"') && !/class="list|class="events/.test(html)).map(([name]) => name);
 
 /** shape measures a page with tabs: its height, where the titles and the content of its parts begin, how
-    much of the current tab is cut off, which inputs are wider than their fields, and which descriptions
-    in an open picker are cut off in their first line. */
+    much of the current tab is cut off, which inputs are wider than their fields, which descriptions of
+    roles are cut off in their first line (those in a closed picker only on a phone), which labels
+    beside another have more than one line, how much of its row the last button of the head leaves free,
+    and which rows have their only button below their text. */
 function shape() {
 	const at = (all) => [...new Set([...document.querySelectorAll(all)].map((e) => Math.round(e.getBoundingClientRect().left)))];
 	const [tab, row] = [".tabs [aria-current]", ".tabs"].map((one) => document.querySelector(one).getBoundingClientRect());
@@ -149,7 +154,10 @@ function shape() {
 		cut: Math.max(0, row.left - tab.left, tab.right - row.right),
 		outside: [...document.querySelectorAll(".field > .input > *")].filter((e) => e.getBoundingClientRect().right > e.closest(".field").getBoundingClientRect().right + 1).map((e) => e.id),
 		scrolls: [...document.querySelectorAll(".picker[open] .options")].filter((e) => (e.scrollHeight > e.clientHeight) !== (e.querySelectorAll(".option").length > 5)).length,
-		ellipses: [...document.querySelectorAll(".picker[open] .option .sub")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
+		ellipses: [...document.querySelectorAll(`.picker[open] .option .sub, .facts .sub, .fixed-role .sub${innerWidth < 768 ? ", .picker > summary .sub" : ""}`)].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
+		ragged: [...document.querySelectorAll(".pair label")].filter((e) => e.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(e).lineHeight)).map((e) => e.textContent),
+		free: Math.max(0, ...[...document.querySelectorAll(".top > .acts > :last-child")].map((e) => e.parentElement.getBoundingClientRect().right - e.getBoundingClientRect().right)),
+		below: [...document.querySelectorAll(".rows > li > div + form")].filter((e) => e.getBoundingClientRect().top >= e.previousElementSibling.getBoundingClientRect().bottom).map((e) => e.parentElement.textContent),
 	};
 }
 
@@ -164,13 +172,28 @@ describe("pages about one object", { timeout: 30 * timeout }, () => {
 			const wide = await viewer.page.evaluate(shape);
 			assert.ok(wide.height <= longest, `${wide.height} px high`);
 			assert.ok(wide.titles.length <= 1 && wide.contents.length <= 1 && wide.loose === 0, `not in two columns: ${JSON.stringify(wide)}`);
-			assert.deepEqual([...wide.outside, ...wide.ellipses], []);
+			assert.deepEqual([...wide.outside, ...wide.ellipses, ...wide.ragged, ...wide.below], []);
 			assert.equal(wide.scrolls, 0, "a picker scrolls with at most five roles, or doesn't with more");
 			await viewer.page.setViewportSize({ width: 390, height: 844 });
 			await viewer.go(`/${name.replace("/", "/de-")}.html`);
-			assert.equal(Math.round((await viewer.page.evaluate(shape)).cut), 0, "the current tab is cut off");
+			const narrow = await viewer.page.evaluate(shape);
+			assert.equal(Math.round(narrow.cut), 0, "the current tab is cut off");
+			assert.equal(Math.round(narrow.free), 0, "a button of the head has a hole beside it");
+			assert.deepEqual([...narrow.ellipses, ...narrow.below], []);
 		});
 	}
+
+	test("a picker shows a role as chosen only in a form that sends it", async () => {
+		for (const [name, isSent] of [["person-picker", false], ["invite", true], ["keynew", true]]) {
+			await viewer.go(`/console/en-${name}.html`);
+			const [picker, line] = [viewer.page.locator(".picker"), viewer.page.locator(".picker .chosen-one strong")];
+			if (await picker.getAttribute("open") === null) await picker.locator("summary").click();
+			const before = await line.textContent();
+			await picker.locator("[name=role]:not(:checked)").first().check();
+			await picker.locator("summary").click();
+			assert.equal(await line.textContent() !== before, isSent, name);
+		}
+	});
 
 	test("the overview and the forms for new objects are no longer", async () => {
 		await viewer.page.setViewportSize({ width: 1440, height: 900 });

@@ -60,7 +60,7 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 		b.send("/login/second", "code", p.code(s), "remember", "1").is(t, 303, "/account")
 		browsers = append(browsers, b)
 	}
-	page := browsers[2].get("/account/security").is(t, 200, "", "<strong>Firefox on Linux</strong>", "Second step done on", "127.0.0.1")
+	page := browsers[2].get("/account/security").is(t, 200, "", "<strong>Firefox on Linux</strong>", "Second factor used on", "127.0.0.1")
 	ids := idsOn(page, browserOnPage)
 	if len(ids) != 3 || strings.Count(page.body, "until <time") != 3 {
 		t.Fatalf("browsers are %q", ids)

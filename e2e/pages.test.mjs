@@ -118,7 +118,7 @@ describe("pages on a phone", { timeout: 30 * timeout }, () => {
 		await viewer.page.setViewportSize({ width: 390, height: 844 });
 	});
 	after(() => viewer.context.close());
-	for (const name of ["hosted/account", "hosted/security", "console/webhook", "console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-rotation", "console/webhook-settings",
+	for (const name of ["hosted/account", "hosted/security", "console/webhook", "console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-signing", "console/webhook-settings",
 		"console/settings-factors", "console/settings-danger", "hosted/account-organisations", "hosted/account-data", "console/audit", "console/audit-period"]) {
 		test(name, async () => {
 			for (const language of rendered.get(name)) {

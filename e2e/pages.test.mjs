@@ -142,7 +142,7 @@ const objects = (await Promise.all([...rendered.keys()].map(async (name) => [nam
 
 /** shape measures a page with tabs: its height, where the titles and the content of its parts begin, how
     much of the current tab is cut off, which inputs are wider than their fields, which descriptions of
-    roles are cut off in their first line (those in a closed picker only on a phone), which labels
+    roles are cut off in their first line, which labels
     beside another have more than one line, how much of its row the last button of the head leaves free,
     and which rows have their only button below their text. */
 function shape() {
@@ -154,7 +154,7 @@ function shape() {
 		cut: Math.max(0, row.left - tab.left, tab.right - row.right),
 		outside: [...document.querySelectorAll(".field > .input > *")].filter((e) => e.getBoundingClientRect().right > e.closest(".field").getBoundingClientRect().right + 1).map((e) => e.id),
 		scrolls: [...document.querySelectorAll(".picker[open] .options")].filter((e) => (e.scrollHeight > e.clientHeight) !== (e.querySelectorAll(".option").length > 5)).length,
-		ellipses: [...document.querySelectorAll(`.picker[open] .option .sub, .facts .sub, .fixed-role .sub${innerWidth < 768 ? ", .picker > summary .sub" : ""}`)].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
+		ellipses: [...document.querySelectorAll(":is(.picker, .facts, .fixed-role) .sub")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
 		ragged: [...document.querySelectorAll(".pair label")].filter((e) => e.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(e).lineHeight)).map((e) => e.textContent),
 		free: Math.max(0, ...[...document.querySelectorAll(".top > .acts > :last-child")].map((e) => e.parentElement.getBoundingClientRect().right - e.getBoundingClientRect().right)),
 		below: [...document.querySelectorAll(".rows > li > div + form")].filter((e) => e.getBoundingClientRect().top >= e.previousElementSibling.getBoundingClientRect().bottom).map((e) => e.parentElement.textContent),

@@ -15,11 +15,13 @@ var (
 	sortedBy    = regexp.MustCompile(`aria-sort="(?:ascending|descending)"`)
 	sortedLink  = regexp.MustCompile(`aria-sort="(?:ascending|descending)"><a class="sort"`)
 	laterRange  = regexp.MustCompile(`>51–100 of `)
+	unnamedTime = regexp.MustCompile(`<td role="cell"><time[ >]`)
 	currentSort = regexp.MustCompile(`<select id="sort".*<option value="[^"]*" selected>`)
 )
 
 // A heading that sorts is a link, and one of them shows the present order, which "Sort by" has chosen, too;
-// a list of one order shows none. A later page of a list has a link to the one before it.
+// a list of one order shows none. A later page of a list has a link to the one before it. On a phone, which
+// shows no headings, a time says which one it is.
 func TestHeadingsOfLists(t *testing.T) {
 	for _, s := range samples() {
 		var page bytes.Buffer
@@ -32,6 +34,7 @@ func TestHeadingsOfLists(t *testing.T) {
 	}
 	for text, want := range map[string]int{
 		`<th aria-sort="descending">Version</th>`: 1, `<th><a class="sort" href="?">Name</a></th>`: 2, `<span class="small">51–100 of 163</span>`: 1,
+		`<td role="cell"><time datetime="2026-11-21">today</time></td>`: 1, `<td role="cell" class="wide-only"><time datetime="2026-11-21">today</time></td>`: 0,
 	} {
 		if got := faultsOfList(text); len(got) != want {
 			t.Errorf("the faults of %s are %q, want %d", text, got, want)
@@ -50,6 +53,9 @@ func faultsOfList(page string) (all []string) {
 	}
 	if links > 0 && !currentSort.MatchString(page) {
 		all = append(all, `"Sort by" doesn't have the present order`)
+	}
+	if unnamedTime.MatchString(page) {
+		all = append(all, "a time has no name on a phone")
 	}
 	if laterRange.MatchString(page) && !strings.Contains(page, `rel="prev"`) {
 		all = append(all, "no link leads to the page before this one")

@@ -119,7 +119,7 @@ func TestKeysOfARole(t *testing.T) {
 	lacks(t, b.get("/console/roles/"+id, http.StatusOK, "<dt>API keys</dt><dd>0</dd>"), "/console/keys?")
 	b.post("/console/keys/new", url.Values{"name": {"Shop"}, "role": {"USER"}, "permissions": {"message.send"}, "owner": {"owner@acme.example"}}, http.StatusOK, "it is shown only here")
 	b.get("/console/roles/"+id, http.StatusOK, `<dd><a href="/console/keys?role=USER">1</a></dd>`)
-	b.get("/console/keys?role=USER", http.StatusOK, "Shop", "Owner: <bdi>owner@acme.example</bdi>")
+	b.get("/console/keys?role=USER", http.StatusOK, "Shop", "Belongs to <bdi>owner@acme.example</bdi>")
 }
 
 // The page of a role shows who has it in pages; lists say which rows they show.

@@ -31,7 +31,7 @@ func TestOverview(t *testing.T) {
 	makeInvitation(t, h)
 	owner.get("/console", http.StatusOK,
 		"<strong>4</strong> <span>people</span>", "<strong>1</strong> <span>open invitation</span>",
-		"<strong>4</strong> <span>sign-ins in 30 days</span>", "Busiest day: 4", `<rect class="bar today"`,
+		"<strong>4</strong> <span>sign-ins in 30 days</span>", "Busiest day: 4 sign-ins", `<rect class="bar today"`,
 		`>Sign-in attempt</a> <strong>2</strong>`, `role="img"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
@@ -132,10 +132,10 @@ func TestTrailInWords(t *testing.T) {
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
 	owner.submit("/console/settings?tab=sessions", url.Values{"sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}})
 	owner.submit("/console/settings?tab=general", url.Values{"name": {"Acme"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
-	english := owner.opened("/console/audit", "en", "Wrong password", "Not allowed to this role or key", "<dt>Times</dt>", "The last active owner has to stay",
+	english := owner.opened("/console/audit", "en", "Wrong password", "This role or key may not do this", "<dt>Times</dt>", "The last active owner has to stay",
 		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
-	german := owner.opened("/console/audit", "de", "Falsches Passwort", "Dieser Rolle oder diesem Schlüssel nicht erlaubt", "<dt>Anzahl</dt>", "Der letzte aktive Inhaber muss bleiben",
+	german := owner.opened("/console/audit", "de", "Falsches Passwort", "Diese Rolle oder dieser Schlüssel darf das nicht", "<dt>Anzahl</dt>", "Der letzte aktive Inhaber muss bleiben",
 		"<bdi>wie in dieser Installation</bdi> → <bdi>1 Minute</bdi>", "<bdi>1 Stunde 30 Minuten</bdi>")
 	if !regexp.MustCompile(`<time [^>]*><bdi>\d+ \w+ \d{4}, [\d:]+ UTC</bdi></time>`).MatchString(english) {
 		t.Error("a time isn't isolated: in text from right to left its parts would be swapped")
@@ -367,9 +367,9 @@ func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 	page := owner.get(path+"/suspend", http.StatusOK, "1 session ends at once.", "1 invitation that this person has sent is revoked.")
 	version := owner.version(page)
 	owner.submit(path+"/suspend", url.Values{"version": {version}},
-		"The person is suspended. 1 session has ended. 1 invitation was revoked.", `<span class="tag alarm">Suspended</span>`, "Lift the suspension\u00a0…")
+		"The person is suspended. 1 session has ended. 1 invitation was revoked.", `<span class="tag alarm">Suspended</span>`, "Unsuspend\u00a0…")
 	owner.post(path+"/remove", url.Values{"version": {version}}, http.StatusPreconditionFailed, "Somebody else has changed this")
-	owner.submit(path+"/resume", url.Values{}, "The suspension is lifted.")
+	owner.submit(path+"/resume", url.Values{}, "The person is no longer suspended.")
 	owner.get(path+"/remove", http.StatusOK, "No session is open now.", "can’t be undone")
 	owner.submit(path+"/remove", url.Values{}, "The person is removed. No session was open.")
 	owner.get(path, http.StatusNotFound)
@@ -686,7 +686,7 @@ func TestChosenPeople(t *testing.T) {
 	lacks(t, undo, before)
 	form.Set("act", "resume")
 	form["id"] = form["id"][1:]
-	b.post("/console/people/chosen/do", form, http.StatusOK, "The suspension is lifted.")
+	b.post("/console/people/chosen/do", form, http.StatusOK, "The person is no longer suspended.")
 	form.Set("act", "role")
 	b.post("/console/people/chosen", form, http.StatusNotFound)
 	form.Set("role", "VIEWER")
@@ -694,7 +694,7 @@ func TestChosenPeople(t *testing.T) {
 	b.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
 	form.Set("act", "nothing")
 	b.post("/console/people/chosen", form, http.StatusNotFound)
-	lacks(t, b.submit("/console/people/chosen", url.Values{"act": {"remove"}, "list": {"q=p1"}}, "Nothing was chosen", `value="p1"`, "p1@acme.example"), "p0@acme.example")
+	lacks(t, b.submit("/console/people/chosen", url.Values{"act": {"remove"}, "list": {"q=p1"}}, "Nothing was selected", `value="p1"`, "p1@acme.example"), "p0@acme.example")
 }
 
 func TestChosenInvitations(t *testing.T) {

@@ -172,6 +172,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
 		"about":        c.about, // about action "description by the model"
 		"day":          c.day,
+		"shortDay":     c.shortDay,
 		"moment":       c.moment,
 		"exact":        c.exact,
 		"number":       c.number,

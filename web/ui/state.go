@@ -22,19 +22,20 @@ func (t Tags) IsEmpty() bool {
 
 // Tones of states, as classes of a tag: a good state has none.
 const (
-	quietTone = "quiet" // over, nothing to do
-	warmTone  = "warm"  // waits for somebody, or was turned off
+	quietTone = "quiet" // over or turned off, nothing to do
+	warmTone  = "warm"  // waits, or is tried again
 	alarmTone = "alarm" // somebody or something is shut out
 )
 
 // tones are the tones of all states that pages show as a tag, by the key of the message that names the
 // state. States of one word have one tone.
 var tones = map[string]string{
-	"status.active": "", "status.suspended": alarmTone, "status.disabled": warmTone, "status.expired": quietTone, "status.revoked": quietTone,
+	"status.active": "", "status.suspended": alarmTone, "status.disabled": quietTone, "status.expired": quietTone, "status.revoked": quietTone,
 	"status.frozen": alarmTone, "status.closing": alarmTone, "status.failing": warmTone,
 	"state.PENDING": warmTone, "state.ACCEPTED": "", "state.REVOKED": quietTone, "state.EXPIRED": quietTone,
 	"hooks.delivery.pending": warmTone, "hooks.delivery.delivered": "", "hooks.delivery.failed": alarmTone, "hooks.delivery.dropped": quietTone,
-	"factor.disabled": warmTone,
+	"factor.disabled":      quietTone,
+	"hooks.kind.delivered": "", "hooks.kind.refused": alarmTone, "hooks.kind.silent": warmTone,
 }
 
 // tone returns the class of the state's tag, and an error for a state that the table lacks.

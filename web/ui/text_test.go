@@ -88,6 +88,8 @@ func TestWordsOfTimes(t *testing.T) {
 		{func() (string, error) { return de.ago(2 * time.Hour) }, "vor 2 Stunden"},
 		{func() (string, error) { return de.ago(48 * time.Hour) }, "vor 2 Tagen"},
 		{func() (string, error) { return de.day(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)) }, "1. März 2026"},
+		{func() (string, error) { return de.shortDay(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)) }, "1. Sept. 2026"},
+		{func() (string, error) { return en.shortDay(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)) }, "1 Sep 2026"},
 		{func() (string, error) {
 			return en.device("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0")
 		}, "Edge on Windows"},

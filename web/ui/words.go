@@ -87,8 +87,14 @@ func (c catalogue) ago(d time.Duration) (string, error) {
 }
 
 // day returns a date in words.
-func (c catalogue) day(at time.Time) (string, error) {
-	month, err := c.say("month." + at.UTC().Format("01"))
+func (c catalogue) day(at time.Time) (string, error) { return c.dayWith("month.", at) }
+
+// shortDay is day with the month abbreviated, for a column of a list.
+func (c catalogue) shortDay(at time.Time) (string, error) { return c.dayWith("month.short.", at) }
+
+// dayWith returns a date with the name of its month, whose key begins with months.
+func (c catalogue) dayWith(months string, at time.Time) (string, error) {
+	month, err := c.say(months + at.UTC().Format("01"))
 	if err != nil {
 		return "", err
 	}

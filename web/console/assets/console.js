@@ -140,7 +140,7 @@ function prepare(within) {
 	for (const find of within.querySelectorAll(".choices-box > .find")) find.hidden = find.parentElement.querySelectorAll(".option").length < 7;
 	if (within.querySelector(".list input[name=id]")) within.querySelector(".all")?.removeAttribute("hidden");
 	const format = new Intl.DateTimeFormat(region(), { dateStyle: "long", timeStyle: "medium" });
-	for (const time of within.querySelectorAll("time[title]")) {
+	for (const time of within.querySelectorAll("time[datetime*=T][title]")) {
 		const at = new Date(time.dateTime);
 		if (at.getTimezoneOffset() === 0) continue;
 		const local = format.format(at);

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -371,12 +372,13 @@ func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (i
 		k, err := h.app.APIKeys.Get(ctx, c.Caller, on.ID)
 		return identity{k.ID, k.Name, k.Hint, "/console/keys/" + k.ID}, err
 	case "role":
-		r, err := h.app.Roles.Get(ctx, c.Caller, on.ID)
-		if err != nil {
-			return identity{}, err
+		all, err := h.app.Roles.Uncounted(ctx, c.Caller)
+		i := slices.IndexFunc(all, func(r role.Role) bool { return r.ID == on.ID })
+		if err != nil || i < 0 {
+			return identity{}, cmp.Or(err, error(doorward.Fail(doorward.CodeNotFound, "")))
 		}
-		name, err := c.RoleName(r.Name)
-		return identity{r.ID, name, r.About, rolesPath + "/" + r.ID}, err
+		name, err := c.RoleName(all[i].Name)
+		return identity{all[i].ID, name, all[i].About, rolesPath + "/" + all[i].ID}, err
 	}
 	w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
 	return identity{w.ID, endpoint{w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err

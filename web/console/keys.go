@@ -170,7 +170,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if body.Tabs = keyTabs(c, k, s.List); body.Tabs.Is("activity") {
 		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
 	}
-	if err == nil {
+	if body.Tabs.Is("about") {
 		body.RoleID, err = h.roleIDOf(ctx, c, k.Role)
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, err
@@ -182,7 +182,7 @@ func (h *console) roleIDOf(ctx context.Context, c *ui.Call, name doorward.Role) 
 	if !c.Can(doorward.RoleManage) {
 		return "", nil
 	}
-	all, err := h.app.Roles.List(ctx, c.Caller)
+	all, err := h.app.Roles.Uncounted(ctx, c.Caller)
 	if i := slices.IndexFunc(all, func(r role.Role) bool { return r.Name == name }); i >= 0 {
 		return all[i].ID, err
 	}

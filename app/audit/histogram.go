@@ -36,9 +36,9 @@ var barWidths = []time.Duration{time.Minute, 5 * time.Minute, time.Hour, 6 * tim
 
 const maxBars = 72
 
-// Histogram counts the newest events that the filter selects, of more than doorward.MaxTotal one more than
-// that. Its period is that of
-// the filter; an open one ends now, and begins 30 days before its end. Errors: validation_failed.
+// Histogram counts the events that the filter selects: the newest doorward.MaxTotal+1 of more than
+// doorward.MaxTotal. Its period is that of the filter; an open one ends now, and begins 30 days before its
+// end. Errors: validation_failed.
 func (t *Trail) Histogram(ctx context.Context, by doorward.Caller, f Filter) (Histogram, error) {
 	chosen, faults := f.parse()
 	if len(faults) > 0 {

@@ -322,7 +322,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.page.waitForSelector("form[action$='/disable']");
 		await admin.look("console-key-disable");
 		await admin.send("/disable");
-		await admin.page.locator("a[href*='/enable']").first().waitFor({ state: "attached" });
+		await admin.page.locator(".tags .tag.quiet").nth(1).waitFor(); // the state, before the role
 		await admin.page.locator("a[href*='/revoke']").click();
 		await admin.page.waitForSelector("form[action$='/revoke']");
 		await admin.look("console-key-revoke");

@@ -16,9 +16,11 @@ import (
 // keyFilters are the filters of the list: those of the API, and the role.
 var keyFilters = []string{"q", "role", "status", "owner", "sort"}
 
-// keySorting is how the list can be sorted, of what the API can. The column of the end shows the day by
-// which the key must be rotated, too, and isn't sorted by expiresAt.
-var keySorting = sorting{[]column{{"name", "field.name", "text"}, {"lastUsedAt", "keys.used", "time"}, {"createdAt", "keys.created", "time"}}, "-createdAt"}
+// keySorting is how the list can be sorted. The column of the end is sorted by the expiry, and shows the day
+// by which the key must be rotated if that is earlier.
+var keySorting = sorting{[]column{
+	{"name", "field.name", "text"}, {"lastUsedAt", "keys.used", "time"}, {"createdAt", "keys.created", "time"}, {"expiresAt", "keys.ends", "end"},
+}, "-createdAt"}
 
 // keyStatuses lists the statuses, the most interesting first.
 var keyStatuses = []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked}

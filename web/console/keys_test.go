@@ -47,6 +47,7 @@ func TestCreatingAKey(t *testing.T) {
 	lacks(t, shown, secret)
 	b.get("/console/keys?q=shop", http.StatusOK, "&lt;Shop&gt;", ">Active<")
 	b.get("/console/keys?role=USER&sort=-name", http.StatusOK, "&lt;Shop&gt;", `aria-sort="descending"><a class="sort" href="?role=USER&amp;sort=name">Name`, "1 in use")
+	b.get("/console/keys?sort=expiresAt", http.StatusOK, "&lt;Shop&gt;", `aria-sort="ascending"><a class="sort" href="?sort=-expiresAt" title="Sorts by the expiry.`, `<option value="expiresAt" selected>Expires: soonest first</option>`)
 	b.get("/console/keys?role=ADMIN", http.StatusOK, "No key matches")
 	b.get("/console/keys?status=revoked", http.StatusOK, "No key matches")
 	b.get("/console/keys?status=x", http.StatusUnprocessableEntity, "One of the filters is invalid")

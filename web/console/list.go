@@ -99,15 +99,22 @@ type sorting struct {
 type column struct {
 	Name  string // of the order, as in the parameter "sort"
 	Label string // key of the column's heading
-	kind  string // of its values: text, time or rank, by which the messages of both directions are named
+	kind  string // of its values: text, time, end or rank, by which the messages of both directions are named
 }
 
 // sortHead is the heading of a column that the list can be sorted by.
 type sortHead struct {
 	column
 	Class  string
+	Title  string // key of a message about the order; empty for none
 	Link   string // to the beginning of the list, sorted by the column; in reverse if it is already
 	Sorted string // the present order by the column as a value of aria-sort; empty: by another one
+}
+
+// WithTitle returns the heading with the message of the key about its order.
+func (h sortHead) WithTitle(key string) sortHead {
+	h.Title = key
+	return h
 }
 
 // sortChoice is an order to choose from.

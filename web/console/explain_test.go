@@ -28,7 +28,7 @@ resources:
 		"@id(\"night\") forbid(principal, action == Action::\"user.invite\", resource) when { context.now.toTime() < duration(\"6h\") };\n")
 	key := makeKey(t, h, map[string]any{"permissions": []string{"invoice.read"}, "role": "ADMIN"})
 	b := h.browserOf(t, "OWNER")
-	b.get("/console/explain", http.StatusOK, "Explain</h1>", "invoice.pay: Pay &lt;all&gt; invoices")
+	b.get("/console/explain", http.StatusOK, "Explain</h1>", "Pay &lt;all&gt; invoices (invoice.pay)</option>", ">See who is in the organisation (user.read)</option>")
 	for _, c := range []struct {
 		who, action string
 		more        url.Values

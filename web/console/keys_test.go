@@ -43,7 +43,7 @@ func TestCreatingAKey(t *testing.T) {
 	secret := b.findOn(secretOn, page)
 	lacks(t, page, `name="lang"`)
 	id := b.findOn(keyLink, page[strings.Index(page, "<main"):])
-	shown := b.get("/console/keys/"+id, http.StatusOK, "viewer@acme.example", "192.0.2.7", "198.51.100.0/24", `<dt>Role</dt><dd><a href="/console/roles/rol_user">User</a> <span class="small sub"`, `<optgroup label="Messages"><option value="message.read">read messages (message.read)</option>`, `<span class="idle">send messages <code class="soft dotted">message.<wbr>send</code></span> (not now`, `href="/console/keys/`+id+`?tab=settings"`, secret[:8]+"…"+secret[49:])
+	shown := b.get("/console/keys/"+id, http.StatusOK, "viewer@acme.example", "192.0.2.7", "198.51.100.0/24", `<dt>Role</dt><dd><a href="/console/roles/rol_user">User</a> <span class="small sub"`, `<optgroup label="Messages"><option value="message.read">Read messages (message.read)</option>`, `<span class="idle">send messages <code class="soft dotted">message.<wbr>send</code></span> (not now`, `href="/console/keys/`+id+`?tab=settings"`, secret[:8]+"…"+secret[49:])
 	lacks(t, shown, secret)
 	b.get("/console/keys?q=shop", http.StatusOK, "&lt;Shop&gt;", ">Active<")
 	b.get("/console/keys?role=USER&sort=-name", http.StatusOK, "&lt;Shop&gt;", `aria-sort="descending"><a class="sort" href="?role=USER&amp;sort=name">Name`, "1 in use")

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
@@ -61,4 +63,38 @@ func faultsOfList(page string) (all []string) {
 		all = append(all, "no link leads to the page before this one")
 	}
 	return all
+}
+
+var (
+	actionOption = regexp.MustCompile(`<option value="([a-z]+\.[a-z]+)"[^>]*>([^<]*)</option>`)
+	unbroken     = regexp.MustCompile(`<bdi>https?://[^<]*`)
+)
+
+// An action among the options of a select has a capital letter and its name last, as a checkbox has; an
+// address of a webhook can end a line after each of its parts.
+func TestOptionsAndAddresses(t *testing.T) {
+	options, addresses := 0, 0
+	for _, s := range samples() {
+		for _, l := range ui.Languages {
+			page := uitest.Rendered(t, set, s, l)
+			for _, m := range actionOption.FindAllStringSubmatch(page, -1) {
+				options++
+				if name, label := m[1], m[2]; label != name && (strings.HasPrefix(label, name) || !startsWithCapital(label)) {
+					t.Errorf("%s-%s: the option %q", l.Tag, s.Name, label)
+				}
+			}
+			addresses += strings.Count(page, "<bdi>https:/<wbr>")
+			for _, address := range unbroken.FindAllString(page, -1) {
+				t.Errorf("%s-%s: %s breaks within a word", l.Tag, s.Name, address)
+			}
+		}
+	}
+	if options == 0 || addresses == 0 {
+		t.Errorf("the samples have %d options and %d addresses", options, addresses)
+	}
+}
+
+func startsWithCapital(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return !unicode.IsLower(first)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
@@ -182,6 +183,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
 		"breaks":       breaks,         // breaks "a_long/name"
+		"withName":     withName,       // withName "words about it" action
 		"isLong":       isLong,         // isLong "a name as a heading"
 		"tone":         tone,           // tone "key of a state"
 		"next":         func(n int) int { return n + 1 },
@@ -191,6 +193,16 @@ func (c catalogue) helpers() template.FuncMap {
 
 // isLong reports whether a name needs a smaller heading.
 func isLong(name string) bool { return utf8.RuneCountInString(name) > 24 }
+
+// withName returns the words about an action, with a capital letter, and its name: an option can't be styled.
+// Without words of its own it has its name alone.
+func withName(words string, action doorward.Action) string {
+	if words == string(action) || words == "" {
+		return string(action)
+	}
+	first, size := utf8.DecodeRuneInString(words)
+	return fmt.Sprintf("%c%s (%s)", unicode.ToUpper(first), words[size:], action)
+}
 
 // breaks returns a name in which a line may end after each "_", "/", ".", "-", "?", "&" and "=", so that a
 // long one isn't cut within a word.

@@ -133,6 +133,32 @@ describe("pages on a phone", { timeout: 30 * timeout }, () => {
 	}
 });
 
+/** besideDetails measures the trail with an open event: where the table and the details begin and end, and
+    the width of the narrowest actor or target, in rem. */
+function besideDetails() {
+	const [table, aside] = [".events", "#event"].map((one) => document.querySelector(one).getBoundingClientRect());
+	const cells = [...document.querySelectorAll(".events tbody tr:not(.day) > td:not(.col-time, .col-place)")].map((e) => e.getBoundingClientRect().width / 16);
+	return { overlap: Math.round(table.right - aside.left), below: document.querySelector(".filter").getBoundingClientRect().bottom <= aside.top, least: Math.min(...cells) };
+}
+
+describe("the details of an event", { timeout: 30 * timeout }, () => {
+	let viewer;
+	before(async () => { viewer = await Viewer.create(`http://localhost:${site.address().port}`, "desktop-light-de"); });
+	after(() => viewer.context.close());
+	for (const width of [1280, 1376, 1480]) {
+		test(`beside the list, ${width} pixels`, async () => {
+			await viewer.page.setViewportSize({ width, height: 900 });
+			for (const language of rendered.get("console/audit-open")) {
+				await viewer.go(`/console/${language}-audit-open.html`);
+				const { overlap, below, least } = await viewer.page.evaluate(besideDetails);
+				assert.ok(overlap <= 0, `${language}: they cover ${overlap} pixels of the table`);
+				assert.ok(below, `${language}: they cover the filters`);
+				assert.ok(least >= 7, `${language}: an actor or a target has ${least}rem`);
+			}
+		});
+	}
+});
+
 /** What a page about one object may be high on a desktop, in pixels. Lists and the trail are longer. */
 const longest = 1220;
 

@@ -177,7 +177,7 @@ func TestUndoDisablesFactors(t *testing.T) {
 			if n := f.Account(ann).Factors; n != len(apps) {
 				f.Errorf("%s: %d factors count, want %d", name, n, len(apps))
 			}
-			if !slices.Contains(f.Subjects(ann.User.Email), "Second factors of your account were disabled") {
+			if !slices.Contains(f.Subjects(ann.User.Email), "Second factors of your account were blocked") {
 				f.Errorf("%s: no mail says that factors were disabled", name)
 			}
 			clock.Move(time.Minute)

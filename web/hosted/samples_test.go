@@ -182,6 +182,7 @@ func sampleFactors() factor.OwnFactors {
 	return factor.OwnFactors{RecoveryCodes: 9, Factors: []doorward.Factor{
 		{ID: "mfa_1", Kind: doorward.TOTP, Name: "Authenticator app", CreatedAt: noon.AddDate(0, -1, 0), LastUsedAt: &used},
 		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true, DisabledAt: &used},
+		{ID: "mfa_3", Kind: doorward.TOTP, Name: "Tablet", CreatedAt: noon, DisabledAt: &used},
 	}, Remembered: []factor.Browser{
 		{ID: "00f1", Current: true, ProvedAt: noon.Add(-time.Hour), Until: noon.AddDate(0, 0, 30), IP: "203.0.113.9", UserAgent: firefox},
 		{ID: "00f2", ProvedAt: noon.AddDate(0, 0, -9), Until: noon.AddDate(0, 0, 21)},

@@ -28,13 +28,14 @@ const (
 )
 
 // tones are the tones of all states that pages show as a tag, by the key of the message that names the
-// state. States of one word have one tone.
+// state. States of one word have one tone. A factor that Doorward has disabled is called blocked: it may be
+// a copy or somebody else's, while a disabled key was turned off.
 var tones = map[string]string{
 	"status.active": "", "status.suspended": alarmTone, "status.disabled": quietTone, "status.expired": quietTone, "status.revoked": quietTone,
 	"status.frozen": alarmTone, "status.closing": alarmTone, "status.failing": warmTone,
 	"state.PENDING": warmTone, "state.ACCEPTED": "", "state.REVOKED": quietTone, "state.EXPIRED": quietTone,
 	"hooks.delivery.pending": warmTone, "hooks.delivery.delivered": "", "hooks.delivery.failed": alarmTone, "hooks.delivery.dropped": quietTone,
-	"factor.disabled":      quietTone,
+	"factor.disabled":      alarmTone,
 	"hooks.kind.delivered": "", "hooks.kind.refused": alarmTone, "hooks.kind.silent": warmTone,
 }
 

@@ -108,9 +108,16 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		assert.ok(await p.page.locator("#recent li").count() >= 4, "events are missing");
 		await p.go("/account/security");
 		// A remembered browser replaces the factor at a login, but never for a step-up.
-		await p.send("/account/security/recovery");
+		await p.send("/account/security/totp");
 		await p.page.waitForSelector("a[href*='/step-up']"); // in a new tab, so that nothing typed is lost
 		await p.look("security-unproved");
+		for (const [link, name] of [["/recovery", "newcodes-unproved"], ["/remove/", "factorremove-unproved"]]) {
+			await p.go("/account/security");
+			await p.page.locator(`a[href*='/account/security${link}']`).first().click();
+			await p.page.waitForSelector("a[href*='/step-up?return=']");
+			assert.equal(await p.page.locator(`form[action*='/account/security${link}']`).count(), 0, "there is a button before the proof");
+			await p.look(name);
+		}
 		await p.go("/account/erase");
 		await p.page.waitForSelector("a[href*='/step-up?return=']");
 		await p.look("erase-unproved");
@@ -124,6 +131,14 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		await phone.enter(p, "/step-up");
 		await p.at("/account/security");
 		assert.ok(p.page.url().endsWith("#password"), "the proof doesn't lead back to the password");
+		for (const [link, name] of [["/recovery", "newcodes"], ["/remove/", "factorremove"]]) {
+			await p.go("/account/security");
+			await p.page.locator(`a[href*='/account/security${link}']`).first().click();
+			await p.page.waitForSelector(`form[action*='/account/security${link}']`);
+			await p.look(name);
+			await p.page.locator(".under a").click();
+			await p.at("/account/security");
+		}
 		await p.go("/account/security");
 		await p.send("/account/security/browsers/forget");
 		assert.equal(await p.page.locator("#browsers li").count(), 0);

@@ -96,14 +96,14 @@ const (
 )
 
 // privatePages are the pages that need a session.
-var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security", "/step-up"}
+var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security", "/account/security/remove/mfa_x", "/account/security/recovery", "/step-up"}
 
 // privateForms are the paths of the forms on them, with the page of each.
 var privateForms = map[string]string{
 	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account/security", "/account/sessions/end": "/account?tab=sessions",
 	"/account/sessions/end-others": "/account?tab=sessions", "/account/leave/tnt_x": "/account?tab=organisations", "/account/erase": "/account/erase", "/closing/restore": "/closing",
 	"/account/security/totp": "/account/security", "/account/security/reset/refuse": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
-	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
+	"/account/security/rename": "/account/security", "/account/security/remove/mfa_x": "/account/security",
 	"/account/security/browsers/forget": "/account/security", "/account/security/browsers/forget-all": "/account/security",
 	"/account/security/passkey": "/account/security", "/account/security/passkey/finish": "/account/security",
 	"/account/email": "/account", "/step-up": "/step-up",

@@ -89,3 +89,14 @@ func TestDisabledFactorSaysWhy(t *testing.T) {
 		}
 	})
 }
+
+// What ends a factor or the recovery codes is a link to a page that asks first.
+func TestSecurityAsksBeforeItEndsSomething(t *testing.T) {
+	ownSamples(t, func(name, page string) {
+		for _, form := range []string{`/account/security/remove`, `/account/security/recovery`} {
+			if strings.Contains(page, `action="`+form) {
+				t.Errorf("%s posts to %s without a question", name, form)
+			}
+		}
+	})
+}

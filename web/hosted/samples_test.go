@@ -66,7 +66,6 @@ func samples() []uitest.Sample {
 		"password": "The password needs at least 12 characters.", "confirmPassword": "This is not the same as above.",
 	}}
 	wrongCode := ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"code": "This code is not right."}}
-	unprovedForm := ui.Frame{Caller: ann, Posted: true, Alert: true, StepUp: true, Fault: "Prove your identity first."}
 	const returnAddress = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
@@ -126,13 +125,6 @@ func samples() []uitest.Sample {
 		{Name: "totp-refused", View: sampleTOTP(), Frame: wrongCode},
 		{Name: "step-up-refused", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: wrongCode},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
-		{Name: "security", View: sampleSecurity(sampleFactors()), Frame: ui.Frame{Caller: ann}},
-		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
-		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
-		{Name: "security-none", View: sampleSecurity(factor.OwnFactors{}), Frame: ui.Frame{Caller: ann}},
-		{Name: "security-refused", View: changing(sampleSecurity(factor.OwnFactors{})), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
-		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
-		{Name: "code-factorreset", View: factorCodePage()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: leaving{acme, true}}},
 		{Name: "leave-prove", View: ui.View{Page: "leave", Body: leaving{acme, false}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "leave-refused", View: ui.View{Page: "leave", Body: leaving{acme, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "The organisation needs an owner."}},
@@ -142,7 +134,25 @@ func samples() []uitest.Sample {
 		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
-	}, endedSamples()...)
+	}, append(factorSamples(), endedSamples()...)...)
+}
+
+func factorSamples() []uitest.Sample {
+	unprovedForm := ui.Frame{Caller: ann, Posted: true, Alert: true, StepUp: true, Fault: "Prove your identity first."}
+	return []uitest.Sample{
+		{Name: "security", View: sampleSecurity(sampleFactors()), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
+		{Name: "security-none", View: sampleSecurity(factor.OwnFactors{}), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-refused", View: changing(sampleSecurity(factor.OwnFactors{})), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
+		{Name: "factorremove", View: ui.View{Page: "factorremove", Body: removal{sampleFactors().Factors[1], false, true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "factorremove-only", View: ui.View{Page: "factorremove", Body: removal{sampleFactors().Factors[0], true, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "One of your organisations demands a second factor."}},
+		{Name: "factorremove-prove", View: ui.View{Page: "factorremove", Body: removal{sampleFactors().Factors[0], false, false}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "newcodes", View: ui.View{Page: "newcodes", Body: newCodes{true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "newcodes-prove", View: ui.View{Page: "newcodes", Body: newCodes{false}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
+		{Name: "code-factorreset", View: factorCodePage()},
+	}
 }
 
 // unavailable is the content of the error page for 503.

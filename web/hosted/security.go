@@ -3,6 +3,7 @@ package hosted
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,7 +29,9 @@ type security struct {
 }
 
 // IsUnnamed reports whether the factor has no name of its own, and is shown by its kind.
-func (security) IsUnnamed(f doorward.Factor) bool {
+func (security) IsUnnamed(f doorward.Factor) bool { return isUnnamed(f) }
+
+func isUnnamed(f doorward.Factor) bool {
 	return f.Kind == doorward.TOTP && f.Name == factor.DefaultName
 }
 
@@ -120,8 +123,38 @@ func (h *hosted) codesView(c *ui.Call, codes []string) ui.View {
 	return ui.View{Page: "codes", Body: recovery{codes, c.Site().BasePath() + securityPage}}
 }
 
+const newCodesPage = securityPage + "/recovery"
+
+// newCodes is the content of the page that asks whether new recovery codes are to be made.
+type newCodes struct {
+	Proved bool // recently; else /step-up comes first
+}
+
+// askNewCodes asks for confirmation: the present codes end. Errors: not_found without a factor, unavailable.
+func (h *hosted) askNewCodes(ctx context.Context, c *ui.Call) (ui.View, error) {
+	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if len(own.Factors) == 0 {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	proved, err := h.mayNow(ctx, c, doorward.MFAEnrol)
+	return ui.View{Page: "newcodes", Body: newCodes{proved}}, err
+}
+
+// mayNow reports whether the caller's proof of identity is recent enough for the action on the own factors.
+func (h *hosted) mayNow(ctx context.Context, c *ui.Call, action doorward.Action) (bool, error) {
+	on := doorward.Object{Type: "user", ID: c.Caller.ID, TenantID: c.Caller.TenantID}
+	return isProved(h.app.Access.Require(ctx, c.Caller, action, on))
+}
+
+// makeRecoveryCodes redirects to the question if the proof has become too old: that page says how to go on.
 func (h *hosted) makeRecoveryCodes(ctx context.Context, c *ui.Call) (ui.View, error) {
 	codes, err := h.app.Factors.NewRecoveryCodes(ctx, c.Caller)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.To(newCodesPage), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -159,9 +192,52 @@ func (h *hosted) renameFactor(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return c.To(securityPage + "?done=renamed"), nil
 }
 
+const removalPage = securityPage + "/remove/" // and the factor's id
+
+// removal is the content of the page that asks whether a factor is to be removed.
+type removal struct {
+	Factor doorward.Factor
+	IsOnly bool // the account has no other one
+	Proved bool // recently; else /step-up comes first
+}
+
+// IsUnnamed reports whether the factor is shown by its kind.
+func (r removal) IsUnnamed() bool { return isUnnamed(r.Factor) }
+
+// askRemoval asks for confirmation. Errors: not_found, unavailable.
+func (h *hosted) askRemoval(ctx context.Context, c *ui.Call) (ui.View, error) {
+	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	i := slices.IndexFunc(own.Factors, func(f doorward.Factor) bool { return f.ID == c.R.PathValue("id") })
+	if i < 0 {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	proved, err := h.mayNow(ctx, c, doorward.MFARemove)
+	return ui.View{Page: "factorremove", Body: removal{own.Factors[i], len(own.Factors) == 1, proved}}, err
+}
+
+// askRemovalAgain is askRemoval after a refusal: the page of one's security if the factor has since been removed.
+func (h *hosted) askRemovalAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
+	v, err := h.askRemoval(ctx, c)
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		return h.showSecurity(ctx, c)
+	}
+	return v, err
+}
+
+// removeFactor redirects to the question if the proof has become too old: that page says how to go on.
 func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) {
-	revocation, err := h.app.Factors.Remove(ctx, c.Caller, c.Value("id"))
+	id, err := c.ID("id", doorward.PrefixFactor)
+	if err != nil {
+		return ui.View{}, err
+	}
+	revocation, err := h.app.Factors.Remove(ctx, c.Caller, id)
 	c.SetRevocation(revocation)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.To(removalPage + id), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}

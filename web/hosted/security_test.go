@@ -105,6 +105,8 @@ func TestSecondFactorOnPages(t *testing.T) {
 	b.get("/account/security").is(t, 200, "", "Codes left: 9")
 	b.send("/account/security/rename", "id", p.id, "name", "My <b>phone").is(t, 303, "/account/security?done=renamed")
 	b.get("/account/security").is(t, 200, "", "My &lt;b&gt;phone")
+	b.get("/account/security").is(t, 200, "", `href="/account/security/recovery"`, `href="/account/security/remove/`+p.id+`"`)
+	b.get("/account/security/recovery").is(t, 200, "", "Make new recovery codes?", "stop working at once", `action="/account/security/recovery"`, `href="/account/security"`)
 	if more := codesOn(b.send("/account/security/recovery").is(t, 200, "")); len(more) != doorward.RecoveryCodes || more[0] == recovery[0] {
 		t.Errorf("new codes: %q", more)
 	}
@@ -112,11 +114,20 @@ func TestSecondFactorOnPages(t *testing.T) {
 	if page := b.get("/account/security").is(t, 200, "", `href="/step-up?return=/account/security%3Fchange%3Dpassword%23password"`); strings.Contains(page.body, `name="currentPassword"`) {
 		t.Error("there is a form for the password before the proof")
 	}
+	for _, question := range []string{"/account/security/recovery", "/account/security/remove/" + p.id} {
+		if page := b.get(question).is(t, 200, "", `href="/step-up?return=`+question+`"`); strings.Contains(page.body, `action="`+question) {
+			t.Errorf("%s has a form before the proof", question)
+		}
+		b.send(question).is(t, 303, question)
+	}
 	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 303, "/step-up?return=%2Faccount%2Fsecurity%3Fchange%3Dpassword%23password")
 	b.get("/step-up?return=%2Faccount%2Fsecurity%3Fchange%3Dpassword%23password").is(t, 200, "", `value="/account/security?change=password#password"`)
 	b.send("/step-up", "code", p.code(s), "return", "/account/security?change=password#password").is(t, 303, "/account/security?change=password#password")
 	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account/security?done=password")
-	b.send("/account/security/remove", "id", p.id).is(t, 303, "/account/security?done=removed")
+	b.get("/account/security/remove/"+p.id).is(t, 200, "", "Remove this second factor?", "My &lt;b&gt;phone", "It is your only one", `href="/account/security"`)
+	b.send("/account/security/remove/"+p.id).is(t, 303, "/account/security?done=removed")
+	b.get("/account/security/remove/"+p.id).is(t, 404, "")
+	b.get("/account/security/recovery").is(t, 404, "")
 	b.get("/account/security?done=removed").is(t, 200, "", "is removed", "There is none yet")
 	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
 }
@@ -152,7 +163,7 @@ func TestFormsAboutWhatNoLongerExists(t *testing.T) {
 	p := scan(t, b.send("/account/security/totp").is(t, 200, ""))
 	b.send("/account/security/totp/confirm", "id", replaced.id, "code", replaced.code(s)).is(t, 404, "", "There is none yet", "removed or replaced since")
 	b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
-	b.send("/account/security/remove", "id", replaced.id).is(t, 404, "", "removed or replaced since")
+	b.send("/account/security/remove/"+replaced.id).is(t, 404, "", "removed or replaced since")
 	b.send("/account/leave/tnt_aaaaaaaaaaaaaaaaaaaaaaaaaa").is(t, 404, "", "There is nothing here", "removed or replaced since")
 	b.get("/account/leave/tnt_aaaaaaaaaaaaaaaaaaaaaaaaaa").is(t, 404, "", "may be mistyped")
 }
@@ -227,7 +238,7 @@ func TestDemandedFactorOnPages(t *testing.T) {
 	}
 	b.send("/login/enrol/confirm", "id", p.id, "code", p.code(s), "return", "/docs").is(t, 200, "", "Your recovery codes", `href="/docs"`)
 	b.get("/account/security").is(t, 200, "", "Codes left: 10")
-	b.send("/account/security/remove", "id", p.id).is(t, 409, "", "demands a second factor")
+	b.send("/account/security/remove/"+p.id).is(t, 409, "", "demands a second factor", "Remove this second factor?")
 
 	if status, body := acme.Owner.Post(fmt.Sprintf("/api/v2/users/%s/mfa/reset", user.ID), nil); status != 202 {
 		t.Fatal(status, string(body))

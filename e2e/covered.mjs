@@ -11,7 +11,7 @@ export const covered = {
 	"factorremove": "hosted/factorremove-only", "factorremove-unproved": "hosted/factorremove-prove", "factors-reset": "hosted/factorreset", "forgot-later": "hosted/forgot-refused", "forgot-sent": "hosted/sent", "leave-last-owner": "hosted/leave-refused",
 	"login-frozen": "hosted/login-refused", "login-reset": "hosted/login-registered", "login-several": "hosted/login", "login-signed-out": "hosted/login-registered", "newcodes-unproved": "hosted/newcodes-prove", "not-found": "hosted/error", unavailable: "hosted/error",
 	"reset-code": "hosted/code-reset", "reset-code-unknown": "hosted/code-refused", "reset-common": "hosted/reset-refused", "reset-used": "hosted/ended-reset_used",
-	"security-codes": "hosted/codes", "security-copied": "hosted/security", "security-forgotten": "hosted/security", "security-passkey": "hosted/security", "security-remembered": "hosted/security",
+	"security-codes": "hosted/codes", "security-copied": "hosted/security-blocked", "security-forgotten": "hosted/security", "security-passkey": "hosted/security", "security-remembered": "hosted/security",
 	"security-totp": "hosted/totp", "security-totp-refused": "hosted/totp-refused", "security-unproved": "hosted/security-unproved", "step-up-refused": "hosted/step-up-refused",
 	start: "dev/start", "start-invited": "dev/start-invited",
 	docs: "pages/docs", "docs-api-group": "pages/group", "docs-rotate": "pages/rotate", "docs-search": "pages/search",

@@ -183,7 +183,7 @@ function shape() {
 		ellipses: [...document.querySelectorAll(":is(.picker, .facts, .fixed-role) .sub")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent),
 		ragged: [...document.querySelectorAll(".pair label")].filter((e) => e.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(e).lineHeight)).map((e) => e.textContent),
 		free: Math.max(0, ...[...document.querySelectorAll(".top > .acts > :last-child")].map((e) => e.parentElement.getBoundingClientRect().right - e.getBoundingClientRect().right)),
-		below: [...document.querySelectorAll(".rows > li > div + form")].filter((e) => e.getBoundingClientRect().top >= e.previousElementSibling.getBoundingClientRect().bottom).map((e) => e.parentElement.textContent),
+		below: [...document.querySelectorAll(".rows > li > div + :is(form, .acts:has(> :only-child))")].filter((e) => e.getBoundingClientRect().top >= e.previousElementSibling.getBoundingClientRect().bottom).map((e) => e.parentElement.textContent),
 	};
 }
 

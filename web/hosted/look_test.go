@@ -78,8 +78,8 @@ func TestKindOfFactorIsSaidOnce(t *testing.T) {
 // A factor that Doorward has disabled has the tone of an alarm, and says since when, why, and what to do.
 func TestDisabledFactorSaysWhy(t *testing.T) {
 	why := map[string][]string{
-		"en-security": {`<span class="tag alarm">Blocked</span>`, "Blocked on 21 November 2026: it may have been copied, or set up by somebody else. Remove it", "Blocked on 21 November 2026: it may have been set up by somebody else. Remove it"},
-		"de-security": {`<span class="tag alarm">Gesperrt</span>`, "Gesperrt am 21. November 2026: Er wurde vielleicht kopiert", "Gesperrt am 21. November 2026: Sie wurde vielleicht"},
+		"en-security-blocked": {`<span class="tag alarm">Blocked</span>`, "Blocked on 21 November 2026: it may have been copied, or set up by somebody else. Remove it", "Blocked on 21 November 2026: it may have been set up by somebody else. Remove it"},
+		"de-security-blocked": {`<span class="tag alarm">Gesperrt</span>`, "Gesperrt am 21. November 2026: Er wurde vielleicht kopiert", "Gesperrt am 21. November 2026: Sie wurde vielleicht"},
 	}
 	ownSamples(t, func(name, page string) {
 		for _, text := range why[name] {

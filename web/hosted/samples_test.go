@@ -141,11 +141,12 @@ func factorSamples() []uitest.Sample {
 	unprovedForm := ui.Frame{Caller: ann, Posted: true, Alert: true, StepUp: true, Fault: "Prove your identity first."}
 	return []uitest.Sample{
 		{Name: "security", View: sampleSecurity(sampleFactors()), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-blocked", View: sampleSecurity(blockedFactors()), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
 		{Name: "security-none", View: sampleSecurity(factor.OwnFactors{}), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-refused", View: changing(sampleSecurity(factor.OwnFactors{})), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
-		{Name: "factorremove", View: ui.View{Page: "factorremove", Body: removal{sampleFactors().Factors[1], false, true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "factorremove", View: ui.View{Page: "factorremove", Body: removal{blockedFactors().Factors[1], false, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "factorremove-only", View: ui.View{Page: "factorremove", Body: removal{sampleFactors().Factors[0], true, true}}, Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "One of your organisations demands a second factor."}},
 		{Name: "factorremove-prove", View: ui.View{Page: "factorremove", Body: removal{sampleFactors().Factors[0], false, false}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "newcodes", View: ui.View{Page: "newcodes", Body: newCodes{true}}, Frame: ui.Frame{Caller: ann}},
@@ -191,12 +192,21 @@ func sampleFactors() factor.OwnFactors {
 	used := noon.Add(-time.Hour)
 	return factor.OwnFactors{RecoveryCodes: 9, Factors: []doorward.Factor{
 		{ID: "mfa_1", Kind: doorward.TOTP, Name: "Authenticator app", CreatedAt: noon.AddDate(0, -1, 0), LastUsedAt: &used},
-		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true, DisabledAt: &used},
-		{ID: "mfa_3", Kind: doorward.TOTP, Name: "Tablet", CreatedAt: noon, DisabledAt: &used},
+		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true},
 	}, Remembered: []factor.Browser{
 		{ID: "00f1", Current: true, ProvedAt: noon.Add(-time.Hour), Until: noon.AddDate(0, 0, 30), IP: "203.0.113.9", UserAgent: firefox},
 		{ID: "00f2", ProvedAt: noon.AddDate(0, 0, -9), Until: noon.AddDate(0, 0, 21)},
 	}}
+}
+
+// blockedFactors are the sample factors, with a name each, after Doorward has disabled both.
+func blockedFactors() factor.OwnFactors {
+	own, since := sampleFactors(), noon.Add(-time.Hour)
+	own.Factors[0].Name = "Tablet"
+	for i := range own.Factors {
+		own.Factors[i].DisabledAt = &since
+	}
+	return own
 }
 
 // sampleTabs are the tabs of an account, of which one is shown.

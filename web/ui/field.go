@@ -21,6 +21,7 @@ type Field struct {
 	Words        string // words that a new password may not contain, separated by line breaks
 	MaxLength    int    // of the value; 0 for any
 	InputMode    string // which keyboard a phone shows; empty for the usual one
+	Suggest      string // address that finds people while one types, for the element "suggested"; empty for none
 	Min, Max     int64  // of a number
 	wasSent      bool   // in the form that the page answers
 }
@@ -46,7 +47,7 @@ func field(f Frame, name string, attributes ...any) (Field, error) {
 
 func (f *Field) set(attribute string, value any) error {
 	texts := map[string]*string{
-		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words, "inputmode": &f.InputMode,
+		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words, "inputmode": &f.InputMode, "suggest": &f.Suggest,
 	}
 	switch text := texts[attribute]; {
 	case text != nil:

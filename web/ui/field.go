@@ -26,6 +26,16 @@ type Field struct {
 	wasSent      bool   // in the form that the page answers
 }
 
+// Confirmation are the buttons of a page that asks before something is done, as the template
+// "confirmButtons" shows them.
+type Confirmation struct {
+	Text    string // of the button that does it; empty: nothing can be done
+	Cancel  string // address of the page to go back to
+	IsGrave bool   // it takes or ends something
+}
+
+func confirmation(text, cancel string, isGrave bool) Confirmation { return Confirmation{text, cancel, isGrave} }
+
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
 // is about.
 func fieldOf(pointer string) string { return pointer[strings.LastIndex(pointer, "/")+1:] }

@@ -67,6 +67,7 @@ func TestFactorsOfPeople(t *testing.T) {
 	owner.get(path+"/reset-factors", http.StatusOK, "Reset second factors?", "1 session ends", "valid for 24 hours")
 	owner.post(path+"/reset-factors", url.Values{}, http.StatusSeeOther)
 	s.Code(ann.Email)
+	owner.get(path+"?tab=security", http.StatusOK, `<p class="notice warn">This organisation has asked for a reset. That holds until`, "now has to enter the code")
 	owner.get("/console/people/"+acme.Owner.ID+"/reset-factors", http.StatusNotFound)
 }
 

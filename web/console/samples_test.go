@@ -390,7 +390,7 @@ func sampledTrail() eventTable {
 	}
 	for n := range 30 {
 		day := noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour)
-		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true}
+		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true, IsNow: n == 29}
 		one.Height = one.Count * 2
 		one.Y = chartHeight - one.Height
 		t.Bars = append(t.Bars, one)

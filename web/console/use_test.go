@@ -432,7 +432,7 @@ func TestInvitations(t *testing.T) {
 	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `<option value="PENDING" selected>`, `<option value="sent" selected>`, "2 in use")
 	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	h.Code("new@acme.example")
-	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
+	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "the link in the mail stops working at once.")
 	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
 	h.Advance(time.Minute)
 	owner.submit(path+"/resend", url.Values{}, "A new mail is on its way.")

@@ -28,12 +28,12 @@ func TestDemandIsPreviewed(t *testing.T) {
 		_, body := acme.Owner.Get("/api/v2/tenant")
 		return strings.Contains(string(body), `"mfa":"required"`)
 	}
-	page := send(http.StatusOK, "Demand a second factor?", "1 member that this covers", "User: 1", "ann@acme.example", "without one until", "1 session without a second factor ends then", `name="mfaGraceDays" value="7"`)
+	page := send(http.StatusOK, "Demand a second factor?", "1 member that this covers", "User: 1", "ann@acme.example", "without one until", "People who join later have 7 days.", "1 session without a second factor ends then", `name="mfaGraceDays" value="7"`)
 	if strings.Contains(page, "vera@") || isDemanded() {
 		t.Error("the page shows others, or has saved the demand")
 	}
 	form.Set("mfaGraceDays", "0")
-	send(http.StatusOK, "no days of grace", "1 session without a second factor ends at once")
+	send(http.StatusOK, "no days of grace", "when they first sign in", "1 session without a second factor ends at once")
 	form.Set("confirmed", "1")
 	send(http.StatusSeeOther)
 	if !isDemanded() {

@@ -643,7 +643,7 @@ func sampledDelivery() deliveryPage {
 func sampledDemand() demand {
 	return demand{pageData: basePage, More: 12, Preview: tenant.DemandPreview{
 		ByRole: []store.RoleCount{{Role: doorward.RoleAdmin, Count: 2}, {Role: doorward.RoleUser, Count: 12}},
-		People: members[:2], Count: 14, Sessions: 3, At: noon.AddDate(0, 0, 7),
+		People: members[:2], Count: 14, Sessions: 3, At: noon.AddDate(0, 0, 7), GraceDays: 7,
 	}}
 }
 

@@ -34,7 +34,9 @@ type Confirmation struct {
 	IsGrave bool   // it takes or ends something
 }
 
-func confirmation(text, cancel string, isGrave bool) Confirmation { return Confirmation{text, cancel, isGrave} }
+func confirmation(text, cancel string, isGrave bool) Confirmation {
+	return Confirmation{text, cancel, isGrave}
+}
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
 // is about.

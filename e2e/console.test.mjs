@@ -421,7 +421,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.waitForSelector(".notice.good");
 		await owner.go(`${role}?tab=members`);
 		assert.equal(await owner.page.locator(".people tbody tr").count(), 1);
-		await owner.page.locator("a[href$='/edit']").click();
+		await owner.page.locator(".acts a[href$='/edit']").click();
 		await owner.page.waitForSelector("[value='message.read']:checked");
 		await owner.page.locator("[value='message.send']").check();
 		await owner.page.locator("[value='message.read']").uncheck();
@@ -703,7 +703,7 @@ test("the console without JavaScript", async () => {
 		await p.go("/console/roles/new");
 		await p.page.locator("[value='user.read']").check();
 		await p.send("/console/roles/new", { roleName: "DESK" });
-		await p.page.locator("a[href$='/edit']").click();
+		await p.page.locator(".acts a[href$='/edit']").click();
 		await p.send("/edit", { roleName: "READER" });
 		await p.send("/save");
 		await p.says("h1", /READER/);

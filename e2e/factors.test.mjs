@@ -136,7 +136,7 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 			await p.page.locator(`a[href*='/account/security${link}']`).first().click();
 			await p.page.waitForSelector(`form[action*='/account/security${link}']`);
 			await p.look(name);
-			await p.page.locator(".under a").click();
+			await p.page.locator(".card form a.button").click();
 			await p.at("/account/security");
 		}
 		await p.go("/account/security");

@@ -19,6 +19,8 @@ type DemandPreview struct {
 	// At is when these sessions end, for those who are members today. A time that is not in
 	// the future means at once.
 	At time.Time
+	// GraceDays is how many days those have who join later.
+	GraceDays int
 }
 
 // shownPeople bounds DemandPreview.People.
@@ -51,7 +53,7 @@ func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit)
 }
 
 func previewOf(ctx context.Context, read store.Reader, by doorward.Caller, f doorward.SecondFactor) (p DemandPreview, err error) {
-	p.At = f.Since.AddDate(0, 0, f.GraceDays)
+	p.At, p.GraceDays = f.Since.AddDate(0, 0, f.GraceDays), f.GraceDays
 	if p.ByRole, err = read.CountWithoutFactor(ctx, by.TenantID, f.Roles); err != nil {
 		return p, err
 	}

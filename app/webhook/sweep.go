@@ -13,7 +13,10 @@ import (
 
 // noticesAfter are the times without a success after which the managers of a webhook get a
 // mail, once each. At the last one the webhook is disabled.
-var noticesAfter = []time.Duration{time.Hour, 24 * time.Hour, 5 * 24 * time.Hour}
+var noticesAfter = []time.Duration{time.Hour, 24 * time.Hour, DisabledAfter}
+
+// DisabledAfter is the time without a success after which a webhook is disabled.
+const DisabledAfter = 5 * 24 * time.Hour
 
 var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 

@@ -146,7 +146,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), window)
 	if err == nil {
-		err = h.setBars(ctx, &body.eventTable, c.Caller, auditFilter(resolved))
+		err = h.setBars(ctx, &body.eventTable, c.Caller, auditFilter(resolved), c.Now())
 	}
 	if err == nil {
 		var shown []entry

@@ -45,7 +45,7 @@ type chosenRow struct {
 	ID, Name, Email string
 	Protected       bool  // the caller may not change it
 	Affected        ended // what will end, or has ended
-	Unchanged       bool  // it was in the wanted state already
+	Unchanged       bool  // it is or was in the wanted state already
 	Fault           string
 }
 
@@ -54,7 +54,7 @@ func (r chosenRow) Done() bool { return r.Fault == "" && !r.Unchanged }
 
 // outcomeCount is how many rows have an outcome.
 type outcomeCount struct {
-	Key  string // of the message about them, after "outcomes."
+	Key  string // of the message about them, after "outcomes." or "chosen."
 	Rows int
 }
 
@@ -69,6 +69,29 @@ func (q chosen) Sum() []outcomeCount {
 		}
 	}
 	return slices.DeleteFunc(all, func(o outcomeCount) bool { return o.Rows == 0 })
+}
+
+// Plan counts the rows by what the act will do with them; what it does with none is left out.
+func (q chosen) Plan() []outcomeCount {
+	all := []outcomeCount{{Key: "changes", Rows: q.Changing()}, {Key: "same"}, {Key: "refusals"}}
+	for _, r := range q.Rows {
+		if r.Protected {
+			all[2].Rows++
+		} else if r.Unchanged {
+			all[1].Rows++
+		}
+	}
+	return slices.DeleteFunc(all, func(o outcomeCount) bool { return o.Rows == 0 })
+}
+
+// Changing counts the rows that the act will change.
+func (q chosen) Changing() (n int) {
+	for _, r := range q.Rows {
+		if !r.Protected && !r.Unchanged {
+			n++
+		}
+	}
+	return n
 }
 
 // Refused counts the rows that were refused.
@@ -118,8 +141,8 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 		}
 		row := chosenRow{ID: u.ID, Name: u.Name, Email: u.Email}
 		on := doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: q.Role}
-		row.Protected = !c.CanOn(doorward.UserManage, on)
-		if q.Danger() && !row.Protected {
+		row.Protected, row.Unchanged = !c.CanOn(doorward.UserManage, on), q.isAlready(u)
+		if q.Danger() && !row.Protected && !row.Unchanged {
 			affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, u)
 			if err != nil {
 				return q, err
@@ -129,6 +152,19 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 		q.Rows = append(q.Rows, row)
 	}
 	return q, nil
+}
+
+// isAlready reports whether the person is in the state that the act leads to.
+func (q chosen) isAlready(u doorward.User) bool {
+	switch q.Act {
+	case "suspend":
+		return u.Status == doorward.UserSuspended
+	case "resume":
+		return u.Status == doorward.UserActive
+	case roleAct:
+		return u.Role == q.Role
+	}
+	return false
 }
 
 // chosenIDs returns the ids of the first maxChosen chosen rows, each once, in the order of the

@@ -28,12 +28,12 @@ func TestDemandIsPreviewed(t *testing.T) {
 		_, body := acme.Owner.Get("/api/v2/tenant")
 		return strings.Contains(string(body), `"mfa":"required"`)
 	}
-	page := send(http.StatusOK, "Demand a second factor?", "1 member that this covers", "User: 1", "ann@acme.example", "without one until", "1 session without a second factor ends then", `name="mfaGraceDays" value="7"`)
+	page := send(http.StatusOK, "Demand a second factor?", "1 member that this covers", "User: 1", "ann@acme.example", "without one until", "People who join later have 7 days.", "1 session without a second factor ends then", `name="mfaGraceDays" value="7"`)
 	if strings.Contains(page, "vera@") || isDemanded() {
 		t.Error("the page shows others, or has saved the demand")
 	}
 	form.Set("mfaGraceDays", "0")
-	send(http.StatusOK, "no days of grace", "1 session without a second factor ends at once")
+	send(http.StatusOK, "no days of grace", "when they first sign in", "1 session without a second factor ends at once")
 	form.Set("confirmed", "1")
 	send(http.StatusSeeOther)
 	if !isDemanded() {
@@ -67,6 +67,7 @@ func TestFactorsOfPeople(t *testing.T) {
 	owner.get(path+"/reset-factors", http.StatusOK, "Reset second factors?", "1 session ends", "valid for 24 hours")
 	owner.post(path+"/reset-factors", url.Values{}, http.StatusSeeOther)
 	s.Code(ann.Email)
+	owner.get(path+"?tab=security", http.StatusOK, `<p class="notice warn">This organisation has asked for a reset. That holds until`, "now has to enter the code")
 	owner.get("/console/people/"+acme.Owner.ID+"/reset-factors", http.StatusNotFound)
 }
 

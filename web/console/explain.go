@@ -33,6 +33,8 @@ type explainPage struct {
 	// nothing was asked.
 	Wrong  string
 	Answer *explained
+	// Suggested are the people whom the question can be about.
+	Suggested suggestions
 }
 
 // explained is an explanation as the page shows it.
@@ -67,7 +69,7 @@ func (h *console) explain(ctx context.Context, c *ui.Call) (ui.View, error) {
 		pageData: s, Actions: policyActions(c.Caller.Rules), Who: strings.TrimSpace(q.Get("who")), Action: q.Get("action"),
 		IP: strings.TrimSpace(q.Get("ip")), Time: q.Get("time"), Attributes: q.Get("attributes"), Number: strings.TrimSpace(q.Get("version")),
 	}
-	if body.Who != "" && body.Action != "" {
+	if body.Suggested, err = h.suggestMembers(ctx, c, body.Who); err == nil && body.Who != "" && body.Action != "" {
 		err = h.answer(ctx, c, &body)
 	}
 	return ui.View{Page: "explain", Body: body, Wide: true}, err

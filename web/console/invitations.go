@@ -35,6 +35,11 @@ func (i listedInvitation) Avatar() ui.Avatar {
 	return ui.Avatar{Name: i.Name, Email: i.Email, ID: i.ID}
 }
 
+// Tags are shown below the address.
+func (i listedInvitation) Tags() ui.Tags {
+	return ui.Tags{State: "state." + string(i.State), Role: i.Role, About: i.Name}
+}
+
 // ShowsDelivery reports whether the mail's delivery still matters: the invitation can be
 // accepted, or has expired and can be sent again.
 func (i listedInvitation) ShowsDelivery() bool {
@@ -114,7 +119,7 @@ func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 		}
 		body.Inviter = inviter
 	}
-	return ui.View{Page: "invitation", Body: body}, nil
+	return ui.View{Page: "invitation", Body: body, Wide: true}, nil
 }
 
 func (h *console) resend(ctx context.Context, c *ui.Call) (ui.View, error) {

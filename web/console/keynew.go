@@ -14,6 +14,8 @@ type newKey struct {
 	pageData
 	Roles []roleChoice
 	Role  doorward.Role
+	// Suggested are the members that it can belong to.
+	Suggested suggestions
 	permissionForm
 	keyLimits
 }
@@ -37,7 +39,8 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body.permissionForm = keyPermissions(c.Caller.Rules, body.Role, sentPermissions(c))
 	c.Suggest("owner", c.Caller.Email)
-	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
+	body.Suggested, err = h.suggestMembers(ctx, c, c.Value("owner"))
+	return ui.View{Page: "keynew", Body: body, Wide: true}, err
 }
 
 // RolePicker is the field for the role. Its button shows what the role lets a key have.

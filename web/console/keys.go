@@ -149,6 +149,8 @@ type keyPage struct {
 	Actions []permissionGroup // that a key can have
 	Try     *trial            // nil: nothing was tried
 	RoleID  string            // of the role's page; empty if the caller may not see it
+	// Suggested are the members that it can belong to, for the tab with the form.
+	Suggested suggestions
 }
 
 // graces are the choices of how many hours the earlier secret stays valid.
@@ -174,6 +176,9 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	if body.Tabs.Is("about") {
 		body.RoleID, err = h.roleIDOf(ctx, c, k.Role)
+	}
+	if body.Tabs.Is("settings") {
+		body.Suggested, err = h.suggestMembers(ctx, c, c.Value("owner"))
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, err
 }

@@ -31,7 +31,7 @@ func TestCreatingAKey(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "ADMIN")
 	b.get("/console/keys", http.StatusOK, "There are no keys yet")
-	form := b.get("/console/keys/new", http.StatusOK, `value="message.send"`, `value="admin@acme.example"`)
+	form := b.get("/console/keys/new", http.StatusOK, `value="message.send"`, `value="admin@acme.example"`, `data-suggest="/api/v2/users"`, `<option value="viewer@acme.example">`)
 	lacks(t, form, `value="user.invite"`, "tenant.destroy", ">Owner</button>")
 	b.get("/console/keys/new?role=ADMIN", http.StatusOK, `value="user.invite"`)
 	typed := url.Values{"role": {"ADMIN", "USER"}, "name": {"<Shop>"}, "permissions": {"message.send"}, "days": {"30"}, "perSecond": {"5"}, "allowedIps": {"192.0.2.7"}, "owner": {"VIEWER@acme.example"}}
@@ -75,6 +75,9 @@ func TestKeyFormRefuses(t *testing.T) {
 			t.Errorf("%s: the choice is lost on\n%s", field, page)
 		}
 	}
+	good.Set("owner", "view") // a part of an address: the list has those that match
+	page := b.post("/console/keys/new", good, http.StatusUnprocessableEntity, `value="view"`, `<datalist id="suggested"><option value="viewer@acme.example"></option></datalist>`)
+	lacks(t, page, `value="owner@acme.example"`)
 	form := url.Values{"name": {"Shop"}, "role": {"USER"}, "owner": {"admin@acme.example"}}
 	b.post("/console/keys/new", form, http.StatusUnprocessableEntity, "Choose at least one")
 	form.Set("role", "OWNER")

@@ -45,7 +45,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	}
 	body.setItems(c, shown)
 	if err == nil {
-		err = h.setBars(ctx, &body.eventTable, by, auditFilter(pages.Filter))
+		err = h.setBars(ctx, &body.eventTable, by, auditFilter(pages.Filter), c.Now())
 	}
 	if err == nil {
 		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -78,6 +79,36 @@ func (h *console) findPerson(ctx context.Context, c *ui.Call, field, text string
 	}
 	p.Found = found.Items
 	return p, err
+}
+
+// suggestions are the members that a field for one of them offers.
+type suggestions struct {
+	Path    string          // finds members while one types
+	Members []doorward.User // that match what the field has, else the first of all
+}
+
+// maxSuggested bounds the members that a page offers before anything is typed.
+const maxSuggested = 50
+
+// suggestMembers returns the active members that match the text. If nobody does, or the text is an
+// address or an id, it returns the first of all. A caller who may not read people gets none. Errors:
+// unavailable.
+func (h *console) suggestMembers(ctx context.Context, c *ui.Call, text string) (suggestions, error) {
+	s := suggestions{Path: c.Site().BasePath() + "/api/v2/users"}
+	if !c.Can(doorward.UserRead) {
+		return suggestions{}, nil
+	}
+	if strings.Contains(text, "@") || idLike.MatchString(text) || !front.IsText(text) {
+		text = ""
+	}
+	filter := user.Filter{Text: text, Status: string(doorward.UserActive)}
+	found, err := h.app.Users.List(ctx, c.Caller, filter, doorward.Window{Limit: maxSuggested})
+	if err == nil && len(found.Items) == 0 {
+		filter.Text = ""
+		found, err = h.app.Users.List(ctx, c.Caller, filter, doorward.Window{Limit: maxSuggested})
+	}
+	s.Members = found.Items
+	return s, err
 }
 
 // preset is a link to a filter of the trail that is often needed.

@@ -52,7 +52,7 @@ func TestChangingPolicies(t *testing.T) {
 	// As browsers send it.
 	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(page)}}
 	page = b.submit(policyPath, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
-	lacks(t, page, "Start from an example", "This text ends in", "What you change", `<details class="more" open><summary>Text`) // the editor has it
+	lacks(t, page, "Start from an example", "This version reverts in", "What you change", `<details class="more" open><summary>Text`) // the editor has it
 	if _, answer := h.tenant.Owner.Get("/api/v2/policy"); strings.Contains(string(answer), `\r`) {
 		t.Errorf("the line breaks of the browser are kept: %s", answer)
 	}
@@ -175,22 +175,22 @@ func TestConfirmingPolicies(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
-	page := b.submit(policyPath, form, "This text ends in")
+	page := b.submit(policyPath, form, "This version reverts in")
 	stale := url.Values{"version": {"0"}}
-	if text := editedText(b.post(policyPath+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")); text != noSettings {
+	if text := editedText(b.post(policyPath+"/confirm", stale, http.StatusPreconditionFailed, "This version reverts in")); text != noSettings {
 		t.Errorf("after a refused confirmation the editor has %q", text)
 	}
-	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, "This text ends in")
-	lacks(t, b.submit(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
+	h.browserOf(t, "ADMIN").get(policyPath, http.StatusOK, "This version reverts in")
+	lacks(t, b.submit(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This version reverts in")
 	b.post(policyPath+"/confirm", url.Values{}, http.StatusNotFound)
 
 	form = url.Values{"text": {"@id(\"all\") forbid(principal, action, resource);"}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {"1"}}
-	page = b.submit(policyPath, form, "This text ends in") // an owner still reads and changes policies
+	page = b.submit(policyPath, form, "This version reverts in") // an owner still reads and changes policies
 	b.get("/console/people", http.StatusForbidden)
-	b.post(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This text ends in")
+	b.post(policyPath+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This version reverts in")
 	h.Advance(6 * time.Minute)
 	b.get("/console/people", http.StatusOK)
-	lacks(t, b.get(policyPath, http.StatusOK, "Version 1", "no-settings"), "This text ends in")
+	lacks(t, b.get(policyPath, http.StatusOK, "Version 1", "no-settings"), "This version reverts in")
 	b.get(policyPath+"/versions", http.StatusOK, "Ended unconfirmed", "In force")
 }
 

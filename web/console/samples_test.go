@@ -188,6 +188,8 @@ func samples() []uitest.Sample {
 	refusedForm.Form = url.Values{"name": {""}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme,example"}}
 	conflicting := owner
 	conflicting.Form = url.Values{"name": {"Acme of mine"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example\nacme.test"}}
+	naming := owner
+	naming.Form = url.Values{"owner": {members[0].Email}}
 	editing := owner
 	editing.Form = url.Values{"roleName": {string(sampledRoles()[4].Name)}, "about": {sampledRoles()[4].About}}
 	tooSoon := refusedWith(nil)
@@ -210,9 +212,9 @@ func samples() []uitest.Sample {
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, middlePage(invitationSorting), invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
-		{Name: "invitation", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: owner},
-		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
-		{Name: "invitation-refused", View: ui.View{Page: "invitation", Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
+		{Name: "invitation", View: ui.View{Page: "invitation", Wide: true, Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: owner},
+		{Name: "invitation-revoked", View: ui.View{Page: "invitation", Wide: true, Done: "done.revoked", Body: invitation{pageData: basePage, Invitation: revoked, InviterLeft: true}}, Frame: owner},
+		{Name: "invitation-refused", View: ui.View{Page: "invitation", Wide: true, Body: invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}}, Frame: tooSoon},
 		{Name: "chosen", View: ui.View{Page: "chosen", Title: "chosen.suspend.title", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "outcomes", View: ui.View{Page: "outcomes", Body: chosen{pageData: basePage, Path: peoplePath, Act: "suspend", Rows: sampledRows()}}, Frame: owner},
 		{Name: "invite-file", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("file", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
@@ -246,7 +248,7 @@ func samples() []uitest.Sample {
 		{Name: "key-settings", View: sampledKeyPage(0, "settings"), Frame: owner},
 		{Name: "key-disabled", View: sampledKeyPage(1, "about"), Frame: owner},
 		{Name: "key-revoked", View: sampledKeyPage(3, "about"), Frame: owner},
-		{Name: "keynew", View: sampledKeyForm(), Frame: owner},
+		{Name: "keynew", View: sampledKeyForm(), Frame: naming},
 		{Name: "keynew-refused", View: sampledKeyForm(), Frame: refusedWith(map[string]string{"name": "The name is missing.", "permissions": "Choose a permission.", "allowedIps": "This is not an address."})},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{pageData: basePage, Key: sampledKeys()[0], Secret: sampledSecret, Rotated: true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{pageData: basePage, Key: sampledKeys()[0], Act: "revoke", Danger: true}}, Frame: owner},
@@ -286,8 +288,8 @@ func sampledRows() []chosenRow {
 
 func sampledKeyForm() ui.View {
 	return ui.View{Page: "keynew", Wide: true, Body: newKey{
-		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
-		permissionForm: keyPermissions(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
+		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: defaultKeyRole, Roles: []roleChoice{{doorward.RoleAdmin, false}, {doorward.RoleUser, true}, {doorward.RoleViewer, false}},
+		Suggested: suggestions{"/api/v2/users", members}, permissionForm: keyPermissions(nil, defaultKeyRole, func(doorward.Action) bool { return false }),
 	}}
 }
 
@@ -388,7 +390,7 @@ func sampledTrail() eventTable {
 	}
 	for n := range 30 {
 		day := noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour)
-		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true}
+		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true, IsNow: n == 29}
 		one.Height = one.Count * 2
 		one.Y = chartHeight - one.Height
 		t.Bars = append(t.Bars, one)
@@ -439,7 +441,7 @@ func sampledKeyPage(n int, tab string) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, permissionForm: keyPermissions(nil, k.Role, k.Has), Graces: graces,
-		Actions: permissionsForKeys(doorward.BuiltIn()), RoleID: "rol_" + strings.ToLower(string(k.Role)),
+		Actions: permissionsForKeys(doorward.BuiltIn()), RoleID: "rol_" + strings.ToLower(string(k.Role)), Suggested: suggestions{"/api/v2/users", members},
 	}
 	body.Activity = sampledActivity("keys", k.ID)
 	if body.Tabs = onTab(tab, "about", "activity"); n < 2 {
@@ -559,7 +561,7 @@ func sampledPlan() ui.View {
 
 func sampledExplanation(e policy.Explanation) ui.View {
 	return ui.View{Page: "explain", Wide: true, Body: explainPage{
-		pageData: basePage, Actions: policyActions(nil), Who: members[0].Email, Action: "user.invite", Answer: &explained{e, "Ann Lee", "/console/people/usr_ann", policyPath},
+		pageData: basePage, Actions: policyActions(nil), Who: members[0].Email, Action: "user.invite", Answer: &explained{e, "Ann Lee", "/console/people/usr_ann", policyPath}, Suggested: suggestions{"/api/v2/users", members},
 	}}
 }
 
@@ -641,7 +643,7 @@ func sampledDelivery() deliveryPage {
 func sampledDemand() demand {
 	return demand{pageData: basePage, More: 12, Preview: tenant.DemandPreview{
 		ByRole: []store.RoleCount{{Role: doorward.RoleAdmin, Count: 2}, {Role: doorward.RoleUser, Count: 12}},
-		People: members[:2], Count: 14, Sessions: 3, At: noon.AddDate(0, 0, 7),
+		People: members[:2], Count: 14, Sessions: 3, At: noon.AddDate(0, 0, 7), GraceDays: 7,
 	}}
 }
 

@@ -135,6 +135,7 @@ type timeBar struct {
 	Y, Height int // of chartHeight
 	Link      string
 	ByDay     bool // the bar is a day or longer
+	IsNow     bool // its time hasn't ended
 }
 
 // Width is the time that the bar covers.
@@ -147,8 +148,8 @@ func (b timeBar) IsDay() bool { return b.Width() == 24*time.Hour }
 func (b timeBar) IsHour() bool { return b.Width() == time.Hour }
 
 // setBars reads the histogram of the filter, and with it how many events there are. A bar leads to
-// its events, with the other filters.
-func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller, f audit.Filter) error {
+// its events, with the other filters; the one of now is marked.
+func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller, f audit.Filter, now time.Time) error {
 	found, err := h.app.Audit.Histogram(ctx, by, f)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller
 	t.IsCapped, t.Highest = found.IsCapped, found.Highest()
 	for _, b := range found.Bars {
 		t.Total += b.Count
-		one := timeBar{Bar: b, Y: chartHeight, ByDay: b.To.Sub(b.From) >= 24*time.Hour}
+		one := timeBar{Bar: b, Y: chartHeight, ByDay: b.To.Sub(b.From) >= 24*time.Hour, IsNow: !now.Before(b.From) && now.Before(b.To)}
 		if b.Count > 0 {
 			one.Height = max(4, b.Count*chartHeight/t.Highest)
 			one.Y = chartHeight - one.Height

@@ -432,7 +432,7 @@ func TestInvitations(t *testing.T) {
 	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `<option value="PENDING" selected>`, `<option value="sent" selected>`, "2 in use")
 	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	h.Code("new@acme.example")
-	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
+	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "the link in the mail stops working at once.")
 	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
 	h.Advance(time.Minute)
 	owner.submit(path+"/resend", url.Values{}, "A new mail is on its way.")
@@ -672,11 +672,12 @@ func TestChosenPeople(t *testing.T) {
 		form.Add("id", acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER").ID)
 	}
 	b.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `name="role" value="ADMIN"`)
-	b.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
+	b.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "2 will be changed. 1 will be refused.", ">Suspend 2 people</button>", "p1@acme.example", "It will be refused.")
 	b.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
 	// Undo lifts the suspensions of this action, and none from before.
 	before := form["id"][1]
 	form["id"] = append(form["id"], acme.Join("p2@acme.example", "USER").ID)
+	b.post("/console/people/chosen", form, http.StatusOK, "1 will be changed. 2 stay as they are. 1 will be refused.", ">Suspend 1 person</button>")
 	page := b.post("/console/people/chosen/do", form, http.StatusOK, "1 suspended · 2 were already suspended", "Was already suspended.", "p2@acme.example", "Undo")
 	if strings.Contains(page, `name="lang"`) {
 		t.Error("a language is offered, which would send the form again")

@@ -73,6 +73,9 @@ func (e endpoint) Host() string {
 	return u.Host
 }
 
+// WillBeDisabledAt is when the webhook is disabled unless a delivery succeeds before.
+func (e endpoint) WillBeDisabledAt() time.Time { return e.FailingSince.Add(webhook.DisabledAfter) }
+
 // FailingFor is how long no attempt has succeeded, in whole hours, or in minutes below an hour.
 func (e endpoint) FailingFor(now time.Time) time.Duration {
 	d := now.Sub(*e.FailingSince)

@@ -21,8 +21,21 @@ type Field struct {
 	Words        string // words that a new password may not contain, separated by line breaks
 	MaxLength    int    // of the value; 0 for any
 	InputMode    string // which keyboard a phone shows; empty for the usual one
+	Suggest      string // address that finds people while one types, for the element "suggested"; empty for none
 	Min, Max     int64  // of a number
 	wasSent      bool   // in the form that the page answers
+}
+
+// Confirmation are the buttons of a page that asks before something is done, as the template
+// "confirmButtons" shows them.
+type Confirmation struct {
+	Text    string // of the button that does it; empty: nothing can be done
+	Cancel  string // address of the page to go back to
+	IsGrave bool   // it takes or ends something
+}
+
+func confirmation(text, cancel string, isGrave bool) Confirmation {
+	return Confirmation{text, cancel, isGrave}
 }
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
@@ -46,7 +59,7 @@ func field(f Frame, name string, attributes ...any) (Field, error) {
 
 func (f *Field) set(attribute string, value any) error {
 	texts := map[string]*string{
-		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words, "inputmode": &f.InputMode,
+		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words, "inputmode": &f.InputMode, "suggest": &f.Suggest,
 	}
 	switch text := texts[attribute]; {
 	case text != nil:

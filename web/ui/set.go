@@ -182,6 +182,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
+		"confirmation": confirmation,   // confirmation "text of the button" "address to go back to" takes
 		"breaks":       breaks,         // breaks "a_long/name"
 		"withName":     withName,       // withName "words about it" action
 		"isLong":       isLong,         // isLong "a name as a heading"

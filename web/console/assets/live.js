@@ -24,7 +24,7 @@ const hint = element("span", { id: "keep-hint", class: "small" }, live.dataset.h
 const status = element("p", { class: "small", role: "status" });
 const line = element("p", { class: "keep" });
 line.append(box, label, hint);
-live.after(line, status);
+live.closest("main").append(line, status);
 
 box.checked = sessionStorage.getItem("keep") === "yes";
 box.addEventListener("change", () => {

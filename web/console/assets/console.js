@@ -210,8 +210,10 @@ if (finder?.dataset.label) new class {
 		return dialog;
 	}
 
-	/** end drops the request, and gives the focus back; the menu of a phone has closed. */
+	/** end drops the request, and gives the focus back; the menu of a phone has closed. Its event comes a moment
+	    after the dialog has closed, when the keys may have opened it again. */
 	end() {
+		if (this.dialog.open) return;
 		clearTimeout(this.timer);
 		this.request?.abort();
 		const visible = this.before?.checkVisibility?.();

@@ -235,6 +235,12 @@ type leaving struct {
 
 const leavePage = accountPage + "/leave/" // and the tenant's id
 
+// At is the path of the page.
+func (l leaving) At() string { return leavePage + l.TenantID }
+
+// Cancel is the path of the page to go back to.
+func (leaving) Cancel() string { return accountPage + "?tab=organisations" }
+
 // showLeave asks for confirmation: only an invitation brings people back.
 func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	m, err := h.membership(ctx, c)

@@ -20,6 +20,12 @@ type erasing struct {
 	Proved      bool // recently; else /step-up comes first
 }
 
+// At is the path of the page.
+func (erasing) At() string { return accountPage + "/erase" }
+
+// Cancel is the path of the page to go back to.
+func (erasing) Cancel() string { return accountPage + "?tab=data" }
+
 // showErase says what an erasure ends before anybody can ask for it.
 func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)

@@ -130,6 +130,12 @@ type newCodes struct {
 	Proved bool // recently; else /step-up comes first
 }
 
+// At is the path of the page.
+func (newCodes) At() string { return newCodesPage }
+
+// Cancel is the path of the page to go back to.
+func (newCodes) Cancel() string { return securityPage }
+
 // askNewCodes asks for confirmation: the present codes end. Errors: not_found without a factor, unavailable.
 func (h *hosted) askNewCodes(ctx context.Context, c *ui.Call) (ui.View, error) {
 	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
@@ -203,6 +209,12 @@ type removal struct {
 
 // IsUnnamed reports whether the factor is shown by its kind.
 func (r removal) IsUnnamed() bool { return isUnnamed(r.Factor) }
+
+// At is the path of the page.
+func (r removal) At() string { return removalPage + r.Factor.ID }
+
+// Cancel is the path of the page to go back to.
+func (removal) Cancel() string { return securityPage }
 
 // askRemoval asks for confirmation. Errors: not_found, unavailable.
 func (h *hosted) askRemoval(ctx context.Context, c *ui.Call) (ui.View, error) {

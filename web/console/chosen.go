@@ -58,51 +58,46 @@ type outcomeCount struct {
 	Rows int
 }
 
-// Sum counts the rows by outcome; those that no row has are left out.
-func (q chosen) Sum() []outcomeCount {
-	all := []outcomeCount{{Key: "done." + q.Act}, {Key: "unchanged." + q.Act}, {Key: "refused", Rows: q.Refused()}}
+// count returns how many rows are so.
+func (q chosen) count(is func(chosenRow) bool) (n int) {
 	for _, r := range q.Rows {
-		if r.Done() {
-			all[0].Rows++
-		} else if r.Fault == "" {
-			all[1].Rows++
+		if is(r) {
+			n++
 		}
 	}
+	return n
+}
+
+// ofSome leaves out what no row has.
+func ofSome(all ...outcomeCount) []outcomeCount {
 	return slices.DeleteFunc(all, func(o outcomeCount) bool { return o.Rows == 0 })
+}
+
+// Sum counts the rows by outcome; those that no row has are left out.
+func (q chosen) Sum() []outcomeCount {
+	return ofSome(
+		outcomeCount{"done." + q.Act, q.count(chosenRow.Done)},
+		outcomeCount{"unchanged." + q.Act, q.count(func(r chosenRow) bool { return r.Fault == "" && r.Unchanged })},
+		outcomeCount{"refused", q.Refused()},
+	)
 }
 
 // Plan counts the rows by what the act will do with them; what it does with none is left out.
 func (q chosen) Plan() []outcomeCount {
-	all := []outcomeCount{{Key: "changes", Rows: q.Changing()}, {Key: "same"}, {Key: "refusals"}}
-	for _, r := range q.Rows {
-		if r.Protected {
-			all[2].Rows++
-		} else if r.Unchanged {
-			all[1].Rows++
-		}
-	}
-	return slices.DeleteFunc(all, func(o outcomeCount) bool { return o.Rows == 0 })
+	return ofSome(
+		outcomeCount{"changes", q.Changing()},
+		outcomeCount{"same", q.count(func(r chosenRow) bool { return !r.Protected && r.Unchanged })},
+		outcomeCount{"refusals", q.count(func(r chosenRow) bool { return r.Protected })},
+	)
 }
 
 // Changing counts the rows that the act will change.
-func (q chosen) Changing() (n int) {
-	for _, r := range q.Rows {
-		if !r.Protected && !r.Unchanged {
-			n++
-		}
-	}
-	return n
+func (q chosen) Changing() int {
+	return q.count(func(r chosenRow) bool { return !r.Protected && !r.Unchanged })
 }
 
 // Refused counts the rows that were refused.
-func (q chosen) Refused() (n int) {
-	for _, r := range q.Rows {
-		if r.Fault != "" {
-			n++
-		}
-	}
-	return n
-}
+func (q chosen) Refused() int { return q.count(func(r chosenRow) bool { return r.Fault != "" }) }
 
 const (
 	peoplePath      = "/console/people"

@@ -87,7 +87,11 @@ func TestDisabledFactorSaysWhy(t *testing.T) {
 				t.Errorf("%s lacks %q", name, text)
 			}
 		}
+		delete(why, name)
 	})
+	if len(why) > 0 {
+		t.Errorf("there are no samples for %v", why)
+	}
 }
 
 // What ends a factor or the recovery codes is a link to a page that asks first.

@@ -7,21 +7,26 @@ import (
 
 // The prefixes of ids.
 const (
-	PrefixUser       = "usr_"
-	PrefixTenant     = "tnt_"
-	PrefixInvitation = "inv_"
-	PrefixSession    = "ses_"
-	PrefixKey        = "key_"
-	PrefixEvent      = "evt_"
-	PrefixDecision   = "dec_"
-	PrefixMail       = "msg_"
-	PrefixReset      = "rst_"
-	PrefixChange     = "chg_" // of an address
-	PrefixRequest    = "req_"
-	PrefixRole       = "rol_"
-	PrefixWebhook    = "whk_"
-	PrefixDelivery   = "whd_"
-	PrefixPage       = "opg_" // of the operator
+	PrefixUser         = "usr_"
+	PrefixTenant       = "tnt_"
+	PrefixInvitation   = "inv_"
+	PrefixSession      = "ses_"
+	PrefixKey          = "key_"
+	PrefixEvent        = "evt_"
+	PrefixDecision     = "dec_"
+	PrefixMail         = "msg_"
+	PrefixReset        = "rst_"
+	PrefixChange       = "chg_" // of an address
+	PrefixRequest      = "req_"
+	PrefixRole         = "rol_"
+	PrefixWebhook      = "whk_"
+	PrefixDelivery     = "whd_"
+	PrefixPage         = "opg_" // of the operator
+	PrefixConnection   = "con_"
+	PrefixIdentity     = "idn_"
+	PrefixDomain       = "dom_"
+	PrefixClientSecret = "ccs_" // of a connection
+	PrefixTest         = "tst_" // of a connection
 )
 
 // NewID returns a new opaque id with the prefix and 130 random bits. It is in lower case, so

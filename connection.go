@@ -1,0 +1,187 @@
+package doorward
+
+import "time"
+
+// Connection is a provider of one tenant, by which its people sign in.
+type Connection struct {
+	ID, TenantID string
+	Type         ConnectionType
+	Name         string
+	Product      Product
+	Status       ConnectionStatus
+	CreatedAt    time.Time
+	LastSignInAt *time.Time
+	// InForce is what it signs people in by. Pending, unless nil, awaits a test and a switch.
+	InForce ConnectionParameters
+	Pending *ConnectionParameters
+
+	JIT      JIT
+	JITRole  Role
+	Mappings []GroupMapping
+	// GroupsFrom is the claim with the groups; empty: none. GroupsSeen reports whether the provider has
+	// sent it.
+	GroupsFrom string
+	GroupsSeen bool
+	// TrustFactor reports whether a second factor that the provider asked for counts. FactorACR are the
+	// values of acr that say so.
+	TrustFactor bool
+	FactorACR   []string
+	// SwitchedAt is the last switch to another issuer or client; the zero Time for none. Identities count
+	// from their first use after it.
+	SwitchedAt time.Time
+}
+
+// ConnectionParameters are what a connection signs people in by.
+type ConnectionParameters struct {
+	Issuer     string // empty: not known yet
+	ClientID   string
+	ClientAuth ClientAuth
+	EmailFrom  string // the claim with the address
+	// TestedAt is when a test of exactly these has passed; nil: none has.
+	TestedAt *time.Time
+}
+
+// ConnectionType is the protocol of a connection.
+type ConnectionType string
+
+// OpenIDConnect is the protocol of OpenID Connect Core 1.0.
+const OpenIDConnect ConnectionType = "oidc"
+
+// ConnectionStatus says what a connection is used for.
+type ConnectionStatus string
+
+// The states of a connection.
+const (
+	ConnectionDraft    ConnectionStatus = "draft"    // can be tested
+	ConnectionActive   ConnectionStatus = "active"   // signs people in, unless the tenant's mode is off
+	ConnectionDisabled ConnectionStatus = "disabled" // has ended its sessions
+)
+
+// Product is what a tenant's provider is, which decides on defaults and instructions.
+type Product string
+
+// The products.
+const (
+	Okta         Product = "okta"
+	Entra        Product = "entra"
+	Google       Product = "google"
+	Keycloak     Product = "keycloak"
+	Ping         Product = "ping"
+	OneLogin     Product = "onelogin"
+	JumpCloud    Product = "jumpcloud"
+	OtherProduct Product = "other"
+)
+
+// Products are all of them, in the order in which they are offered.
+var Products = []Product{Okta, Entra, Google, Keycloak, Ping, OneLogin, JumpCloud, OtherProduct}
+
+// ClientAuth is how Doorward authenticates to the token endpoint (OpenID Connect Core 1.0, section 9).
+type ClientAuth string
+
+// The ways of authentication.
+const (
+	SecretBasic   ClientAuth = "secret_basic"
+	SecretPost    ClientAuth = "secret_post"
+	PrivateKeyJWT ClientAuth = "private_key_jwt"
+)
+
+// DefaultClientAuth returns how clients of the product authenticate unless somebody says otherwise: by
+// keys, which need no change by hand, where the product reads them from an address.
+func (p Product) DefaultClientAuth() ClientAuth {
+	switch p {
+	case Okta, Keycloak, Ping:
+		return PrivateKeyJWT
+	}
+	return SecretBasic
+}
+
+// JIT says whom a connection makes a member at the first sign-in.
+type JIT string
+
+// The values of JIT.
+const (
+	JITOff     JIT = "off"     // nobody
+	JITInvited JIT = "invited" // who has a pending invitation
+	JITDomains JIT = "domains" // whoever has an address in a proved domain of the connection
+)
+
+// GroupMapping is the role that a group of the provider gives.
+type GroupMapping struct {
+	Group string
+	Role  Role
+}
+
+// Limits of connections.
+const (
+	ConnectionsMax       = 10 // of a tenant
+	ConnectionSecretsMax = 2  // of a connection
+	// ConnectionSessionsMax is how many sessions a person has by one connection; a further one ends the oldest.
+	ConnectionSessionsMax = 10
+)
+
+// ConnectionSecret is a client secret, without the secret.
+type ConnectionSecret struct {
+	ID, ConnectionID, Hint string
+	CreatedAt              time.Time
+	ExpiresAt, LastUsedAt  *time.Time
+}
+
+// Identity is who somebody is at a connection: (connection, issuer, subject). The address is no part of it.
+type Identity struct {
+	ID, ConnectionID, TenantID string
+	Issuer, Subject            string
+	UserID                     string
+	CreatedAt, LastUsedAt      time.Time
+}
+
+// SSOMode says whether people of a tenant sign in by its connections.
+type SSOMode string
+
+// The modes.
+const (
+	SSOOff      SSOMode = "off"
+	SSOOptional SSOMode = "optional"
+	SSORequired SSOMode = "required"
+)
+
+// SSOPolicy is what a tenant demands of sign-on.
+type SSOPolicy struct {
+	TenantID      string
+	Mode          SSOMode
+	GuestsRefused bool
+	Revision      int64 // grows with each change; 0: there was none
+	ChangedAt     time.Time
+	// ConfirmBy is when the change returns to what was before unless it is confirmed; nil: nothing to
+	// confirm.
+	ConfirmBy           *time.Time
+	BeforeMode          SSOMode
+	BeforeGuestsRefused bool
+}
+
+// Domain is a DNS domain that a tenant has proved, or is about to.
+type Domain struct {
+	ID, TenantID string
+	Name         string // A-labels, lower case
+	ConnectionID string // by which its people sign in; empty: none
+	Status       DomainStatus
+	Token        string // of the record
+	CreatedAt    time.Time
+	VerifiedAt   *time.Time
+	CheckedAt    *time.Time
+	MissingSince *time.Time // the record is gone since
+	LapsedAt     *time.Time
+	Released     bool // by the operator: only a proof makes it anybody's
+}
+
+// DomainStatus says whether a tenant has proved a domain.
+type DomainStatus string
+
+// The states of a domain.
+const (
+	DomainPending  DomainStatus = "pending"
+	DomainVerified DomainStatus = "verified"
+	DomainLapsed   DomainStatus = "lapsed" // its record has been missing for 72 h
+)
+
+// DomainsMax is how many domains a tenant has.
+const DomainsMax = 100

@@ -35,6 +35,13 @@ const (
 	CodeDeniedByPolicy       Code = "denied_by_policy"
 	CodeStepUpRequired       Code = "step_up_required"
 	CodeSignInRequired       Code = "sign_in_required"
+	CodeSSORequired          Code = "sso_required"
+	CodeGuestsRefused        Code = "guests_refused"
+	CodeSSORequiredHere      Code = "sso_required_here"
+	CodeNoWayBack            Code = "no_way_back"
+	CodeConnectionNeeded     Code = "connection_needed"
+	CodeDomainNeeded         Code = "domain_needed"
+	CodeNothingToConfirm     Code = "nothing_to_confirm"
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
@@ -175,6 +182,13 @@ var problems = []Problem{
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is closing. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
 	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
+	{CodeSSORequired, KindForbidden, "Sign-on required", "The organisation demands that its people sign in by its own sign-on, and a password or a passkey opens no session there. Sign in at \"startUrl\". In the console's settings of sign-on an OWNER can change that; an OWNER with a second factor, or a passkey, always gets in."},
+	{CodeGuestsRefused, KindForbidden, "Guests refused", "The organisation lets in only people of its own sign-on, and this account isn't one of them. Ask one of its OWNERs to allow guests, or for an account at its provider."},
+	{CodeSSORequiredHere, KindConflict, "Sign-on required here", "The tenant demands sign-on, and this would take away the connection, or the last domain, by which its people sign in. Set the mode of sign-on to optional or off first, or move the domains to another active connection."},
+	{CodeNoWayBack, KindConflict, "No way back", "While the tenant demands sign-on, an active OWNER must be able to sign in without it: by a password and a second factor, or by a passkey. Otherwise a fault of the provider would lock everybody out. Set up a second factor or a passkey for an OWNER first; a managed account needs a password of its own before."},
+	{CodeConnectionNeeded, KindConflict, "Connection needed", "Sign-on can be demanded only once a connection of the tenant is active. Test one and make it active first."},
+	{CodeDomainNeeded, KindConflict, "Domain needed", "Sign-on can be demanded only once an active connection has a domain that the tenant has proved. Prove a domain and give it to the connection first."},
+	{CodeNothingToConfirm, KindConflict, "Nothing to confirm", "No change of the demand for sign-on waits for a confirmation: it was confirmed already, or its time was over and it has returned to what was before. Read the policy again."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
 	{CodeModelInUse, KindConflict, "Model in use", "Policies of tenants name something that the new model lacks; \"errors\" lists these policies. With the new model they would refuse nothing any more. Keep in the model what they name, or apply it with force=true: then these policies are off, and all others stay in force."},

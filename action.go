@@ -39,6 +39,9 @@ const (
 	SSOPolicyChange Action = "sso.policy"
 	SSOConfirm      Action = "sso.confirm"
 	SSORevert       Action = "sso.revert" // it was not confirmed in time
+	SSORefuse       Action = "sso.refuse" // a sign-in by a connection was refused
+	IdentityLink    Action = "identity.link" // an account was joined to who somebody is at a provider
+	UserJoin        Action = "user.join"     // a sign-in by a connection has made somebody a member
 	SSOBypass       Action = "sso.bypass" // an OWNER has signed in without the sign-on that is demanded
 )
 
@@ -372,6 +375,9 @@ var proved = []Verb{
 	{Action: MFAKeep, Scope: OfAccount},
 	{Action: MFAClone, Scope: OfAccount, AllowedWhilePaused: true},
 	{Action: SSOBypass, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: SSORefuse, AllowedWhilePaused: true},
+	{Action: IdentityLink, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: UserJoin, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: APIKeyLeak, AllowedWhilePaused: true},
 	{Action: APIKeyRefuse, AllowedWhilePaused: true},
 	{Action: AuditOpen, Scope: OfInstallation, AllowedWhilePaused: true},

@@ -83,6 +83,9 @@ const (
 	CodeTooManyFactors       Code = "too_many_factors"
 	CodePasskeysUnavailable  Code = "passkeys_unavailable"
 
+	CodeSignOnRefused Code = "sign_on_refused"
+	CodeSignOnState   Code = "sign_on_state"
+
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
 	CodeLoginTooOld         Code = "login_too_old"
@@ -168,6 +171,8 @@ var problems = []Problem{
 	{CodeAccountExists, KindConflict, "Account exists", "The address has an account already. For an invitation: accept it with POST /api/v2/auth/accept-invitation, signed in or with the account's current password, since an invitation never changes a password. If the password is forgotten, ask for a reset; the invitation stays valid. For a change of the address: choose another address."},
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation, or the change of an address, is of another account than that of the person who is signed in. Log out, and sign in to the right account."},
 
+	{CodeSignOnRefused, KindForbidden, "Sign-on refused", "The sign-in at the organisation's provider was refused here. \"check\" names the check that refused it. The protocol of the connection says more to the OWNERs of the organisation: give them the request id."},
+	{CodeSignOnState, KindMalformed, "Sign-in begun elsewhere", "This answer of a provider belongs to no sign-in that this browser has begun within the last 10 minutes, or it was used before. Begin the sign-in again."},
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
 	{CodeMFARequired, KindForbidden, "Second factor required", "The password is right, and the account has a second factor that this login, this tenant or this invitation needs. Finish with POST /api/v2/auth/login/second, or /api/v2/auth/accept-invitation/second for an invitation: send \"challenge\" with a code (methods: totp), a passkey's answer to \"publicKey\" (passkey) or a recovery code (recovery). The challenge is good for 5 minutes and 5 tries."},
 	{CodeMFAEnrolmentRequired, KindForbidden, "Second factor must be set up", "The password is right, and the tenant demands a second factor, which the account does not have yet. Set one up with POST /api/v2/auth/factors/totp or /passkey/begin and the member \"challenge\"; confirming it signs in."},

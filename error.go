@@ -29,6 +29,8 @@ type Error struct {
 	Request *Request
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
+	// Check is what refused a sign-in at a provider, with sign_on_refused and sign_on_state.
+	Check string
 	// Quota is what the tenant has too many of, with quota_exceeded.
 	Quota Quota
 	// Proof is what is needed with step_up_required; nil otherwise.

@@ -12,6 +12,8 @@ const (
 	ByKey     PrincipalKind = "key"     // an API key of a tenant
 	ByService PrincipalKind = "service" // a key of one of the platform's own services
 	Operator  PrincipalKind = "operator"
+	// ByConnection is a provider of a tenant, for what a sign-in by it does to people.
+	ByConnection PrincipalKind = "connection"
 	System    PrincipalKind = "system" // Doorward itself
 )
 

@@ -300,6 +300,7 @@ func (r Reader) RoleUse(ctx context.Context, tenantID string, role doorward.Role
 
 const (
 	sqlMoveMembers     = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND role = $3`
+	sqlMoveFloors      = `UPDATE memberships SET role_floor = $1 WHERE tenant_id = $2 AND role_floor = $3`
 	sqlMoveInvitations = `UPDATE invitations SET role = $1 WHERE tenant_id = $2 AND role = $3 AND state = 'PENDING'`
 	sqlMoveAPIKeys     = `UPDATE api_keys SET role = $1 WHERE tenant_id = $2 AND role = $3`
 )
@@ -309,7 +310,7 @@ const (
 func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
 	tx.announce(ChangeTenant, tenantID)
 	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: from, After: to})
-	for _, move := range []string{sqlMoveMembers, sqlMoveInvitations, sqlMoveAPIKeys} {
+	for _, move := range []string{sqlMoveMembers, sqlMoveFloors, sqlMoveInvitations, sqlMoveAPIKeys} {
 		if err := tx.run(ctx, move, string(to), tenantID, string(from)); err != nil {
 			return err
 		}

@@ -241,8 +241,10 @@ func (tx *Tx) RecordElsewhere(ctx context.Context, action doorward.Action, on do
 
 // RecordAlsoBy is RecordAlso for an action of another caller, who must have proved their identity
 // with a credential of their own.
-func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return tx.InsertEvent(ctx, doorward.NewEvent(by, action, on, doorward.Done))
+func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	also := doorward.NewEvent(by, action, on, doorward.Done)
+	also.Changes = append(also.Changes, changes...)
+	return tx.InsertEvent(ctx, also)
 }
 
 // Operation is an action on an object, and the function that writes its rows.

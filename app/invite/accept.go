@@ -349,7 +349,7 @@ func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 			return err
 		}
 	}
-	if !isAllowed(tenant.Settings, inv.Email) {
+	if !IsAllowed(tenant.Settings, inv.Email) {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
 	}
 	return nil
@@ -411,7 +411,9 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
 		tx.Changed(doorward.FieldRole, "", string(user.Role))
-		err = member.Add(ctx, tx, user)
+		if err = member.Add(ctx, tx, user); err == nil {
+			err = keepRoleByHand(ctx, tx, current, user.ID)
+		}
 		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)
 		}
@@ -419,6 +421,47 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	})
 	return joined, err
 }
+
+// keepRoleByHand makes the role of a new member one that groups of a connection don't lower, if an OWNER or
+// the operator has offered it.
+func keepRoleByHand(ctx context.Context, tx *access.Tx, inv doorward.Invitation, userID string) error {
+	isByOwner, err := IsByOwner(ctx, tx.Reader, inv)
+	if err != nil || !isByOwner {
+		return err
+	}
+	return tx.SetRoleFloor(ctx, inv.TenantID, userID, inv.Role)
+}
+
+// IsByOwner reports whether an OWNER of the tenant, as of now, or the operator has sent the invitation.
+func IsByOwner(ctx context.Context, read store.Reader, inv doorward.Invitation) (bool, error) {
+	if inv.ServiceKeyID != "" || inv.InvitedBy == "" {
+		return inv.ServiceKeyID == "", nil
+	}
+	inviter, err := read.User(ctx, inv.TenantID, inv.InvitedBy)
+	if errors.Is(err, store.ErrNone) {
+		return false, nil
+	}
+	return inviter.Role == doorward.RoleOwner, err
+}
+
+// Acceptable returns the tenant's invitation to the canonical address that could be accepted now by whoever
+// proves the address. Errors: invitation_not_found for any reason why there is none; unavailable.
+func Acceptable(ctx context.Context, read store.Reader, tenant doorward.Tenant, email string, now time.Time) (doorward.Invitation, error) {
+	inv, err := read.PendingInvitation(ctx, tenant.ID, email)
+	if errors.Is(err, store.ErrNone) || err == nil && inv.StateAt(now) != doorward.InvitationPending {
+		return inv, doorward.Fail(doorward.CodeInvitationNotFound, "")
+	}
+	if err == nil {
+		err = checkAuthorised(ctx, read, inv, tenant)
+	}
+	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
+		err = doorward.Fail(doorward.CodeInvitationNotFound, "")
+	}
+	return inv, err
+}
+
+// Object returns the invitation as the object of an action.
+func Object(inv doorward.Invitation) doorward.Object { return object(inv) }
 
 // lockAcceptable locks the tenant and returns the invitation as it is then, so that it sees a concurrent
 // acceptance, demotion of the inviter, freeze of the tenant or replacement of the token.

@@ -153,7 +153,10 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err == nil && !added {
 		err = doorward.Fail(doorward.CodeAlreadyMember, "")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.ForgetRemoval(ctx, u.TenantID, u.Email)
 }
 
 // checkQuota counts under the lock on the tenant, so that no race exceeds the quota.

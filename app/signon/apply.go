@@ -13,19 +13,18 @@ import (
 	"github.com/doorward/doorward/app/proof"
 )
 
-// proved is what the person has proved of the account, beside what the provider says.
+// proved is what the person has proved of the account, beside what the provider says: its OwnMethods. The
+// zero value: nothing was tried.
 type proved struct {
-	proof.Proof          // of the attempt; the zero Proof: nothing was tried
-	password    bool     // the account's password
-	methods     []string // those of a factor or a passkey of the account
-	use         func(context.Context, *access.Tx) error
+	proof.Proof
+	use func(context.Context, *access.Tx) error
 }
 
 // isEnough reports whether the account was proved.
-func (p proved) isEnough() bool { return p.password || len(p.methods) > 0 }
+func (p proved) isEnough() bool { return len(p.OwnMethods) > 0 }
 
 // enter opens the session, or asks for the second factor, and writes before that what was planned. If the
-// account has changed since it was read, it reads again. Errors: refusal, those of login.Login.EnterVouched.
+// account has changed since it was read, it reads again. Errors: refusal, those of login.Login.EnterWith.
 func (s *SignOn) enter(ctx context.Context, by doorward.Caller, h held, f facts, own proved) (login.Outcome, error) {
 	for range maxTries {
 		outcome, err := s.tryEnter(ctx, by, h, f, own)
@@ -45,11 +44,14 @@ func (s *SignOn) enter(ctx context.Context, by doorward.Caller, h held, f facts,
 func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f facts, own proved) (login.Outcome, error) {
 	account := s.accountFor(h, f)
 	p := own.Proof
-	p.Account, p.Issuer, p.TenantID, p.Methods = account, doorward.Issuer(h.connection.ID), h.connection.TenantID, []string{doorward.MethodFederated}
-	return s.login.EnterVouched(ctx, by, login.Vouched{
-		Proof: p, ProviderAMR: h.AMR, TrustedFactor: trustsFactor(h.connection, h.asserted()),
-		Password: own.password, Methods: own.methods, Use: own.use, Changed: errChanged,
+	p.Account, p.Issuer, p.TenantID = account, doorward.Issuer(h.connection.ID), h.connection.TenantID
+	p.Methods, p.ProviderAMR = []string{doorward.MethodFederated}, h.AMR
+	if trustsFactor(h.connection, h.asserted()) {
+		p.Methods = append(p.Methods, doorward.MethodSeveral)
+	}
+	return s.login.EnterWith(ctx, by, p, login.Within{
 		Before: func(ctx context.Context, tx *access.Tx) error { return s.before(ctx, tx, h, f.plan, account, own) },
+		Use:    own.use, Changed: errChanged,
 	})
 }
 

@@ -21,7 +21,7 @@ func TabOf(query url.Values) string { return tabOf(query.Get("state")) }
 // TabOf. What is answered to the browser is in Result or in the error. Errors: not_found for a connection that
 // signs nobody in; sign_on_state for an answer to nothing that this browser has begun, or to something that is
 // over; sign_on_refused with the check; provider_unavailable; too_many_attempts; those of
-// login.Login.EnterVouched; master_key_missing, unavailable.
+// login.Login.EnterWith; master_key_missing, unavailable.
 func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tab string) (Result, error) {
 	if err := access.CheckCounters(ctx, s.db, refusals(by)); err != nil {
 		return Result{}, err
@@ -156,8 +156,11 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 		return Result{}, err
 	}
 	ready, err := a.s.connections.Ready(ctx, a.connection.ID, test.Pending)
+	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+		return a.unavailable(ctx, test, err)
+	}
 	if err != nil {
-		return Result{}, a.unavailable(ctx, err)
+		return Result{}, err
 	}
 	said, err := a.s.provider.Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
@@ -196,12 +199,14 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 	return doorward.ConnectionTest{}, err
 }
 
-// unavailable records that the provider could not be asked, and returns the error.
-func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
-		a.record(ctx, doorward.AttemptUnavailable, oidcrp.Fault{Check: oidcrp.CheckProvider})
+// unavailable records that what the provider says of itself can't be read, and returns the error.
+func (a *attempt) unavailable(ctx context.Context, test doorward.ConnectionTest, err error) (Result, error) {
+	f := &oidcrp.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
+	if a.flow.Purpose == ForTest {
+		return a.finishTest(ctx, connection.Ready{}, test, oidcrp.Asserted{}, f)
 	}
-	return err
+	a.record(ctx, doorward.AttemptUnavailable, *f)
+	return Result{}, err
 }
 
 // fault turns what oidcrp found into the error for the browser. A fault of the provider is no refusal.

@@ -32,6 +32,7 @@ func (f facts) userID() string {
 
 // read reads what the database says of whom the provider names, and decides. It writes nothing.
 func (s *SignOn) read(ctx context.Context, read store.Reader, h held) (facts, error) {
+	h.now = s.db.Now()
 	f := facts{known: known{jit: h.connection.JIT}}
 	if address, err := mailaddr.Parse(h.Address); err == nil {
 		f.address = address
@@ -129,7 +130,7 @@ func (f *facts) readInvitation(ctx context.Context, read store.Reader, h held) (
 	if f.removed, err = f.wasRemoved(ctx, read); err != nil {
 		return err
 	}
-	inv, err := invite.Acceptable(ctx, read, f.tenant, f.address)
+	inv, err := invite.Acceptable(ctx, read, f.tenant, f.address, h.now)
 	switch {
 	case doorward.HasCode(err, doorward.CodeInvitationNotFound):
 		return nil

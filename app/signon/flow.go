@@ -127,6 +127,7 @@ type held struct {
 	AuthTime   time.Time           `json:"authTime,omitzero"`
 	Agreed     bool                `json:"agreed,omitempty"` // to replace the session of the browser
 	connection doorward.Connection // as read for this request
+	now        time.Time           // of that
 }
 
 // Limits of held, so that the cookie stays small.

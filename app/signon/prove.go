@@ -91,7 +91,8 @@ func (s *SignOn) Prove(ctx context.Context, by doorward.Caller, conID, cookie, p
 	if f.plan.step == prove && f.account.Factors > 0 {
 		return a.askSecond(ctx, h, p)
 	}
-	result, err := a.signIn(ctx, h, proved{Proof: p, password: true})
+	p.OwnMethods = []string{doorward.MethodPassword}
+	result, err := a.signIn(ctx, h, proved{Proof: p})
 	return result, p.FailIfRefused(ctx, err)
 }
 
@@ -155,7 +156,8 @@ func (s *SignOn) ProveSecond(ctx context.Context, by doorward.Caller, conID, coo
 	if err != nil {
 		return Result{}, s.factors.Refuse(ctx, c, p, err)
 	}
-	result, err := a.signIn(ctx, h, proved{Proof: p, password: true, methods: match.Methods, use: s.use(c, match, a.connection.TenantID)})
+	p.OwnMethods = append([]string{doorward.MethodPassword}, match.Methods...)
+	result, err := a.signIn(ctx, h, proved{p, s.use(c, match, a.connection.TenantID)})
 	if err != nil {
 		return result, s.factors.Refuse(ctx, c, p, err)
 	}
@@ -196,7 +198,7 @@ func (s *SignOn) ProvePasskey(ctx context.Context, by doorward.Caller, conID, co
 	if err != nil {
 		return Result{}, p.FailIfRefused(ctx, err)
 	}
-	p.Account, c.TenantID = account, a.connection.TenantID
-	result, err := a.signIn(ctx, h, proved{Proof: p, methods: match.Methods, use: s.use(c, match, a.connection.TenantID)})
+	p.Account, p.OwnMethods, c.TenantID = account, match.Methods, a.connection.TenantID
+	result, err := a.signIn(ctx, h, proved{p, s.use(c, match, a.connection.TenantID)})
 	return result, p.FailIfRefused(ctx, err)
 }

@@ -67,12 +67,6 @@ func New(writer *access.Writer, db *store.DB, connections *connection.Connection
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// StartURL returns the address at which a sign-in by the connection begins.
-func StartURL(baseURL, conID string) string { return baseURL + "/api/v2/auth/sso/" + conID + "/start" }
-
-// StepUpURL returns the address at which a browser with a session of the connection proves it again.
-func StepUpURL(baseURL, conID string) string { return StartURL(baseURL, conID) + "?stepUp=true" }
-
 // Result is how a callback, or the answer to what was asked after it, has ended. One of Outcome, Raised, Held,
 // Second and Test is set.
 type Result struct {

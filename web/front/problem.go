@@ -116,6 +116,7 @@ type Problem struct {
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	Tenants      []doorward.TenantName `json:"tenants,omitempty" doc:"With the code memberships_affected: one's own tenants that don't allow the new address"`
+	Check        string                `json:"check,omitempty" doc:"With the codes sign_on_refused and sign_on_state: the check that refused the sign-in" example:"nonce"`
 	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
@@ -172,6 +173,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Tenants: e.Tenants, Quota: e.Quota,
 		Request: viewChecked(e.Request),
 	}
+	p.Check = e.Check
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
 	}

@@ -42,6 +42,7 @@ const (
 	CodeConnectionNeeded     Code = "connection_needed"
 	CodeDomainNeeded         Code = "domain_needed"
 	CodeNothingToConfirm     Code = "nothing_to_confirm"
+	CodeManagedAccount       Code = "managed_account"
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
@@ -141,6 +142,7 @@ var problems = []Problem{
 	{CodeDeniedByPolicy, KindForbidden, "Refused by a policy", "A policy of the tenant or of the platform's model refuses this, although the role allows it. policyId names the policy, and reason is what its author says about it. Whether it refuses may depend on the time, the network, and how long ago the person signed in. An OWNER of the tenant can change its policies, the operator those of the model."},
 	{CodeStepUpRequired, KindForbidden, "Recent proof required", "The role allows this, and the session is valid, but the person proved who they are too long ago, or not with a second factor that they have. acr, maxAge (in seconds) and methods say what is needed, and WWW-Authenticate says it as in RFC 9470. Prove it with POST /api/v2/auth/step-up/begin and /finish, or lead a browser to /step-up?return=, and repeat the request with the new session."},
 	{CodeSignInRequired, KindForbidden, "Another sign-in required", "The session is valid, but a sign-in of its tenant's own vouches for it, which counts in that tenant alone. What belongs to the account (its address, password and second factors, other organisations) takes a session that was opened with the password or a passkey: sign in with one of them."},
+	{CodeManagedAccount, KindForbidden, "Managed account", "An organisation's sign-on has made this account, and its directory decides on the address. The account becomes the person's own with its first password: ask for it with POST /api/v2/auth/forgot-password, which sends a mail to the address."},
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most; a logo 256 KiB; a model or policies 1 MiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},

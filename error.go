@@ -64,6 +64,8 @@ type Challenge struct {
 	Methods   []string
 	ExpiresAt time.Time
 	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey
+	// ConnectionID is the connection whose provider can answer it; empty for none.
+	ConnectionID string
 }
 
 // AnyAge is a MaxAge that no proof exceeds.

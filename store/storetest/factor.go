@@ -291,7 +291,7 @@ func latestEvents(f *fixture) {
 	add("evt_4", 3*time.Second, doorward.UserRole, "usr_ann", "usr_bob", acme.ID)
 	add("evt_5", 4*time.Second, doorward.MFAEnrol, "usr_bob", "usr_bob", acme.ID)
 	latest := func(since time.Duration, limit int) (ids string) {
-		all, err := f.Read().LatestEvents(ctx, "usr_ann", []doorward.Action{doorward.MFAEnrol, doorward.MFAReset, doorward.MFARemove}, now.Add(since), limit)
+		all, err := f.Read().LatestEvents(ctx, "usr_ann", "", []doorward.Action{doorward.MFAEnrol, doorward.MFAReset, doorward.MFARemove}, now.Add(since), limit)
 		noError(f, err)
 		for _, e := range all {
 			ids += e.ID

@@ -39,7 +39,7 @@ type Admission struct {
 // or changes a factor takes that lock, too. Next writes nothing. Errors: sign_in_required for an
 // issuer that doesn't speak for the tenant, or for the account that has to set up a factor; invalid_credentials if there is no membership;
 // membership_suspended, tenant_frozen, tenant_closing; sso_required and guests_refused where the tenant demands
-its own sign-on; unavailable.
+// its own sign-on; unavailable.
 func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorward.Assurance) (next Admission, err error) {
 	next.Assurance = a
 	next.Assurance.Remembered = false

@@ -125,6 +125,8 @@ type Problem struct {
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
 	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter"`
 	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
+	ConnectionID string                `json:"connectionId,omitempty" doc:"With the code sso_required: the connection of the tenant to sign in by"`
+	StartURL     string                `json:"startUrl,omitempty" format:"uri" doc:"With the code sso_required: where that sign-on begins"`
 	PublicKey    WebAuthn              `json:"publicKey,omitempty" doc:"With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON"`
 }
 
@@ -185,11 +187,22 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 		p.Challenge, p.Methods, p.ExpiresAt = e.Challenge.Token.Reveal(), e.Challenge.Methods, &e.Challenge.ExpiresAt
 		p.PublicKey = ViewWebAuthn(e.Challenge.PublicKey)
 	}
+	if e.ConnectionID != "" {
+		p.ConnectionID, p.StartURL = e.ConnectionID, s.startURL(e.ConnectionID)
+	}
 	if p.Detail == "" {
 		p.Detail = described.Help
 	}
 	return p
 }
+
+// StartPath is the path at which the sign-on of a connection begins.
+func StartPath(connectionID string) string { return "/api/v2/auth/sso/" + connectionID + "/start" }
+
+// StartURL returns the address of StartPath.
+func (c *Call) StartURL(connectionID string) string { return c.site.startURL(connectionID) }
+
+func (s *Site) startURL(connectionID string) string { return s.BaseURL() + StartPath(connectionID) }
 
 // logFailure counts and logs the cause of a server fault, unless the client has gone; other errors are only
 // in the request's log line. For a check answered 503 there is no such line, and the cause is

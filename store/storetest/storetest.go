@@ -101,6 +101,9 @@ var cases = []struct {
 	{"API keys", apiKeys},
 	{"webhooks", webhooks},
 	{"deliveries to webhooks", deliveries},
+	{"domains", domains},
+	{"the daily look at domains", looksAtDomains},
+	{"the holder of a domain", holderOfADomain},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
 	{"the end of API keys", endOfAPIKeys},
@@ -195,6 +198,7 @@ var cases = []struct {
 	{"many sessions at once", manySessions},
 	{"owners demoting each other", demotions},
 	{"many events at once", manyEvents},
+	{"many proofs of a domain at once", manyProofsOfADomain},
 }
 
 // noon is the time of the tests, with a fraction that shows whether microseconds

@@ -31,7 +31,7 @@ var mayScan = map[string][]string{
 		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampFactorCodes", "sqlClampFactorWords", "sqlClampForgotten", "sqlClampRememberedBrowsers", "sqlClampResets", "sqlClampSessions", "sqlClampThrottles",
 	},
 	"all rows change after a restore, or when all sessions are ended": {
-		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndDeviceCounters", "sqlExpireAllResets",
+		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlDisableAllConnections", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndDeviceCounters", "sqlExpireAllResets",
 		"sqlRetireAllTokens", "sqlSkipGenerations",
 	},
 	"the caller needs all rows":                             {"sqlAllUsers", "sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals", "sqlHeldDomains"},

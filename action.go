@@ -39,6 +39,7 @@ const (
 	SSOPolicyChange Action = "sso.policy"
 	SSOConfirm      Action = "sso.confirm"
 	SSORevert       Action = "sso.revert" // it was not confirmed in time
+	ConnectionTestAction Action = "connection.test"
 	SSORefuse       Action = "sso.refuse" // a sign-in by a connection was refused
 	IdentityLink    Action = "identity.link" // an account was joined to who somebody is at a provider
 	UserJoin        Action = "user.join"     // a sign-in by a connection has made somebody a member
@@ -344,6 +345,7 @@ var allowed = []Verb{
 	{Action: WebhookTest, Permission: WebhookManage}, // not counted: recorded after the request was sent
 	{Action: WebhookRetry, Permission: WebhookManage, CountsInQuota: true},
 	{Action: WebhookReplay, Permission: WebhookManage, CountsInQuota: true},
+	{Action: ConnectionTestAction, Permission: SSOManage},
 	{Action: SSOPolicyChange, Permission: SSOManage, Proof: ProofAlways, NoKeys: true}, // not counted: it ends access, too
 	{Action: SSOConfirm, Permission: SSOManage, NoKeys: true},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},

@@ -112,6 +112,8 @@ const (
 	CodeWebhookDisabled Code = "webhook_disabled"
 	CodeNotForKeys      Code = "not_for_keys"
 
+	CodeProviderUnavailable Code = "provider_unavailable"
+
 	CodeTenantRequired Code = "tenant_required"
 
 	CodeIPNotAllowed Code = "ip_not_allowed"
@@ -210,6 +212,7 @@ var problems = []Problem{
 	{CodeWebhookDisabled, KindConflict, "Webhook disabled", "This webhook is disabled, so nothing is sent to it. Enable it first."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},
+	{CodeProviderUnavailable, KindUnavailable, "Provider unavailable", "The organisation's sign-in service can't be reached right now, or doesn't answer in time. Nothing was changed or refused, and sessions go on. Try again after the seconds in Retry-After; if it lasts, look at the provider's status."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
@@ -38,6 +39,7 @@ import (
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/app/webhook"
@@ -95,6 +97,7 @@ type Settings struct {
 type App struct {
 	Access      *access.Writer
 	Login       *login.Login
+	SignOn      *signon.SignOn
 	Factors     *factor.Factors
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
@@ -155,9 +158,12 @@ func New(db *store.DB, s Settings) *App {
 	factors := factor.New(writer, db, verifier, master, lifetime, s.Name, s.LinkURL)
 	owners := member.Owners{Operator: s.OperatorAddress}
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
+	logins := login.New(writer, db, verifier, sessions, factors)
+	connections := connection.New(writer, db, s.LinkURL)
 	return &App{
 		Access:       writer,
-		Login:        login.New(writer, db, verifier, sessions, factors),
+		Login:        logins,
+		SignOn:       signon.New(writer, db, connections, logins, factors, verifier, sessions, s.LinkURL),
 		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
@@ -349,7 +355,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
-		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep,
+		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,
 		a.Demands.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))

@@ -205,6 +205,11 @@ const sqlSetConnectionStatus = `UPDATE connections SET status = $2 WHERE id = $1
 // SetConnectionStatus reports whether the connection had another status. DeleteIssuerSessions ends what a
 // connection has opened.
 func (tx *Tx) SetConnectionStatus(ctx context.Context, id string, status doorward.ConnectionStatus) (bool, error) {
+	if status != doorward.ConnectionActive {
+		if err := tx.noteHomeLost(ctx, id); err != nil {
+			return false, err
+		}
+	}
 	return tx.affected(ctx, sqlSetConnectionStatus, id, string(status))
 }
 
@@ -228,6 +233,9 @@ const sqlDeleteConnection = `DELETE FROM connections WHERE id = $1`
 // DeleteConnection deletes the connection with all that is its own: parameters, secrets, keys, tests,
 // protocol and identities. It reports whether it existed.
 func (tx *Tx) DeleteConnection(ctx context.Context, id string) (bool, error) {
+	if err := tx.noteHomeLost(ctx, id); err != nil {
+		return false, err
+	}
 	return tx.affected(ctx, sqlDeleteConnection, id)
 }
 

@@ -114,6 +114,9 @@ const sqlSetDomainConnection = `UPDATE domains SET connection_id = $2 WHERE id =
 
 // SetDomainConnection sets the connection by which the domain's people sign in; empty: none.
 func (tx *Tx) SetDomainConnection(ctx context.Context, id, connectionID string) error {
+	if err := tx.noteDomain(ctx, id); err != nil {
+		return err
+	}
 	return tx.run(ctx, sqlSetDomainConnection, id, nullable(connectionID))
 }
 
@@ -165,6 +168,9 @@ const sqlDeleteDomain = `DELETE FROM domains WHERE id = $1`
 
 // DeleteDomain deletes the entry.
 func (tx *Tx) DeleteDomain(ctx context.Context, id string) error {
+	if err := tx.noteDomain(ctx, id); err != nil {
+		return err
+	}
 	return tx.run(ctx, sqlDeleteDomain, id)
 }
 

@@ -127,7 +127,7 @@ ORDER BY (SELECT count(*) FROM domains d WHERE d.connection_id = c.id AND d.stat
 // SSODefaultHome returns the active connection of the tenant that has the most domains, for members of
 // whom nothing says by which one they sign in, or ErrNone.
 func (r Reader) SSODefaultHome(ctx context.Context, tenantID string) (string, error) {
-	return one(ctx, r, func(id *string) []any { return []any{id} }, sqlSSODefaultHome, tenantID)
+	return one(ctx, r, textField, sqlSSODefaultHome, tenantID)
 }
 
 const sqlSSOHome = `SELECT c.id, c.name, ` + ssoPolicyColumns + `
@@ -168,7 +168,7 @@ AND EXISTS (SELECT 1 FROM connections c WHERE c.tenant_id = m.tenant_id)`
 
 // noteFactorLost notes that the account loses a factor, where it is an OWNER of a tenant that has connections.
 func (tx *Tx) noteFactorLost(ctx context.Context, userID string) error {
-	tenants, err := list(ctx, tx.Reader, func(id *string) []any { return []any{id} }, sqlTenantsOwned, userID)
+	tenants, err := list(ctx, tx.Reader, textField, sqlTenantsOwned, userID)
 	tx.Effects.WaysBack = append(tx.Effects.WaysBack, tenants...)
 	return err
 }
@@ -178,4 +178,26 @@ func (tx *Tx) noteOwner(tenantID string, before, after doorward.Role) {
 	if before == doorward.RoleOwner && after != doorward.RoleOwner {
 		tx.Effects.WaysBack = append(tx.Effects.WaysBack, tenantID)
 	}
+}
+
+const sqlHomeLost = `SELECT c.tenant_id FROM connections c WHERE c.id = $1 AND c.status = 'active'
+AND EXISTS (SELECT 1 FROM domains d WHERE d.connection_id = c.id AND d.status <> 'pending')`
+
+// noteHomeLost notes that the connection will be active no longer, if people of a domain sign in by it.
+func (tx *Tx) noteHomeLost(ctx context.Context, connectionID string) error {
+	tenants, err := list(ctx, tx.Reader, textField, sqlHomeLost, connectionID)
+	tx.Effects.HomesLost = append(tx.Effects.HomesLost, tenants...)
+	return err
+}
+
+// noteDomain notes that a domain is taken away, or given to another connection.
+func (tx *Tx) noteDomain(ctx context.Context, id string) error {
+	d, err := tx.Domain(ctx, id)
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	if d.Status != doorward.DomainPending {
+		tx.Effects.SignOn = append(tx.Effects.SignOn, d.TenantID)
+	}
+	return err
 }

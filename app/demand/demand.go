@@ -50,10 +50,10 @@ func (d *Demands) Get(ctx context.Context, by doorward.Caller) (doorward.SSOPoli
 	return d.db.Read().SSOPolicy(ctx, by.TenantID, d.db.Now())
 }
 
-// Changed is a policy after a change, and how the end of sessions was confirmed on all nodes.
+// Changed is a policy after a change, with what that has ended.
 type Changed struct {
 	doorward.SSOPolicy
-	Revocation doorward.Revocation
+	Ended doorward.Ended
 }
 
 // Put changes the policy of the caller's tenant; versions are those that the change is based on. With the
@@ -78,12 +78,13 @@ func (d *Demands) Off(ctx context.Context, by doorward.Caller, tenantID string) 
 	return d.put(ctx, by, tenantID, Draft{Mode: string(doorward.SSOOff), Guests: policy.Guests()}, nil)
 }
 
-func (d *Demands) put(ctx context.Context, by doorward.Caller, tenantID string, draft Draft, versions []string) (changed Changed, err error) {
+func (d *Demands) put(ctx context.Context, by doorward.Caller, tenantID string, draft Draft, versions []string) (Changed, error) {
+	var changed Changed
 	faults := draft.check()
 	if err := d.settle(ctx, tenantID); err != nil {
 		return changed, err
 	}
-	changed.Revocation, err = d.writer.Do(ctx, by, doorward.SSOPolicyChange, object(tenantID), func(tx *access.Tx) error {
+	revocation, err := d.writer.Do(ctx, by, doorward.SSOPolicyChange, object(tenantID), func(tx *access.Tx) error {
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
@@ -95,13 +96,15 @@ func (d *Demands) put(ctx context.Context, by doorward.Caller, tenantID string, 
 			return err
 		}
 		next := draft.apply(was, tx.Now)
-		changed.SSOPolicy = next
+		changed = Changed{SSOPolicy: next}
 		if next.Revision == was.Revision {
 			tx.SkipEvent()
 			return nil
 		}
-		return d.replace(ctx, tx, was, next)
+		changed.Ended.Sessions, err = d.replace(ctx, tx, was, next)
+		return err
 	})
+	changed.Ended.Revocation = revocation
 	return changed, err
 }
 
@@ -118,16 +121,16 @@ func (d *Demands) settle(ctx context.Context, tenantID string) error {
 	return d.revert(ctx, tenantID)
 }
 
-// replace writes a changed policy and ends what its mode doesn't allow.
-func (d *Demands) replace(ctx context.Context, tx *access.Tx, was, next doorward.SSOPolicy) error {
+// replace writes a changed policy and ends what its mode doesn't allow. It returns how many sessions.
+func (d *Demands) replace(ctx context.Context, tx *access.Tx, was, next doorward.SSOPolicy) (int64, error) {
 	if next.Mode == doorward.SSORequired {
 		if err := checkBasis(ctx, tx, next.TenantID); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	record(tx, was, next)
 	if err := tx.SetSSOPolicy(ctx, next); err != nil || next.SignsIn() {
-		return err
+		return 0, err
 	}
 	return d.endSignOn(ctx, tx, next.TenantID)
 }
@@ -148,18 +151,19 @@ func checkBasis(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return nil
 }
 
-// endSignOn ends the sessions that connections of the tenant vouch for.
-func (d *Demands) endSignOn(ctx context.Context, tx *access.Tx, tenantID string) error {
+// endSignOn ends the sessions that connections of the tenant vouch for. It returns how many.
+func (d *Demands) endSignOn(ctx context.Context, tx *access.Tx, tenantID string) (int64, error) {
 	n, err := tx.DeleteSignOnSessions(ctx, d.life, tenantID)
 	tx.RecordEnded(doorward.Ended{Sessions: n})
-	return err
+	return n, err
 }
 
 // Confirm makes the provisional policy of the caller's tenant hold for good, and ends the sessions that it
 // shuts out. The caller's session must be one that an active connection of the tenant vouches for, opened
 // after the change: so its sign-on works. Errors: nothing_to_confirm, sign_in_required, precondition_failed.
-func (d *Demands) Confirm(ctx context.Context, by doorward.Caller, versions []string) (changed Changed, err error) {
-	changed.Revocation, err = d.writer.Do(ctx, by, doorward.SSOConfirm, object(by.TenantID), func(tx *access.Tx) error {
+func (d *Demands) Confirm(ctx context.Context, by doorward.Caller, versions []string) (Changed, error) {
+	var changed Changed
+	revocation, err := d.writer.Do(ctx, by, doorward.SSOConfirm, object(by.TenantID), func(tx *access.Tx) error {
 		policy, err := tx.SSOPolicy(ctx, by.TenantID, tx.Now)
 		if err != nil {
 			return err
@@ -174,15 +178,16 @@ func (d *Demands) Confirm(ctx context.Context, by doorward.Caller, versions []st
 			return err
 		}
 		confirmed := doorward.SSOPolicy{TenantID: policy.TenantID, Mode: policy.Mode, GuestsRefused: policy.GuestsRefused, Revision: policy.Revision + 1, ChangedAt: tx.Now}
-		changed.SSOPolicy = confirmed
+		changed = Changed{SSOPolicy: confirmed}
 		record(tx, doorward.SSOPolicy{Mode: policy.BeforeMode, GuestsRefused: policy.BeforeGuestsRefused}, confirmed)
 		if err := tx.SetSSOPolicy(ctx, confirmed); err != nil {
 			return err
 		}
-		n, err := tx.DeleteShutOutSessions(ctx, d.life, policy.TenantID, policy.GuestsRefused)
-		tx.RecordEnded(doorward.Ended{Sessions: n})
+		changed.Ended.Sessions, err = tx.DeleteShutOutSessions(ctx, d.life, policy.TenantID, policy.GuestsRefused)
+		tx.RecordEnded(changed.Ended)
 		return err
 	})
+	changed.Ended.Revocation = revocation
 	return changed, err
 }
 

@@ -35,7 +35,8 @@ func (d *Demands) revert(ctx context.Context, tenantID string) error {
 		if err := tx.SetSSOPolicy(ctx, holds); err != nil || holds.SignsIn() {
 			return err
 		}
-		return d.endSignOn(ctx, tx, tenantID)
+		_, err = d.endSignOn(ctx, tx, tenantID)
+		return err
 	})
 	return err
 }

@@ -25,6 +25,7 @@ const (
 	ForPasskey      Purpose = "passkey" // setting up a passkey in a session
 	ForUsernameless Purpose = "anybody" // a login with a passkey alone
 	ForInvitation   Purpose = "accept"  // the second step of accepting an invitation
+	ForSignOn       Purpose = "sign-on" // the second step of proving an account that a tenant's sign-on names
 )
 
 // NewChallenge is a challenge in the form that the person gets.
@@ -77,6 +78,21 @@ func (f *Factors) BeginForInvitation(ctx context.Context, tx *access.Tx, account
 func (f *Factors) OpenForInvitation(ctx context.Context, token, invitationID string) (Challenge, doorward.Account, error) {
 	c, account, err := f.OpenChallenge(ctx, token, ForInvitation)
 	if err == nil && string(c.State) != invitationID {
+		err = ChallengeOver()
+	}
+	return c, account, err
+}
+
+// BeginForSignOn is BeginChallenge for what is held of a sign-in by a connection under the id, and for nothing
+// else.
+func (f *Factors) BeginForSignOn(ctx context.Context, tx *access.Tx, account doorward.Account, tenantID, heldID string) (NewChallenge, error) {
+	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(ForSignOn), TenantID: tenantID, State: []byte(heldID)}, nil)
+}
+
+// OpenForSignOn is OpenChallenge for a challenge of BeginForSignOn.
+func (f *Factors) OpenForSignOn(ctx context.Context, token, heldID string) (Challenge, doorward.Account, error) {
+	c, account, err := f.OpenChallenge(ctx, token, ForSignOn)
+	if err == nil && string(c.State) != heldID {
 		err = ChallengeOver()
 	}
 	return c, account, err
@@ -157,7 +173,7 @@ func (a availableFactors) offered(purpose Purpose, issuer doorward.Issuer, passk
 	}
 	// A recovery code is accepted for a step-up only if no usable factor remains, as when the last
 	// one was disabled: the person can then set up another factor.
-	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForInvitation || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
+	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForInvitation || purpose == ForSignOn || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}
 	switch {

@@ -91,9 +91,9 @@ type option struct {
 
 // The ranks of options; 0 is none.
 const (
-	unusable   = iota + 1 // suspended, or the tenant is frozen
-	elsewhere             // by another sign-on
-	byWayBack             // by an OWNER's way back
+	unusable  = iota + 1 // suspended, or the tenant is frozen
+	elsewhere            // by another sign-on
+	byWayBack            // by an OWNER's way back
 	usable
 )
 

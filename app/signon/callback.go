@@ -162,7 +162,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	said, err := a.s.provider.Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
+	said, err := a.s.connections.Provider().Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, test, said, err)

@@ -32,7 +32,6 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
-	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
@@ -46,7 +45,6 @@ type SignOn struct {
 	factors     *factor.Factors
 	verifier    *proof.Verifier
 	sessions    *session.Sessions
-	provider    *oidcrp.Client
 	baseURL     string
 
 	cookieKey atomic.Pointer[seal.Key]
@@ -54,14 +52,13 @@ type SignOn struct {
 	strays    strays
 }
 
-// New returns the feature. provider is the client of providers that connections uses, too; baseURL is the
-// address of the installation, without a slash at the end.
+// New returns the feature. baseURL is the address of the installation, without a slash at the end.
 func New(writer *access.Writer, db *store.DB, connections *connection.Connections, l *login.Login, factors *factor.Factors,
-	verifier *proof.Verifier, sessions *session.Sessions, provider *oidcrp.Client, baseURL string,
+	verifier *proof.Verifier, sessions *session.Sessions, baseURL string,
 ) *SignOn {
 	return &SignOn{
 		writer: writer, db: db, connections: connections, login: l, factors: factors, verifier: verifier, sessions: sessions,
-		provider: provider, baseURL: baseURL,
+		baseURL: baseURL,
 	}
 }
 

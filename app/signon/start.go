@@ -82,7 +82,7 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, id string) (doorward.ConnectionTest, error) {
 	over := doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, or was asked for in another browser. Begin another one.")
 	test, err := s.db.Read().ConnectionTest(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && (test.ConnectionID != c.ID || !bytes.Equal(test.BrowserHash, browserHash(by.SessionID))) {
+	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by) {
 		err = over
 	}
 	if err != nil {
@@ -98,11 +98,13 @@ func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.C
 	return test, err
 }
 
-// browserHash names the browser of a session in the row of a test; no test has that of none.
+// isOfBrowser reports whether the test is one of the connection that the caller's session has asked for.
+func isOfBrowser(test doorward.ConnectionTest, conID string, by doorward.Caller) bool {
+	return test.ConnectionID == conID && by.SessionID != "" && bytes.Equal(test.BrowserHash, browserHash(by.SessionID))
+}
+
+// browserHash names the browser of a session in the row of a test.
 func browserHash(sessionID string) []byte {
-	if sessionID == "" {
-		return nil
-	}
 	sum := sha256.Sum256([]byte(sessionID))
 	return sum[:]
 }

@@ -28,7 +28,7 @@ func (s *SignOn) Test(ctx context.Context, by doorward.Caller, conID string) (be
 	begun.ID = doorward.NewID(doorward.PrefixTest)
 	begun.URL = s.baseURL + "/api/v2/auth/sso/" + conID + "/start?test=" + begun.ID
 	on := doorward.Object{Type: "connection", ID: conID, TenantID: by.TenantID}
-	_, err = s.writer.Do(ctx, by, doorward.ConnectionTested, on, func(tx *access.Tx) error {
+	_, err = s.writer.Do(ctx, by, doorward.ConnectionTestAction, on, func(tx *access.Tx) error {
 		c, err := tx.Connection(ctx, conID)
 		if errors.Is(err, store.ErrNone) || err == nil && c.TenantID != by.TenantID {
 			return doorward.Fail(doorward.CodeNotFound, "")

@@ -17,16 +17,6 @@ func (f *fixture) domain(tenantID, name string) doorward.Domain {
 	return d
 }
 
-// connection adds a draft of a connection and returns its id.
-func (f *fixture) connection(tenantID string) string {
-	f.Helper()
-	id := f.id(doorward.PrefixConnection)
-	write, _ := store.Pools(f.DB)
-	Exec(f, write, `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role)
-VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'draft', 0, 'off', 'USER')`, id, tenantID)
-	return id
-}
-
 func domains(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -47,7 +37,7 @@ func domains(f *fixture) {
 		f.wantNoChange(tx.InsertDomain(ctx, again))
 	})
 
-	con := f.connection(acme.ID)
+	con := f.connection(acme, "Okta").ID
 	equal(f, f.value(f.Read().ConnectionIn(ctx, acme.ID, con)), true)
 	equal(f, f.value(f.Read().ConnectionIn(ctx, zeta.ID, con)), false)
 	equal(f, f.value(f.Read().ConnectionIn(ctx, acme.ID, "con_none")), false)

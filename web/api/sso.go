@@ -16,7 +16,7 @@ func (a *api) signOnRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/auth/sso/{con}/start", front.Optional(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
 		front.On("GET /api/v2/auth/sso/{con}/callback", front.Optional(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
-		front.On("POST /api/v2/sso/connections/{con}/test", front.Allowed(doorward.ConnectionTested), front.Create(http.StatusCreated, a.testConnection, viewBegunTest), docTestConnection),
+		front.On("POST /api/v2/sso/connections/{con}/test", front.Allowed(doorward.ConnectionTestAction), front.Create(http.StatusCreated, a.testConnection, viewBegunTest), docTestConnection),
 	}
 }
 

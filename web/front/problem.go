@@ -55,10 +55,16 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 // WantsPage reports whether a browser asks for a page.
 func (c *Call) WantsPage() bool { return wantsPage(c.R) }
 
+// AsksForPage reports whether a browser asks for a page, also from the API.
+func (c *Call) AsksForPage() bool { return asksForPage(c.R) }
+
+func asksForPage(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
 // wantsPage is false for the API and assets, which never answer with a page.
 func wantsPage(r *http.Request) bool {
-	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
-	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
+	return asksForPage(r) && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
 }
 
 // Refuse sets the headers of a failed request, logs the details for the operator,
@@ -200,6 +206,14 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	}
 	return p
 }
+
+// StartPath is the path at which the sign-on of a connection begins.
+func StartPath(connectionID string) string { return "/api/v2/auth/sso/" + connectionID + "/start" }
+
+// StartURL returns the address of StartPath.
+func (c *Call) StartURL(connectionID string) string { return c.site.startURL(connectionID) }
+
+func (s *Site) startURL(connectionID string) string { return s.BaseURL() + StartPath(connectionID) }
 
 // logFailure counts and logs the cause of a server fault, unless the client has gone; other errors are only
 // in the request's log line. For a check answered 503 there is no such line, and the cause is

@@ -301,6 +301,9 @@ func latestEvents(f *fixture) {
 	equal(f, latest(-time.Second, 5), "evt_3evt_2evt_1")
 	equal(f, latest(-time.Second, 2), "evt_3evt_2")
 	equal(f, latest(0, 5), "evt_3evt_2")
+	here, err := f.Read().LatestEvents(ctx, "usr_ann", acme.ID, []doorward.Action{doorward.MFAEnrol, doorward.MFARemove}, now.Add(-time.Second), 5)
+	noError(f, err)
+	equal(f, []int{len(here)}, []int{1})
 }
 
 // provedSessions: new proofs of a session are stored, and browsers that stand in for a factor.

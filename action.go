@@ -106,6 +106,13 @@ const (
 	WebhookFailing   Action = "webhook.failing" // no delivery has succeeded for an hour, or for a day
 	WebhookDisable   Action = "webhook.disable" // Doorward has disabled it
 
+	DomainCreate  Action = "domain.create"
+	DomainUpdate  Action = "domain.update" // the connection by which its people sign in was set or taken away
+	DomainVerify  Action = "domain.verify"
+	DomainLapse   Action = "domain.lapse"   // its record has been missing for 72 h
+	DomainRelease Action = "domain.release" // the operator lets whoever proves it have it
+	DomainDelete  Action = "domain.delete"  // by its tenant, or because another tenant has proved it
+
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
@@ -333,6 +340,10 @@ var allowed = []Verb{
 	{Action: WebhookTest, Permission: WebhookManage}, // not counted: recorded after the request was sent
 	{Action: WebhookRetry, Permission: WebhookManage, CountsInQuota: true},
 	{Action: WebhookReplay, Permission: WebhookManage, CountsInQuota: true},
+	{Action: DomainCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainVerify, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainDelete, Permission: SSOManage, Proof: ProofAlways},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
 	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},
@@ -385,6 +396,8 @@ var operated = []Verb{
 	{Action: APIKeyExpire},
 	{Action: WebhookFailing},
 	{Action: WebhookDisable},
+	{Action: DomainLapse},
+	{Action: DomainRelease},
 	{Action: InstallationBackup},
 	{Action: InstallationRestore},
 	{Action: InstallationMove},

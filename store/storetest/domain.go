@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // domain adds a pending domain of the tenant.
@@ -21,9 +22,11 @@ func (f *fixture) domain(tenantID, name string) doorward.Domain {
 func (f *fixture) connection(tenantID string) string {
 	f.Helper()
 	id := f.id(doorward.PrefixConnection)
-	write, _ := store.Pools(f.DB)
-	Exec(f, write, `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role)
+	f.write(func(tx *store.Tx) {
+		_, err := rows.Exec(f.Context(), tx.Conn, `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role)
 VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'draft', 0, 'off', 'USER')`, id, tenantID)
+		noError(f, err)
+	})
 	return id
 }
 
@@ -163,6 +166,7 @@ func holderOfADomain(f *fixture) {
 			equal(f, got, want)
 		})
 	}
+	equal(f, errors.Is(f.try(ctx, func(tx *store.Tx) error { return tx.VerifyDomain(ctx, second.ID, tx.Now) }), store.ErrHeld), true)
 	free(0, false)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.RecordDomainLook(ctx, first.ID, false, tx.Now))
@@ -189,11 +193,16 @@ func manyProofsOfADomain(f *fixture) {
 	for i := range entries {
 		entries[i] = f.domain(f.tenant("Tenant").ID, "acme.example")
 	}
-	f.onlyOne(tenants, func(tx *store.Tx, i int) (bool, error) {
-		_, err := tx.DomainHolder(f.Context(), "acme.example")
-		if !errors.Is(err, store.ErrNone) {
-			return false, err
-		}
-		return true, tx.VerifyDomain(f.Context(), entries[i].ID, tx.Now)
+	errs := together(tenants, func(i int) error {
+		return f.try(f.Context(), func(tx *store.Tx) error { return tx.VerifyDomain(f.Context(), entries[i].ID, tx.Now) })
 	})
+	holders := 0
+	for _, err := range errs {
+		if err == nil {
+			holders++
+		} else if !errors.Is(err, store.ErrHeld) {
+			f.Error(err)
+		}
+	}
+	equal(f, holders, 1)
 }

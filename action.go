@@ -36,14 +36,14 @@ const (
 
 // What is done with a tenant's demand for sign-on.
 const (
-	SSOPolicyChange Action = "sso.policy"
-	SSOConfirm      Action = "sso.confirm"
-	SSORevert       Action = "sso.revert" // it was not confirmed in time
+	SSOPolicyChange      Action = "sso.policy"
+	SSOConfirm           Action = "sso.confirm"
+	SSORevert            Action = "sso.revert" // it was not confirmed in time
 	ConnectionTestAction Action = "connection.test"
-	SSORefuse       Action = "sso.refuse" // a sign-in by a connection was refused
-	IdentityLink    Action = "identity.link" // an account was joined to who somebody is at a provider
-	UserJoin        Action = "user.join"     // a sign-in by a connection has made somebody a member
-	SSOBypass       Action = "sso.bypass" // an OWNER has signed in without the sign-on that is demanded
+	SSORefuse            Action = "sso.refuse"    // a sign-in by a connection was refused
+	IdentityLink         Action = "identity.link" // an account was joined to who somebody is at a provider
+	UserJoin             Action = "user.join"     // a sign-in by a connection has made somebody a member
+	SSOBypass            Action = "sso.bypass"    // an OWNER has signed in without the sign-on that is demanded
 )
 
 // Actions that are no permissions: a broader permission, a proof, or being the operator
@@ -117,6 +117,13 @@ const (
 	WebhookReplay    Action = "webhook.replay"
 	WebhookFailing   Action = "webhook.failing" // no delivery has succeeded for an hour, or for a day
 	WebhookDisable   Action = "webhook.disable" // Doorward has disabled it
+
+	DomainCreate  Action = "domain.create"
+	DomainUpdate  Action = "domain.update" // the connection by which its people sign in was set or taken away
+	DomainVerify  Action = "domain.verify"
+	DomainLapse   Action = "domain.lapse"   // its record has been missing for 72 h
+	DomainRelease Action = "domain.release" // the operator lets whoever proves it have it
+	DomainDelete  Action = "domain.delete"  // by its tenant, or because another tenant has proved it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -348,6 +355,10 @@ var allowed = []Verb{
 	{Action: ConnectionTestAction, Permission: SSOManage},
 	{Action: SSOPolicyChange, Permission: SSOManage, Proof: ProofAlways, NoKeys: true}, // not counted: it ends access, too
 	{Action: SSOConfirm, Permission: SSOManage, NoKeys: true},
+	{Action: DomainCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainVerify, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainDelete, Permission: SSOManage, Proof: ProofAlways},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
 	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},
@@ -405,6 +416,8 @@ var operated = []Verb{
 	{Action: WebhookFailing},
 	{Action: WebhookDisable},
 	{Action: SSORevert},
+	{Action: DomainLapse},
+	{Action: DomainRelease},
 	{Action: InstallationBackup},
 	{Action: InstallationRestore},
 	{Action: InstallationMove},

@@ -319,10 +319,10 @@ const (
 // Limits of domains.
 const (
 	DomainsMax = 100 // of a tenant
-	// DomainLapse is how long the record of a verified domain may be missing.
-	DomainLapse = 72 * time.Hour
-	// DomainHold is how long a domain that has lapsed stays its holder's: only then can another tenant prove it.
-	DomainHold = 30 * 24 * time.Hour
+	// DomainLapsesAfter is how long the record of a verified domain may be missing.
+	DomainLapsesAfter = 72 * time.Hour
+	// DomainHeldFor is how long a domain that has lapsed stays its holder's: only then can another tenant prove it.
+	DomainHeldFor = 30 * 24 * time.Hour
 )
 
 // Record returns the name and the value of the TXT record that proves the domain.
@@ -338,7 +338,7 @@ const (
 
 // IsFree reports whether another tenant that proves the domain takes it over, now.
 func (d Domain) IsFree(now time.Time) bool {
-	return d.Status == DomainLapsed && (d.Released || d.LapsedAt != nil && !now.Before(d.LapsedAt.Add(DomainHold)))
+	return d.Status == DomainLapsed && (d.Released || d.LapsedAt != nil && !now.Before(d.LapsedAt.Add(DomainHeldFor)))
 }
 
 // Version returns a hash of what can be edited, for If-Match.

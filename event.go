@@ -112,6 +112,8 @@ const (
 	FieldSSOGuests          = "ssoGuests"     // allowed, refused
 	FieldConfirmBy          = "confirmBy"     // RFC 3339
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
+	FieldDomain             = "domain"
+	FieldStatus             = "status"
 	FieldAPIKeysRevoked     = "apiKeysRevoked"
 	FieldInvitationsRevoked = "invitationsRevoked"
 )

@@ -14,7 +14,7 @@ const (
 	Operator  PrincipalKind = "operator"
 	// ByConnection is a provider of a tenant, for what a sign-in by it does to people.
 	ByConnection PrincipalKind = "connection"
-	System    PrincipalKind = "system" // Doorward itself
+	System       PrincipalKind = "system" // Doorward itself
 )
 
 // Principal is an authenticated caller. It is loaded once per credential and passed

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -121,12 +122,20 @@ func (tx *Tx) SetDomainConnection(ctx context.Context, id, connectionID string) 
 }
 
 const sqlVerifyDomain = `UPDATE domains SET status = 'verified', verified_at = CASE WHEN status = 'verified' THEN verified_at ELSE $2 END,
-  checked_at = $2, missing_since = NULL, lapsed_at = NULL, released = FALSE, look_at = $3 WHERE id = $1`
+  checked_at = $2, missing_since = NULL, lapsed_at = NULL, released = FALSE, look_at = $3
+WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM domains d WHERE d.domain = domains.domain AND d.status <> 'pending' AND d.id <> domains.id)`
 
-// VerifyDomain makes the tenant of the entry the holder of the domain. The next daily look is at lookAt. If
-// another tenant has become the holder since the transaction began, it is run again.
+// ErrHeld is returned by VerifyDomain.
+var ErrHeld = errors.New("store: another tenant holds the domain")
+
+// VerifyDomain makes the tenant of the entry the holder of the domain. The next daily look is at lookAt. Errors:
+// ErrHeld, after which the transaction must be rolled back.
 func (tx *Tx) VerifyDomain(ctx context.Context, id string, lookAt time.Time) error {
-	return tx.run(ctx, sqlVerifyDomain, id, micros(tx.Now), micros(lookAt))
+	verified, err := tx.affected(ctx, sqlVerifyDomain, id, micros(tx.Now), micros(lookAt))
+	if postgresDuplicate(err) || err == nil && !verified {
+		return ErrHeld
+	}
+	return err
 }
 
 const sqlRecordDomainLook = `UPDATE domains SET checked_at = $2,

@@ -85,7 +85,7 @@ var cases = []struct {
 	{"managed accounts", managedAccounts},
 	{"connections that sign people in", signingConnections},
 	{"sessions of one's own", ownSessions},
-	{"sessions of connections", sessionsOfConnections},
+	{"sessions by connections", sessionsByConnection},
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},

@@ -146,4 +146,6 @@ func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (
 	return a.app.SignOn.Test(ctx, c.Caller, conID)
 }
 
-func viewBegunTest(_ *front.Call, t signon.BegunTest) begunTestView { return begunTestView{t.ID, t.URL} }
+func viewBegunTest(_ *front.Call, t signon.BegunTest) begunTestView {
+	return begunTestView{t.ID, t.URL}
+}

@@ -123,6 +123,7 @@ type Problem struct {
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	Tenants      []doorward.TenantName `json:"tenants,omitempty" doc:"With the code memberships_affected: one's own tenants that don't allow the new address"`
 	Check        string                `json:"check,omitempty" doc:"With the codes sign_on_refused and sign_on_state: the check that refused the sign-in" example:"nonce"`
+	Seen         []string              `json:"seen,omitzero" doc:"With the code domain_not_proved: TXT records at the record's name that are meant for Doorward; up to 10"`
 	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
@@ -179,7 +180,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL() + ProblemPath(described.Code), Title: described.Title, Status: Status(e.Code), Detail: e.Detail,
 		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Tenants: e.Tenants, Quota: e.Quota,
-		Request: viewChecked(e.Request),
+		Request: viewChecked(e.Request), Seen: e.Seen,
 	}
 	p.Check = e.Check
 	if e.Policy != nil {

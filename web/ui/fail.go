@@ -78,9 +78,9 @@ func SendErrorPage(fc *front.Call, err error) bool { return errorPages.ErrorPage
 // ErrorPage is the content of the page of an error.
 type ErrorPage struct {
 	Title, Text string
-	Again       bool // trying again may work
-	Support     bool // somebody else can help, who needs the request's id
-	Home        bool // the page links to the account
+	Again       bool   // trying again may work
+	Support     bool   // somebody else can help, who needs the request's id
+	Home        bool   // the page links to the account
 	SignOn      string // path of the connection by which to sign in again; empty: none
 }
 

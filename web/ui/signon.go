@@ -23,7 +23,9 @@ func SignOnPage(conID string) string { return "/sso/" + conID }
 // AfterSignOn sets the cookies for the result of a sign-in at the provider of the connection, and returns the
 // address that the browser goes to. by is the caller for the log.
 func AfterSignOn(c *front.Call, conID string, by doorward.Caller, r signon.Result) string {
-	page := func(path string) string { return c.Site().BasePath() + withReturn(path, allowedReturn(c.Site(), r.Return)) }
+	page := func(path string) string {
+		return c.Site().BasePath() + withReturn(path, allowedReturn(c.Site(), r.Return))
+	}
 	switch o := r.Outcome.(type) {
 	case login.SignedIn:
 		c.SetSession(o.Opened)

@@ -106,6 +106,16 @@ const (
 	WebhookFailing   Action = "webhook.failing" // no delivery has succeeded for an hour, or for a day
 	WebhookDisable   Action = "webhook.disable" // Doorward has disabled it
 
+	ConnectionCreate       Action = "connection.create"
+	ConnectionUpdate       Action = "connection.update"
+	ConnectionSwitch       Action = "connection.switch" // what was pending is in force
+	ConnectionEnable       Action = "connection.enable"
+	ConnectionDisable      Action = "connection.disable"
+	ConnectionDelete       Action = "connection.delete"
+	ConnectionTry          Action = "connection.test"
+	ConnectionSecretChange Action = "connection.secret" // a client secret was added or deleted, ends soon, or the provider refuses it
+	IdentityUnlink         Action = "identity.unlink"
+
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
@@ -333,6 +343,15 @@ var allowed = []Verb{
 	{Action: WebhookTest, Permission: WebhookManage}, // not counted: recorded after the request was sent
 	{Action: WebhookRetry, Permission: WebhookManage, CountsInQuota: true},
 	{Action: WebhookReplay, Permission: WebhookManage, CountsInQuota: true},
+	{Action: ConnectionCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionSwitch, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionEnable, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionDisable, Permission: SSOManage, Proof: ProofAlways, AllowedWhilePaused: true},
+	{Action: ConnectionDelete, Permission: SSOManage, Proof: ProofAlways},
+	{Action: ConnectionTry, Permission: SSOManage, CountsInQuota: true},
+	{Action: ConnectionSecretChange, Permission: SSOManage, Proof: ProofAlways}, // not counted: a secret that ends must not lock people out
+	{Action: IdentityUnlink, Permission: SSOManage, Scope: OfMembership, Proof: ProofAlways, AllowedWhilePaused: true},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
 	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
@@ -70,6 +71,7 @@ type Settings struct {
 	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Webhooks          webhook.Settings
+	Connections       connection.Settings
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
@@ -110,6 +112,7 @@ type App struct {
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
+	Connections *connection.Connections
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
@@ -172,6 +175,7 @@ func New(db *store.DB, s Settings) *App {
 		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
+		Connections:  connection.New(writer, db, master, lifetime, s.LinkURL, s.Connections, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
@@ -308,7 +312,7 @@ func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.runSweeps} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
@@ -343,7 +347,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, sweep := range []func(context.Context) error{
-		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep,
+		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep,

@@ -49,6 +49,10 @@ const (
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
 
+	// Notices about a connection, to OWNERs; SubjectID is the audit event.
+	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
+	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
+
 	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
 
 	MailAccountErased MailKind = "account_erased" // to OWNERs: somebody's account was erased; SubjectID is the audit event
@@ -61,7 +65,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailClientSecretExpiring, MailClientRefused, MailAccountErased, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

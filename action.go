@@ -115,6 +115,12 @@ const (
 	ConnectionTry          Action = "connection.test"
 	ConnectionSecretChange Action = "connection.secret" // a client secret was added or deleted, ends soon, or the provider refuses it
 	IdentityUnlink         Action = "identity.unlink"
+	DomainCreate           Action = "domain.create"
+	DomainUpdate           Action = "domain.update" // the connection by which its people sign in was set or taken away
+	DomainVerify           Action = "domain.verify"
+	DomainLapse            Action = "domain.lapse"   // its record has been missing for 72 h
+	DomainRelease          Action = "domain.release" // the operator lets whoever proves it have it
+	DomainDelete           Action = "domain.delete"  // by its tenant, or because another tenant has proved it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -352,6 +358,10 @@ var allowed = []Verb{
 	{Action: ConnectionTry, Permission: SSOManage, CountsInQuota: true},
 	{Action: ConnectionSecretChange, Permission: SSOManage, Proof: ProofAlways}, // not counted: a secret that ends must not lock people out
 	{Action: IdentityUnlink, Permission: SSOManage, Scope: OfMembership, Proof: ProofAlways, AllowedWhilePaused: true},
+	{Action: DomainCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainVerify, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainDelete, Permission: SSOManage, Proof: ProofAlways},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
 	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},
@@ -404,6 +414,8 @@ var operated = []Verb{
 	{Action: APIKeyExpire},
 	{Action: WebhookFailing},
 	{Action: WebhookDisable},
+	{Action: DomainLapse},
+	{Action: DomainRelease},
 	{Action: InstallationBackup},
 	{Action: InstallationRestore},
 	{Action: InstallationMove},

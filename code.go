@@ -105,6 +105,11 @@ const (
 	CodeTooManySecrets      Code = "too_many_secrets"
 	CodeConnectionNotTested Code = "connection_not_tested"
 	CodeNothingPending      Code = "nothing_pending"
+	CodeTooManyDomains      Code = "too_many_domains"
+	CodeDomainExists        Code = "domain_exists"
+	CodeDomainInUse         Code = "domain_in_use"
+	CodeDomainNotProved     Code = "domain_not_proved"
+	CodeDomainTaken         Code = "domain_taken"
 	CodeProviderUnavailable Code = "provider_unavailable"
 
 	CodeTenantRequired Code = "tenant_required"
@@ -193,13 +198,18 @@ var problems = []Problem{
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that have not ended, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
 	{CodeTooManyWebhooks, KindConflict, "Too many webhooks", "A tenant may have 20 webhooks, disabled ones included, and so may the installation. Delete one that nobody needs, or let one endpoint take more events."},
 	{CodeWebhookDisabled, KindConflict, "Webhook disabled", "This webhook is disabled, so nothing is sent to it. Enable it first."},
+	{CodeTooManyDomains, KindConflict, "Too many domains", "A tenant may have 100 domains, those that are not proved included. Delete one that nobody needs."},
+	{CodeDomainExists, KindConflict, "Domain exists", "The tenant has this domain already. GET /api/v2/domains shows its record; prove it with POST /api/v2/domains/{id}/verify."},
+	{CodeDomainInUse, KindConflict, "Domain in use", "People of this domain sign in by another connection of the tenant already. Take the domain away from that one first: PATCH /api/v2/domains/{id} with an empty \"connectionId\"."},
+	{CodeDomainNotProved, KindConflict, "Domain not proved", "The TXT record that \"record\" of the domain describes was not found. \"seen\" has what was found in its place. Publish the record exactly as it is shown, and try again: name servers may go on answering what they had before, for as long as the record's time to live says."},
+	{CodeDomainTaken, KindConflict, "Domain taken", "The record is right, and another tenant of this installation holds the domain. It becomes free when that tenant deletes it, when it has lapsed for 30 days because its record is gone, or when the operator releases it. Ask the operator if it should be yours."},
+	{CodeProviderUnavailable, KindUnavailable, "No answer from outside", "What this depends on does not answer, or not sensibly: the name servers of a domain, or the provider of a connection. Nothing has changed. Try again later; if it goes on, ask whoever runs it."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},
 	{CodeTooManyConnections, KindConflict, "Too many connections", "A tenant may have 10 connections, drafts and disabled ones included. Delete one that nobody signs in by."},
 	{CodeTooManySecrets, KindConflict, "Too many client secrets", "A connection has two client secrets at most, so that a new one works before the old one ends. Delete the one that the provider no longer accepts."},
 	{CodeConnectionNotTested, KindConflict, "Connection not tested", "A connection signs people in only by what a test has passed with. What it signs in by has changed since the last test, or was never tested: run the test, then enable or switch it."},
 	{CodeNothingPending, KindConflict, "Nothing pending", "No change of the connection waits to be switched on: it was switched or dropped since, or there was none."},
-	{CodeProviderUnavailable, KindUnavailable, "Provider unavailable", "The organisation's sign-in service can't be reached right now, or doesn't answer in time. Nothing was changed or refused, and sessions go on. Try again after the seconds in Retry-After; if it lasts, look at the provider's status."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 

@@ -316,5 +316,33 @@ const (
 	DomainLapsed   DomainStatus = "lapsed" // its record has been missing for 72 h
 )
 
-// DomainsMax is how many domains a tenant has.
-const DomainsMax = 100
+// Limits of domains.
+const (
+	DomainsMax = 100 // of a tenant
+	// DomainLapsesAfter is how long the record of a verified domain may be missing.
+	DomainLapsesAfter = 72 * time.Hour
+	// DomainHeldFor is how long a domain that has lapsed stays its holder's: only then can another tenant prove it.
+	DomainHeldFor = 30 * 24 * time.Hour
+)
+
+// Record returns the name and the value of the TXT record that proves the domain.
+func (d Domain) Record() (name, value string) {
+	return DomainRecordLabel + d.Name, DomainRecordPrefix + d.Token
+}
+
+// What the record's name and value begin with.
+const (
+	DomainRecordLabel  = "_doorward."
+	DomainRecordPrefix = "doorward-verification="
+)
+
+// IsFree reports whether another tenant that proves the domain takes it over, now.
+func (d Domain) IsFree(now time.Time) bool {
+	return d.Status == DomainLapsed && (d.Released || d.LapsedAt != nil && !now.Before(d.LapsedAt.Add(DomainHeldFor)))
+}
+
+// Version returns a hash of what can be edited, for If-Match.
+func (d Domain) Version() string {
+	sum := sha256.Sum256([]byte(d.ID + " " + d.ConnectionID))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}

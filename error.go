@@ -21,6 +21,8 @@ type Error struct {
 	Fields []FieldError
 	// Tenants are those whose memberships are affected, with memberships_affected.
 	Tenants []TenantName
+	// Seen are texts of TXT records that were found in place of the right one, with domain_not_proved.
+	Seen []string
 	// InvitationID is the pending invitation, with invitation_pending.
 	InvitationID string
 	// Policy is the policy that refuses, with denied_by_policy; nil otherwise.

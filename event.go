@@ -109,6 +109,9 @@ const (
 	FieldReason             = "reason"        // why a webhook is disabled, or something was refused
 	FieldFailingSince       = "failingSince"  // RFC 3339
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
+	FieldDomain             = "domain"
+	FieldStatus             = "status"
+	FieldConnection         = "connectionId" // by which the people of a domain sign in
 	FieldAPIKeysRevoked     = "apiKeysRevoked"
 	FieldInvitationsRevoked = "invitationsRevoked"
 )

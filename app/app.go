@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/domain"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
@@ -72,6 +73,7 @@ type Settings struct {
 	MasterKey         masterkey.File
 	Webhooks          webhook.Settings
 	Connections       connection.Settings
+	DNSServer         string   // that is asked for records of domains, HOST:PORT; empty: those of the system
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
@@ -113,6 +115,7 @@ type App struct {
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
 	Connections *connection.Connections
+	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
@@ -176,6 +179,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:  connection.New(writer, db, master, lifetime, s.LinkURL, s.Connections, s.Log),
+		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
@@ -306,13 +310,13 @@ func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 const sweepEvery = time.Minute
 
 // Run does the background work until ctx ends: it renews the lease, writes last uses,
-// refusals and decisions, delivers mail and webhooks, and sweeps. The lease ends last: until
+// refusals and decisions, delivers mail and webhooks, looks at domains, and sweeps. The lease ends last: until
 // the last use is written, other nodes must ask this one before they end a session as idle.
 func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.runSweeps} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

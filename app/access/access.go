@@ -191,7 +191,19 @@ func (tx *Tx) RecordAlso(ctx context.Context, action doorward.Action, on doorwar
 // NotifyAlso is RecordAlso with a notice of that event to each of the canonical addresses. The mails
 // are dispatched as those of the event's tenant.
 func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
-	also := tx.alsoEvent(action, on, changes)
+	return tx.insertAndNotify(ctx, kind, to, tx.alsoEvent(action, on, changes))
+}
+
+// NotifyAlsoBy is NotifyAlso for an event of another caller, such as of Doorward itself in the trail of a tenant
+// that must not learn who has caused it.
+func (tx *Tx) NotifyAlsoBy(ctx context.Context, by doorward.Caller, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	e := doorward.NewEvent(by, action, on, doorward.Done)
+	e.Changes = append(e.Changes, changes...)
+	return tx.insertAndNotify(ctx, kind, to, e)
+}
+
+// insertAndNotify records the event and queues a notice of it to each of the addresses.
+func (tx *Tx) insertAndNotify(ctx context.Context, kind store.MailKind, to []string, also doorward.Event) error {
 	err := tx.InsertEvent(ctx, also)
 	was := tx.MailShare
 	defer func() { tx.MailShare = was }()

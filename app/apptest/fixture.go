@@ -32,6 +32,7 @@ import (
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/waittest"
@@ -75,6 +76,7 @@ type Fixture struct {
 	DB    *store.DB // of the last node
 	Nodes []*app.App
 	Log   logtest.Journal // of all nodes
+	DNS   *dnstest.Server // that all nodes ask for records of domains
 
 	keyFolder string // of the master key
 	stop      []func()
@@ -127,7 +129,7 @@ func OnEachClock[C Clock](t *testing.T, limits proof.Limits, newClock func() C, 
 // have joined.
 func New(t *testing.T, e Engine, limits proof.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
-	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir()}
+	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir(), DNS: dnstest.New(t)}
 	for range e.Nodes {
 		f.AddNode(limits, now)
 	}
@@ -157,6 +159,7 @@ func (f *Fixture) start(db *store.DB, limits proof.Limits) *app.App {
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		HashWait:  waittest.Limit, // many log in at once, however slow the machine is
 		Webhooks:  webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
+		DNSServer: f.DNS.Addr,
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -68,6 +68,9 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
 
+	store.MailDomainLapsed: (*Mail).composeDomain,
+	store.MailDomainTaken:  (*Mail).composeDomain,
+
 	store.MailAccountErased: (*Mail).composeErased,
 }
 
@@ -113,6 +116,33 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	tenant, err := tx.Tenant(ctx, hook.TenantID)
 	v.Tenant = tenant.Name
 	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+}
+
+// composeDomain makes notices of a domain that has lapsed, or that another tenant has proved. The first is
+// obsolete once the domain is verified again or deleted.
+func (m *Mail) composeDomain(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	if row.Kind == store.MailDomainLapsed {
+		domain, err := tx.Domain(ctx, e.Target.ID)
+		if err == nil && domain.Status != doorward.DomainLapsed {
+			err = store.ErrNone
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	name := e.Change(doorward.FieldDomain)
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, variables{
+		Tenant: tenant.Name, Domain: cmp.Or(name.To, name.From), Released: e.Action == doorward.DomainRelease, Site: m.site(), At: formatTime(e.At),
+	}).withStyle(m.styleOf(tenant)), err
 }
 
 // composeErased makes the notice to an OWNER that somebody's account was erased. It names what the

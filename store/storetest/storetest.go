@@ -111,6 +111,9 @@ var cases = []struct {
 	{"attempts at connections", attemptsAtConnections},
 	{"identities", identities},
 	{"sessions of connections", sessionsOfConnections},
+	{"domains", domains},
+	{"the daily look at domains", looksAtDomains},
+	{"the holder of a domain", holderOfADomain},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
 	{"the end of API keys", endOfAPIKeys},
@@ -205,6 +208,7 @@ var cases = []struct {
 	{"many sessions at once", manySessions},
 	{"owners demoting each other", demotions},
 	{"many events at once", manyEvents},
+	{"many proofs of a domain at once", manyProofsOfADomain},
 }
 
 // noon is the time of the tests, with a fraction that shows whether microseconds

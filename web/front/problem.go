@@ -116,6 +116,7 @@ type Problem struct {
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	Tenants      []doorward.TenantName `json:"tenants,omitempty" doc:"With the code memberships_affected: one's own tenants that don't allow the new address"`
+	Seen         []string              `json:"seen,omitzero" doc:"With the code domain_not_proved: TXT records at the record's name that are meant for Doorward; up to 10"`
 	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
@@ -170,7 +171,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL() + ProblemPath(described.Code), Title: described.Title, Status: Status(e.Code), Detail: e.Detail,
 		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Tenants: e.Tenants, Quota: e.Quota,
-		Request: viewChecked(e.Request),
+		Request: viewChecked(e.Request), Seen: e.Seen,
 	}
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason

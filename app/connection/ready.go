@@ -14,8 +14,8 @@ type Ready struct {
 	Connection doorward.Connection
 	Parameters doorward.ConnectionParameters // in force, or pending
 	Discovery  oidcrp.Discovery
-	// Config has the callback, the secrets, the newest first, and the key that signs now. Its hosted
-	// domains are for the caller to fill.
+	// Config has the callback, the secrets, the newest first, the key that signs now, and the domains that
+	// are proved for the connection.
 	Config oidcrp.Config
 	// SecretIDs are the ids of Config.Secrets, for UsedSecret.
 	SecretIDs []string
@@ -39,6 +39,13 @@ func (c *Connections) Ready(ctx context.Context, conID string, isPending bool) (
 	}
 	if err := r.configure(ctx, c); err != nil {
 		return r, err
+	}
+	domains, err := c.db.Read().VerifiedDomainsOf(ctx, conID)
+	if err != nil {
+		return r, err
+	}
+	for _, d := range domains {
+		r.Config.HostedDomains = append(r.Config.HostedDomains, d.Name)
 	}
 	r.Discovery, err = c.discovered(ctx, conID, isPending)
 	if errors.Is(err, store.ErrNone) { // switched or deleted since

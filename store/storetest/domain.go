@@ -6,7 +6,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
-	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // domain adds a pending domain of the tenant.
@@ -16,18 +15,6 @@ func (f *fixture) domain(tenantID, name string) doorward.Domain {
 	d.Token = "token of " + d.ID
 	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertDomain(f.Context(), d)) })
 	return d
-}
-
-// connection adds a draft of a connection and returns its id.
-func (f *fixture) connection(tenantID string) string {
-	f.Helper()
-	id := f.id(doorward.PrefixConnection)
-	f.write(func(tx *store.Tx) {
-		_, err := rows.Exec(f.Context(), tx.Conn, `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role)
-VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'draft', 0, 'off', 'USER')`, id, tenantID)
-		noError(f, err)
-	})
-	return id
 }
 
 func domains(f *fixture) {
@@ -50,7 +37,7 @@ func domains(f *fixture) {
 		f.wantNoChange(tx.InsertDomain(ctx, again))
 	})
 
-	con := f.connection(acme.ID)
+	con := f.connection(acme, "Okta").ID
 	equal(f, f.value(f.Read().ConnectionIn(ctx, acme.ID, con)), true)
 	equal(f, f.value(f.Read().ConnectionIn(ctx, zeta.ID, con)), false)
 	equal(f, f.value(f.Read().ConnectionIn(ctx, acme.ID, "con_none")), false)

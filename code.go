@@ -112,6 +112,10 @@ const (
 	CodeWebhookDisabled Code = "webhook_disabled"
 	CodeNotForKeys      Code = "not_for_keys"
 
+	CodeTooManyConnections  Code = "too_many_connections"
+	CodeTooManySecrets      Code = "too_many_secrets"
+	CodeConnectionNotTested Code = "connection_not_tested"
+	CodeNothingPending      Code = "nothing_pending"
 	CodeTooManyDomains      Code = "too_many_domains"
 	CodeDomainExists        Code = "domain_exists"
 	CodeDomainInUse         Code = "domain_in_use"
@@ -209,7 +213,7 @@ var problems = []Problem{
 	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first audience in --assertion-audience."},
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that the model of the platform does not have, or more than one. Name one of its actions, or none to check the credential alone."},
 
-	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone: change that first."},
+	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone, or a connection gives it: change that first. A role that a connection gives ranks as ADMIN at most."},
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
 	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have, or how much may be changed in it in a day; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited. With \"eventsPerDay\" changes go on with the next day of UTC, and signing in, ending access and protecting an account are never refused."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that have not ended, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
@@ -223,6 +227,10 @@ var problems = []Problem{
 	{CodeProviderUnavailable, KindUnavailable, "No answer from outside", "What this depends on does not answer, or not sensibly: the name servers of a domain, or the provider of a connection. Nothing has changed. Try again later; if it goes on, ask whoever runs it."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},
+	{CodeTooManyConnections, KindConflict, "Too many connections", "A tenant may have 10 connections, drafts and disabled ones included. Delete one that nobody signs in by."},
+	{CodeTooManySecrets, KindConflict, "Too many client secrets", "A connection has two client secrets at most, so that a new one works before the old one ends. Delete the one that the provider no longer accepts."},
+	{CodeConnectionNotTested, KindConflict, "Connection not tested", "A connection signs people in only by what a test has passed with. What it signs in by has changed since the last test, or was never tested: run the test, then enable or switch it."},
+	{CodeNothingPending, KindConflict, "Nothing pending", "No change of the connection waits to be switched on: it was switched or dropped since, or there was none."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 

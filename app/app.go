@@ -74,6 +74,7 @@ type Settings struct {
 	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Webhooks          webhook.Settings
+	Connections       connection.Settings
 	DNSServer         string   // that is asked for records of domains, HOST:PORT; empty: those of the system
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
@@ -116,6 +117,7 @@ type App struct {
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
+	Connections *connection.Connections
 	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -162,7 +164,7 @@ func New(db *store.DB, s Settings) *App {
 	owners := member.Owners{Operator: s.OperatorAddress}
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	logins := login.New(writer, db, verifier, sessions, factors)
-	connections := connection.New(writer, db, s.LinkURL)
+	connections := connection.New(writer, db, master, lifetime, s.LinkURL, s.Connections, s.Log)
 	return &App{
 		Access:       writer,
 		Login:        logins,
@@ -183,6 +185,7 @@ func New(db *store.DB, s Settings) *App {
 		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
+		Connections:  connections,
 		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
@@ -321,7 +324,7 @@ func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Domains.Run, a.runSweeps} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
@@ -356,7 +359,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, sweep := range []func(context.Context) error{
-		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep,
+		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,

@@ -277,7 +277,13 @@ func (tx *Tx) SwitchConnection(ctx context.Context, id string, newClient bool) (
 	if err := tx.run(ctx, sqlTakePending, id); err != nil || !newClient {
 		return true, err
 	}
-	return true, tx.run(ctx, sqlMarkSwitched, id, micros(tx.Now))
+	return true, tx.MarkConnectionSwitched(ctx, id)
+}
+
+// MarkConnectionSwitched records that the issuer or the client in force is another one from now on:
+// identities count from their next use.
+func (tx *Tx) MarkConnectionSwitched(ctx context.Context, id string) error {
+	return tx.run(ctx, sqlMarkSwitched, id, micros(tx.Now))
 }
 
 const (
@@ -405,13 +411,14 @@ type IssuerSessions struct {
 }
 
 const sqlIssuerSessions = `SELECT s.user_id, u.email, s.sessions FROM (
-  SELECT user_id, count(*) AS sessions FROM sessions WHERE tenant_id = $5 AND issuer = $6 AND NOT ` + expired + ` GROUP BY user_id ORDER BY user_id) s
+  SELECT user_id, count(*) AS sessions FROM sessions WHERE tenant_id = $5 AND issuer = $6 AND NOT ` + expired + ` GROUP BY user_id) s
 JOIN users u ON u.id = s.user_id ORDER BY s.user_id`
 
-// IssuerSessions returns whose sessions DeleteIssuerSessions would end, and how many.
-func (r Reader) IssuerSessions(ctx context.Context, life SessionLifetime, now time.Time, tenantID string, issuer doorward.Issuer) ([]IssuerSessions, error) {
+// EachIssuerSessions calls fn with whose sessions DeleteIssuerSessions would end, and how many, until fn
+// fails, and returns fn's error.
+func (r Reader) EachIssuerSessions(ctx context.Context, life SessionLifetime, now time.Time, tenantID string, issuer doorward.Issuer, fn func(IssuerSessions) error) error {
 	fields := func(s *IssuerSessions) []any { return []any{&s.UserID, &s.Email, &s.Sessions} }
-	return list(ctx, r, fields, sqlIssuerSessions, life.args(now, tenantID, issuer)...)
+	return each(ctx, r, fields, fn, sqlIssuerSessions, life.args(now, tenantID, issuer)...)
 }
 
 const sqlCountManaged = `SELECT count(DISTINCT i.user_id) FROM identities i JOIN users u ON u.id = i.user_id

@@ -52,6 +52,9 @@ const (
 	MailDomainTaken     MailKind = "domain_taken"     // to OWNERs: another tenant has proved a domain that had lapsed
 
 	MailSSOBypass MailKind = "sso_bypass" // to OWNERs: one of them has signed in without the sign-on that the tenant demands
+	// Notices about a connection, to OWNERs; SubjectID is the audit event.
+	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
+	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
 
 	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
 
@@ -65,7 +68,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailAccountErased, MailSSOBypass, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

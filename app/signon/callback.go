@@ -157,7 +157,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	}
 	ready, err := a.s.connections.Ready(ctx, a.connection.ID, test.Pending)
 	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
-		return a.unavailable(ctx, test, err)
+		return a.unavailable(ctx, err)
 	}
 	if err != nil {
 		return Result{}, err
@@ -165,12 +165,12 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	said, err := a.s.connections.Provider().Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
 	if a.flow.Purpose == ForTest {
-		return a.finishTest(ctx, ready, test, said, err)
+		return a.finishTest(ctx, ready, said, err)
 	}
 	if err != nil {
-		return Result{}, a.fault(ctx, ready, err)
+		return Result{}, a.fault(ctx, err)
 	}
-	a.s.connections.Used(ctx, ready, said.UsedSecret)
+	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
 	rules, err := a.s.db.Read().Rules(ctx, a.connection.TenantID)
 	if err != nil {
 		return Result{}, err
@@ -200,17 +200,17 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 }
 
 // unavailable records that what the provider says of itself can't be read, and returns the error.
-func (a *attempt) unavailable(ctx context.Context, test doorward.ConnectionTest, err error) (Result, error) {
+func (a *attempt) unavailable(ctx context.Context, err error) (Result, error) {
 	f := &oidcrp.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
 	if a.flow.Purpose == ForTest {
-		return a.finishTest(ctx, connection.Ready{}, test, oidcrp.Asserted{}, f)
+		return a.finishTest(ctx, connection.Ready{}, oidcrp.Asserted{}, f)
 	}
 	a.record(ctx, doorward.AttemptUnavailable, *f)
 	return Result{}, err
 }
 
 // fault turns what oidcrp found into the error for the browser. A fault of the provider is no refusal.
-func (a *attempt) fault(ctx context.Context, ready connection.Ready, err error) error {
+func (a *attempt) fault(ctx context.Context, err error) error {
 	var f *oidcrp.Fault
 	if !errors.As(err, &f) {
 		return err
@@ -218,9 +218,6 @@ func (a *attempt) fault(ctx context.Context, ready connection.Ready, err error) 
 	if f.Unavailable {
 		a.record(ctx, doorward.AttemptUnavailable, *f)
 		return providerUnavailable(f)
-	}
-	if f.Check == oidcrp.CheckClient {
-		a.s.connections.ClientRefused(ctx, ready)
 	}
 	return a.refuse(ctx, *f)
 }

@@ -80,21 +80,16 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 
 // beginTest uses up the test, for the browser with the session that has asked for it.
 func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, id string) (doorward.ConnectionTest, error) {
-	over := doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, or was asked for in another browser. Begin another one.")
 	test, err := s.db.Read().ConnectionTest(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by) {
-		err = over
+		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
-	if err != nil {
-		return test, err
+	if err == nil {
+		test, err = s.connections.BeginTest(ctx, id, test.BrowserHash)
 	}
-	err = s.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		begun, err := tx.BeginConnectionTest(ctx, id)
-		if err == nil && !begun {
-			err = over
-		}
-		return err
-	})
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		err = doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, was asked for in another browser, or the connection has changed since. Begin another one.")
+	}
 	return test, err
 }
 

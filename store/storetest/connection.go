@@ -409,7 +409,9 @@ func sessionsOfConnections(f *fixture) {
 	challenges := func() int {
 		return len(f.value(f.Read().ChallengesOf(ctx, ann.ID, f.clock.read())).([]store.Challenge))
 	}
-	equal(f, f.value(f.Read().IssuerSessions(ctx, life, f.clock.read(), acme.ID, "con_1")), []store.IssuerSessions{{UserID: ann.ID, Email: ann.Email, Sessions: 1}, {UserID: bob.ID, Email: bob.Email, Sessions: 2}})
+	var whose []store.IssuerSessions
+	noError(f, f.Read().EachIssuerSessions(ctx, life, f.clock.read(), acme.ID, "con_1", func(s store.IssuerSessions) error { whose = append(whose, s); return nil }))
+	equal(f, whose, []store.IssuerSessions{{UserID: ann.ID, Email: ann.Email, Sessions: 1}, {UserID: bob.ID, Email: bob.Email, Sessions: 2}})
 	changed := f.changesOf(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteIssuerSessionsOf(ctx, life, acme.ID, "con_1", bob.ID)), int64(2))
 	})

@@ -16,7 +16,7 @@ func (a *api) signOnRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/auth/sso/{con}/start", front.Optional(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
 		front.On("GET /api/v2/auth/sso/{con}/callback", front.Optional(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
-		front.On("POST /api/v2/sso/connections/{con}/test", front.Allowed(doorward.ConnectionTestAction), front.Create(http.StatusCreated, a.testConnection, viewBegunTest), docTestConnection),
+		front.On("POST /api/v2/sso/connections/{id}/test", front.Allowed(doorward.ConnectionTry), front.Create(http.StatusCreated, a.testConnection, a.viewBegunTest), docTestConnection).CallsOut(),
 	}
 }
 
@@ -135,17 +135,17 @@ type begunTestView struct {
 var docTestConnection = front.Doc{
 	ID: "testConnection", Tag: "Single sign-on", Summary: "Test a connection",
 	Description: "Prepares a real sign-in in a window, which opens no session and joins nobody. It tests what awaits a switch, if there is something, else what is in force. GET /api/v2/sso/connections/{id}/tests/{testId} has the result.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeStepUpRequired},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }
 
-func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (signon.BegunTest, error) {
-	conID, err := c.ID("con", doorward.PrefixConnection)
+func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (doorward.ConnectionTest, error) {
+	conID, err := c.ID("id", doorward.PrefixConnection)
 	if err != nil {
-		return signon.BegunTest{}, err
+		return doorward.ConnectionTest{}, err
 	}
 	return a.app.SignOn.Test(ctx, c.Caller, conID)
 }
 
-func viewBegunTest(_ *front.Call, t signon.BegunTest) begunTestView {
-	return begunTestView{t.ID, t.URL}
+func (a *api) viewBegunTest(_ *front.Call, t doorward.ConnectionTest) begunTestView {
+	return begunTestView{t.ID, a.app.SignOn.TestURL(t)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	mrand "math/rand/v2"
 	"net/http"
 	"net/url"
@@ -400,7 +401,11 @@ func TestAnswersInTime(t *testing.T) {
 		w.NoError(err)
 		query := b.callback(address)
 		s.provider.Change(func(p *oidctest.Settings) {
-			p.Lies.Answer = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
+			p.Lies.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+				_, _ = io.Copy(io.Discard, r.Body) // else the server doesn't notice that the client has gone
+				<-r.Context().Done()
+				return true
+			}
 		})
 		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
 		defer cancel()

@@ -71,6 +71,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "Roles", Description: "The built-in roles, and those that a tenant has made."},
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
 			{Name: "Webhooks", Description: "Endpoints of a tenant or of the platform that events are sent to, signed."},
+			{Name: "Sign-on", Description: "Providers of a tenant's own, by which its people sign in."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},
 			{Name: "Policies", Description: "What a tenant refuses although a role allows it."},

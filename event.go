@@ -108,6 +108,7 @@ const (
 	FieldURL                = "url"           // of a webhook, without its query
 	FieldReason             = "reason"        // why a webhook is disabled, or something was refused
 	FieldFailingSince       = "failingSince"  // RFC 3339
+	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldDomain             = "domain"
 	FieldStatus             = "status"

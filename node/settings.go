@@ -68,6 +68,7 @@ type RawConfig struct {
 	BrandLogo, PasswordList     string
 	WebhookAllow                []string
 	WebhookProxy                string
+	SSOAllow                    []string
 	Texts                       string
 }
 
@@ -281,6 +282,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Name: "webhook-proxy", Secret: true, Value: newField(&r.WebhookProxy, ""),
 			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies in environment variables are not used",
 		},
+		{Name: "sso-allow", Value: newField(&r.SSOAllow, nil), Help: "`CIDR` of internal addresses that the providers of tenants may have; may be repeated"},
 		{
 			Name: "tenant-hold", Shared: true, Strict: true,
 			Value: newField(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),

@@ -25,6 +25,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
@@ -34,6 +35,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
@@ -156,11 +158,12 @@ func (f *Fixture) start(db *store.DB, limits proof.Limits) *app.App {
 		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keyFolder),
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MaxLease,
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
-		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
-		HashWait:  waittest.Limit, // many log in at once, however slow the machine is
-		Webhooks:  webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
-		DNSServer: f.DNS.Addr,
-		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
+		Hash:        argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		HashWait:    waittest.Limit, // many log in at once, however slow the machine is
+		Connections: connection.Settings{Allow: oidctest.Addresses(), Authorities: oidctest.Authorities()},
+		Webhooks:    webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
+		DNSServer:   f.DNS.Addr,
+		Transport:   f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

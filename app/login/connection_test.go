@@ -38,7 +38,7 @@ func TestSessionsOfAConnection(t *testing.T) {
 		if got := f.Int(`SELECT count(*) FROM events WHERE action = 'session.open' AND target_id = $1 AND changes LIKE '%con_own%'`, last.Session.ID); got != 1 {
 			t.Errorf("%d events name the connection", got)
 		}
-		// The limit of other sessions (5 in these tests' installation, or none) counts none of these.
+		// Nor does the limit of other sessions, 10 here, count or end these.
 		for range 20 {
 			f.SignIn(ann.User.Email, apptest.FirstPassword)
 		}

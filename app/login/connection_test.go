@@ -251,3 +251,47 @@ func TestRaceFirstPassword(t *testing.T) {
 		}
 	})
 }
+
+// TestManagedPasskey: a passkey of a managed account is a second factor, and signs nobody in by itself.
+func TestManagedPasskey(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		ann := f.Managed(owner, doorward.RoleUser)
+		a, _ := addPasskey(f, 0, 1, ann.Caller)
+		alone := func() error {
+			begun := beginAlone(f, 0)
+			return apptest.ErrorOf(finishAlone(f, 0, begun, answerTo(f, a, begun)))
+		}
+		wantCode(f, alone(), doorward.CodeManagedAccount)
+		f.SignOn(acme.ID, doorward.SSOOptional)
+		wantCode(f, alone(), doorward.CodeSSORequired)
+		outcome, err := f.EnterBy(0, ann)
+		f.NoError(err)
+		asked := outcome.(login.SecondNeeded).NewChallenge
+		_, err = f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(0), asked.Token.Reveal(), answerTo(f, a, asked), false)
+		f.NoError(err)
+	})
+}
+
+// TestRememberedBrowserOfAConnection: a browser in which the factor was proved stands in for it at a sign-in
+// by the password, and not at one by a connection.
+func TestRememberedBrowserOfAConnection(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
+		ann := f.Join(owner, doorward.RoleUser)
+		app := f.Enrol(&ann)
+		by := apptest.Anonymous(0)
+		in, err := apptest.SignedIn(f.Node(0).Login.WithSecond(f.Context(), by, f.Challenge(by, ann).Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, true))
+		f.NoError(err)
+		hash := in.Device.Hash()
+		by.Devices = [][]byte{hash[:]}
+		f.NoError(apptest.ErrorOf(apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, ""))))
+		proved := proof.Proof{Account: f.Account(ann), Issuer: apptest.Connection, TenantID: ann.User.TenantID, Methods: []string{"fed"}}
+		outcome, err := f.Node(0).Login.Enter(f.Context(), by, proved, ann.User.TenantID)
+		f.NoError(err)
+		if _, ok := outcome.(login.SecondNeeded); !ok {
+			t.Errorf("by a connection the outcome is %T", outcome)
+		}
+	})
+}

@@ -80,7 +80,7 @@ var docSwitchTenant = front.Doc{
 	ID: "switchTenant", Tag: "Sessions", Summary: "Switch to another tenant",
 	WhilePaused: true,
 	Description: "Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs. Where that tenant asks for a second factor, the answer is `mfa_required` with a challenge that login/second completes; until then the session of the request stays. Where it demands a factor and the account has none, the session must have been proved recently, as for setting up a factor.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeSSORequired, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) switchTenant(ctx context.Context, c *front.Call, in switchInput) (signedIn, error) {

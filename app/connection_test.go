@@ -36,8 +36,19 @@ var ownThings = []struct {
 	{"the list of factors", func(f *apptest.Fixture, p, _ apptest.Person) error {
 		return apptest.ErrorOf(f.Node(0).Factors.OfCaller(f.Context(), p.Caller))
 	}, true, ""},
+	{"remembered browsers", func(f *apptest.Fixture, p, _ apptest.Person) error {
+		err := f.Node(0).Factors.ForgetBrowser(f.Context(), p.Caller, "")
+		if apptest.Code(err) == doorward.CodeNotFound { // there is none
+			err = nil
+		}
+		return err
+	}, true, ""},
 	{"another address", func(f *apptest.Fixture, p, _ apptest.Person) error {
-		return f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, f.NewEmail("next"), false)
+		to := f.NewEmail("next")
+		if err := f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to, false); err != nil {
+			return err
+		}
+		return apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), p.Caller, f.MailToken(to)))
 	}, false, doorward.CodeManagedAccount},
 	{"the refusal of a reset", func(f *apptest.Fixture, p, _ apptest.Person) error {
 		err := f.Node(0).Factors.KeepFactors(f.Context(), p.Caller)

@@ -15,9 +15,9 @@ const OwnIssuer Issuer = ""
 
 // Assurance says how the user of a session was authenticated, and who vouches for that.
 type Assurance struct {
-	Issuer   Issuer
-	AAL      int       // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
-	AMR      []string  // methods (RFC 8176)
+	Issuer Issuer
+	AAL    int      // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
+	AMR    []string // methods (RFC 8176)
 	// ProviderAMR is what the provider of a connection said of its own methods; nobody else has checked it.
 	ProviderAMR []string
 	// ProvedAt is the last proof of any kind by whoever vouches for the session.

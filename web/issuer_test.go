@@ -34,7 +34,7 @@ func TestAnotherIssuer(t *testing.T) {
 		"POST /api/v2/auth/factors/totp": m{}, "POST /api/v2/auth/factors/passkey/begin": m{}, "POST /api/v2/auth/factors/recovery": nil,
 		"PATCH /api/v2/auth/factors/{id}": nil, "DELETE /api/v2/auth/factors/{id}": nil, "DELETE /api/v2/auth/factors/reset": nil,
 		"GET /api/v2/auth/account/export": nil, "DELETE /api/v2/auth/account": nil,
-		"GET /api/v2/auth/factors": nil,
+		"GET /api/v2/auth/factors":        nil,
 		"POST /api/v2/auth/switch-tenant": nil, "DELETE /api/v2/auth/memberships/{tenantId}": nil,
 		"POST /api/v2/auth/accept-invitation": m{},
 	}

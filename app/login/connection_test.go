@@ -295,3 +295,19 @@ func TestRememberedBrowserOfAConnection(t *testing.T) {
 		}
 	})
 }
+
+// TestRaceSessionsOfAConnection: sign-ins at once on all nodes don't pass the limit together.
+func TestRaceSessionsOfAConnection(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		f.WantCodes(apptest.Concurrently(16, func(i int) error { return apptest.ErrorOf(f.EnterBy(i, ann)) }), apptest.Codes{"": 16})
+		if got := f.Int(`SELECT count(*) FROM sessions WHERE user_id = $1 AND issuer = 'con_own'`, ann.User.ID); got != doorward.ConnectionSessionsMax {
+			t.Errorf("%d sessions of the connection", got)
+		}
+		if !f.IsValid(ann.Token) {
+			t.Error("another session has ended")
+		}
+		f.WantNoDeadlocks()
+	})
+}

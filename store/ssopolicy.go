@@ -30,7 +30,7 @@ func (r Reader) SSOPolicy(ctx context.Context, tenantID string, now time.Time) (
 	return p.At(now), err
 }
 
-const sqlOverdueSSOPolicies = selectSSOPolicy + `WHERE p.confirm_by <= $1 ORDER BY p.tenant_id LIMIT $2`
+const sqlOverdueSSOPolicies = selectSSOPolicy + `WHERE p.confirm_by <= $1 LIMIT $2`
 
 // OverdueSSOPolicies returns the tenants, at most limit, whose provisional change has not been confirmed
 // in time, and whose return is still to be written.

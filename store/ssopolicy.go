@@ -30,6 +30,14 @@ func (r Reader) SSOPolicy(ctx context.Context, tenantID string, now time.Time) (
 	return p.At(now), err
 }
 
+const sqlSSOIsUsed = `SELECT count(*) FROM (SELECT p.tenant_id FROM sso_policies p WHERE p.mode <> 'off' OR p.before_mode NOT IN ('', 'off') LIMIT 1) used`
+
+// SSOIsUsed reports whether connections of any tenant sign people in, or may do so again soon.
+func (r Reader) SSOIsUsed(ctx context.Context) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlSSOIsUsed)
+	return n > 0, err
+}
+
 const sqlOverdueSSOPolicies = selectSSOPolicy + `WHERE p.confirm_by <= $1 LIMIT $2`
 
 // OverdueSSOPolicies returns the tenants, at most limit, whose provisional change has not been confirmed

@@ -54,6 +54,7 @@ func ssoPolicies(f *fixture) {
 		return f.value(f.Read().SSOPolicy(ctx, acme.ID, f.clock.read())).(doorward.SSOPolicy)
 	}
 	equal(f, read(), off)
+	equal(f, f.value(f.Read().SSOIsUsed(ctx)), false)
 	ends := f.clock.read().Add(time.Minute)
 	set := doorward.SSOPolicy{
 		TenantID: acme.ID, Mode: doorward.SSORequired, Revision: 7, ChangedAt: f.clock.read(), ConfirmBy: &ends,
@@ -64,6 +65,7 @@ func ssoPolicies(f *fixture) {
 	equal(f, f.value(f.Read().SSOPolicy(ctx, zeta.ID, f.clock.read())), doorward.SSOPolicy{TenantID: zeta.ID, Mode: doorward.SSOOff})
 	equal(f, f.value(f.Read().OverdueSSOPolicies(ctx, f.clock.read(), 10)), []doorward.SSOPolicy(nil))
 	f.wantNone(f.Read().OverdueSSOPolicy(ctx, acme.ID, f.clock.read()))
+	equal(f, f.value(f.Read().SSOIsUsed(ctx)), true)
 
 	f.clock.move(time.Minute)
 	equal(f, read(), doorward.SSOPolicy{TenantID: acme.ID, Mode: doorward.SSOOptional, GuestsRefused: true, Revision: 8, ChangedAt: ends})

@@ -39,6 +39,12 @@ func (e *Effects) Raise(rules *Rules) bool {
 	return e.KeysTransferred || slices.ContainsFunc(e.Roles, func(c RoleEffect) bool { return isHigh(c.After) && !isHigh(c.Before) })
 }
 
+// GiveOwner reports whether somebody has, or is offered, the rank of OWNER who had not before.
+func (e *Effects) GiveOwner(rules *Rules) bool {
+	isOwner := func(r Role) bool { return r != "" && rules.Rank(r) == RoleOwner }
+	return slices.ContainsFunc(e.Roles, func(c RoleEffect) bool { return isOwner(c.After) && !isOwner(c.Before) })
+}
+
 // Loosen reports whether a demand or a limit of a tenant has been loosened.
 func (e *Effects) Loosen() bool {
 	return slices.ContainsFunc(e.Settings, func(c SettingsEffect) bool { return c.Before.loosens(c.After) })

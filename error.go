@@ -29,6 +29,8 @@ type Error struct {
 	Request *Request
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
+	// ConnectionID is the connection to sign in by, with sso_required; empty: there is none.
+	ConnectionID string
 	// Quota is what the tenant has too many of, with quota_exceeded.
 	Quota Quota
 	// Proof is what is needed with step_up_required; nil otherwise.
@@ -40,8 +42,6 @@ type Error struct {
 	Allowance *Allowance
 	// Challenge, unless nil, asks for another proof.
 	Challenge *Challenge
-	// ConnectionID is the connection to sign in by, with sso_required; empty for none.
-	ConnectionID string
 	// Err is the cause, for the log.
 	Err error
 }
@@ -62,6 +62,8 @@ type Challenge struct {
 	Methods   []string
 	ExpiresAt time.Time
 	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey
+	// ConnectionID is the connection whose provider can answer it; empty for none.
+	ConnectionID string
 }
 
 // AnyAge is a MaxAge that no proof exceeds.

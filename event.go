@@ -152,6 +152,7 @@ const (
 const (
 	FieldWebhookLeft   = "webhookLeft"   // a webhook that goes on
 	FieldAPIKeyLeft    = "apiKeyLeft"    // an API key of somebody else that goes on, and whose secret the person was shown
+	FieldConnection    = "connectionId"  // the connection that vouches for a session
 	FieldPersonRaised  = "personRaised"  // a member whose present role the person gave
 	FieldPersonInvited = "personInvited" // a member who came by the person's invitation
 )

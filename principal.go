@@ -59,6 +59,15 @@ type Principal struct {
 	// DemandsFactor reports whether the tenant demands a second factor of the role.
 	DemandsFactor bool
 	MaxProofAge   time.Duration // for sensitive actions
+
+	// The following are about the account of a session that a connection vouches for.
+
+	PasswordAt  time.Time // of the session, see Assurance; the zero Time for none
+	HasPassword bool      // the account has a password
+	IsManaged   bool      // the session's tenant manages the account, see Account.ManagedBy
+	// HasNoOwnSession reports that no active tenant opens a session by the password. Package access reads
+	// that where it matters; false: a tenant does, or nobody has looked.
+	HasNoOwnSession bool
 }
 
 // PrincipalOf returns the principal of a member of a tenant, or of an account
@@ -69,6 +78,7 @@ func PrincipalOf(u User, s Session) Principal {
 		Rules: u.Rules, Role: u.Role, SessionID: s.ID, Issuer: s.Issuer, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt,
 		HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys+u.DisabledApps, HasPasskey: u.Passkeys > u.DisabledPasskeys,
 		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
+		PasswordAt: s.PasswordAt, HasPassword: u.HasPassword, IsManaged: u.ManagedBy != "" && u.ManagedBy == u.TenantID,
 	}
 	if u.Status == UserActive {
 		p.setGrant(u.Rules.Grant(u.Role))
@@ -99,6 +109,12 @@ func (p *Principal) UserID() string {
 		return p.ID
 	}
 	return p.OwnerID
+}
+
+// Sees reports whether the principal's session shows what its person is and has in a tenant. One that a
+// connection vouches for shows that of its own tenant alone.
+func (p *Principal) Sees(tenantID string) bool {
+	return p.Issuer == OwnIssuer || p.TenantID == tenantID
 }
 
 // Tenant returns the principal's tenant as the object of an action.

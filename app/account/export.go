@@ -41,6 +41,7 @@ type HeldAccount struct {
 	Locale       string    `json:"locale,omitempty" example:"en"`
 	CreatedAt    time.Time `json:"createdAt"`
 	HasPassword  bool      `json:"hasPassword"`
+	ManagedBy    string    `json:"managedBy,omitempty" doc:"The tenant whose sign-on has made the account; absent once the account has a password"`
 }
 
 // HeldFactorReset is a tenant's word that the second factors may be removed.
@@ -71,6 +72,9 @@ type HeldSession struct {
 	AAL        int       `json:"aal" example:"1"`
 	AMR        []string  `json:"amr"`
 	AuthAt     time.Time `json:"authAt"`
+
+	ConnectionID string   `json:"connectionId,omitempty" doc:"The tenant's own sign-on that vouches for the session; absent for Doorward itself"`
+	ProviderAMR  []string `json:"providerAmr,omitempty" doc:"What its provider said of the methods"`
 }
 
 // HeldBrowser is a known browser.
@@ -294,7 +298,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 	if err != nil {
 		return h, err
 	}
-	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != ""}
+	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != "", account.ManagedBy}
 	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addMail, addDecisions} {
 		if err := add(ctx, read, &h, now); err != nil {
 			return h, err
@@ -318,7 +322,7 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 		return err
 	}
 	for _, s := range sessions {
-		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent, s.Session.AAL, append([]string{}, s.Session.AMR...), s.Session.ProvedAt})
+		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent, s.Session.AAL, append([]string{}, s.Session.AMR...), s.Session.ProvedAt, string(s.Session.Issuer), s.Session.ProviderAMR})
 	}
 	browsers, err := read.Browsers(ctx, h.Account.ID)
 	if err != nil {

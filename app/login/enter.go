@@ -130,7 +130,7 @@ func (e entry) lockTenant(ctx context.Context, tx *access.Tx) error {
 // assurance returns how the user was authenticated: by the proof, after what the session to switch from
 // had proved. It returns that session.
 func (e entry) assurance(ctx context.Context, tx *access.Tx, draft *session.Opened) (doorward.Assurance, doorward.Session, error) {
-	a := doorward.Assurance{Issuer: e.proof.Issuer, AAL: 1, AMR: e.proof.Methods, ProvedAt: tx.Now}
+	a := e.proof.Assurance(tx.Now)
 	var old doorward.Session
 	if e.sessionID != "" {
 		var err error
@@ -157,6 +157,9 @@ func (l *Login) open(ctx context.Context, tx *access.Tx, e entry, opened session
 		}
 		return done, l.sessions.Open(ctx, tx, opened)
 	}
+	if e.proof.Issuer != doorward.OwnIssuer {
+		return done, l.openByConnection(ctx, tx, opened)
+	}
 	isNew, err := e.storeBrowser(ctx, tx, opened.Session.Tenant.SecondFactor, device.Hash())
 	if err != nil {
 		return nil, err
@@ -171,6 +174,15 @@ func (l *Login) open(ctx context.Context, tx *access.Tx, e entry, opened session
 	}
 	done.CanSwitch = hasOther(e.memberships, e.tenantID)
 	return done, l.sessions.Open(ctx, tx, opened)
+}
+
+// openByConnection writes a session that a connection vouches for. It leads to no other tenant, and the
+// browser becomes no known one: that belongs to the account.
+func (l *Login) openByConnection(ctx context.Context, tx *access.Tx, opened session.Opened) error {
+	if _, err := tx.EndManagedUntil(ctx, opened.User.ID, opened.Session.TenantID); err != nil {
+		return err
+	}
+	return l.sessions.Open(ctx, tx, opened)
 }
 
 // ask makes a challenge for the step that is missing, instead of a session. The attempt then counts
@@ -194,7 +206,7 @@ func (l *Login) ask(ctx context.Context, tx *access.Tx, e entry, step Step) (Out
 		}
 	}
 	tx.RecordAs(doorward.MFAChallenge, doorward.Object{Type: "user", ID: e.proof.Account.ID, TenantID: e.tenantID})
-	begun, err := l.factors.BeginChallenge(ctx, tx, purpose, e.proof.Account, e.tenantID, e.sessionID)
+	begun, err := l.factors.BeginChallenge(ctx, tx, purpose, e.proof.Account, e.tenantID, e.sessionID, e.proof.State())
 	if err != nil {
 		return nil, err
 	}

@@ -82,6 +82,10 @@ var cases = []struct {
 	{"sessions under a tenant's settings", settingsOfSessions},
 	{"uses of sessions", usesOfSessions},
 	{"sessions that are over", expiredSessions},
+	{"managed accounts", managedAccounts},
+	{"connections that sign people in", signingConnections},
+	{"sessions of one's own", ownSessions},
+	{"sessions by connections", sessionsByConnection},
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
@@ -288,6 +292,7 @@ func (f *fixture) join(t doorward.Tenant, a doorward.Account, role doorward.Role
 	u := doorward.User{
 		ID: a.ID, Email: a.Email, Name: "name of " + a.ID, Role: role, Status: doorward.UserActive,
 		TenantID: t.ID, TenantName: t.Name, TenantStatus: t.Status, CreatedAt: f.clock.read(),
+		HasPassword: a.PasswordHash != "", ManagedBy: a.ManagedBy,
 	}
 	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertMembership(f.Context(), u)) })
 	return u

@@ -88,7 +88,7 @@ func challengeError(code doorward.Code, b factor.NewChallenge) error {
 
 // challengeForError is viewChallenge for an error, which contains the challenge as a member.
 func challengeForError(b factor.NewChallenge) *doorward.Challenge {
-	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey}
+	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey, ConnectionID: b.ConnectionID}
 }
 
 type secondInput struct {

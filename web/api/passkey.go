@@ -20,7 +20,7 @@ func (a *api) beginPasskeyLogin(ctx context.Context, c *front.Call, _ front.None
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewChallenge(begun), nil
+	return viewChallenge(c, begun), nil
 }
 
 type passkeyLoginInput struct {
@@ -75,7 +75,7 @@ func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyIn
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewChallenge(begun), nil
+	return viewChallenge(c, begun), nil
 }
 
 type finishPasskeyInput struct {

@@ -121,12 +121,12 @@ type Problem struct {
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
 	Request      *CheckedRequest       `json:"request,omitempty" doc:"With the code cross_origin at a check: what Doorward takes the request for, and policies read"`
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check, nor after too many challenges): to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
-	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first, or has none left that can be used"`
+	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery, passkey or sso; empty where the person has to set up a factor first, or has none left that can be used"`
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
 	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter"`
 	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
-	ConnectionID string                `json:"connectionId,omitempty" doc:"With the code sso_required: the connection of the tenant to sign in by"`
-	StartURL     string                `json:"startUrl,omitempty" format:"uri" doc:"With the code sso_required: where that sign-on begins"`
+	ConnectionID string                `json:"connectionId,omitempty" doc:"With the code sso_required: the sign-on by which the person gets a session; absent if there is none"`
+	StartURL     string                `json:"startUrl,omitempty" format:"uri" doc:"With a challenge that the provider of the tenant's sign-on can answer (method sso), and with the code sso_required: where a browser begins. Add return= for the page to come back to"`
 	PublicKey    WebAuthn              `json:"publicKey,omitempty" doc:"With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON"`
 }
 
@@ -186,23 +186,18 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	if e.Challenge != nil {
 		p.Challenge, p.Methods, p.ExpiresAt = e.Challenge.Token.Reveal(), e.Challenge.Methods, &e.Challenge.ExpiresAt
 		p.PublicKey = ViewWebAuthn(e.Challenge.PublicKey)
+		if id := e.Challenge.ConnectionID; id != "" {
+			p.StartURL = StartURL(s.BaseURL(), id, p.Challenge)
+		}
 	}
-	if e.ConnectionID != "" {
-		p.ConnectionID, p.StartURL = e.ConnectionID, s.startURL(e.ConnectionID)
+	if p.ConnectionID = e.ConnectionID; p.ConnectionID != "" {
+		p.StartURL = StartURL(s.BaseURL(), p.ConnectionID, "")
 	}
 	if p.Detail == "" {
 		p.Detail = described.Help
 	}
 	return p
 }
-
-// StartPath is the path at which the sign-on of a connection begins.
-func StartPath(connectionID string) string { return "/api/v2/auth/sso/" + connectionID + "/start" }
-
-// StartURL returns the address of StartPath.
-func (c *Call) StartURL(connectionID string) string { return c.site.startURL(connectionID) }
-
-func (s *Site) startURL(connectionID string) string { return s.BaseURL() + StartPath(connectionID) }
 
 // logFailure counts and logs the cause of a server fault, unless the client has gone; other errors are only
 // in the request's log line. For a check answered 503 there is no such line, and the cause is

@@ -55,7 +55,8 @@ func samples() []uitest.Sample {
 	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
 	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName), RoleWords: ui.DescribeRole(nil, shown.Role)}
-	member, self := newcomer, newcomer
+	member, self, managed := newcomer, newcomer, newcomer
+	managed.IsManaged = true
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
@@ -80,6 +81,7 @@ func samples() []uitest.Sample {
 		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "step-up", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "step-up-code", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
+		{Name: "step-up-sso", View: ui.View{Page: "step-up", Scripts: passkeyScripts, Body: stepUp{ByCode: true, ByPassword: true, ByPasskey: true, BySSO: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
 		{Name: "step-up-done", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}, Done: "done.proved"}, Frame: ui.Frame{Caller: ann}},
 		{Name: "forgot", View: ui.View{Page: "forgot"}},
 		{Name: "forgot-refused", View: ui.View{Page: "forgot"}, Frame: ui.Frame{Posted: true, Alert: true, Fault: "Too many mails. Try again in 60 minutes."}},
@@ -101,6 +103,7 @@ func samples() []uitest.Sample {
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
+		{Name: "accept-managed", View: ui.View{Page: "accept", Body: managed}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: sampleAccount(profileTab), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},

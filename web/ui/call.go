@@ -283,7 +283,7 @@ func (c *Call) SignOnLink(connectionID, address string) string {
 	if to := c.ReturnTo(); to != "" {
 		query.Set(returnParameter, to)
 	}
-	link := c.Site().BasePath() + front.StartPath(connectionID)
+	link := front.StartURL(c.Site().BasePath(), connectionID, "")
 	if len(query) > 0 {
 		link += "?" + query.Encode()
 	}

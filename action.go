@@ -34,6 +34,14 @@ const (
 	SSOManage      Action = "sso.manage"
 )
 
+// What is done with a tenant's demand for sign-on.
+const (
+	SSOPolicyChange Action = "sso.policy"
+	SSOConfirm      Action = "sso.confirm"
+	SSORevert       Action = "sso.revert" // it was not confirmed in time
+	SSOBypass       Action = "sso.bypass" // an OWNER has signed in without the sign-on that is demanded
+)
+
 // Actions that are no permissions: a broader permission, a proof, or being the operator
 // allows them. They are recorded under their own names.
 const (
@@ -333,6 +341,8 @@ var allowed = []Verb{
 	{Action: WebhookTest, Permission: WebhookManage}, // not counted: recorded after the request was sent
 	{Action: WebhookRetry, Permission: WebhookManage, CountsInQuota: true},
 	{Action: WebhookReplay, Permission: WebhookManage, CountsInQuota: true},
+	{Action: SSOPolicyChange, Permission: SSOManage, Proof: ProofAlways, NoKeys: true}, // not counted: it ends access, too
+	{Action: SSOConfirm, Permission: SSOManage, NoKeys: true},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
 	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},
@@ -361,6 +371,7 @@ var proved = []Verb{
 	{Action: MFARecover, Scope: OfAccount, AllowedWhilePaused: true},
 	{Action: MFAKeep, Scope: OfAccount},
 	{Action: MFAClone, Scope: OfAccount, AllowedWhilePaused: true},
+	{Action: SSOBypass, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: APIKeyLeak, AllowedWhilePaused: true},
 	{Action: APIKeyRefuse, AllowedWhilePaused: true},
 	{Action: AuditOpen, Scope: OfInstallation, AllowedWhilePaused: true},
@@ -385,6 +396,7 @@ var operated = []Verb{
 	{Action: APIKeyExpire},
 	{Action: WebhookFailing},
 	{Action: WebhookDisable},
+	{Action: SSORevert},
 	{Action: InstallationBackup},
 	{Action: InstallationRestore},
 	{Action: InstallationMove},

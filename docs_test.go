@@ -154,6 +154,7 @@ var proofs = map[doorward.Action]string{
 	doorward.MFAKeep:          "a session in which a second factor was proved",
 	doorward.MFAClone:         "a passkey whose signature counter has not increased",
 	doorward.MFARecover:       "the password, with a recovery code or with the code of a mail that all tenants of the person have asked for",
+	doorward.SSOBypass:        "the password of an OWNER's account and its second factor; or a passkey of it",
 	doorward.APIKeyLeak:       "the API key, shown by the person or scanner that found it",
 	doorward.APIKeyRefuse:     "nothing: it is the record of an API key that is not valid, or not valid from that address",
 	doorward.AuditOpen:        "a link that `doorward audit link` has made at the terminal",

@@ -14,6 +14,13 @@ type Effects struct {
 	Keys     []KeyEffect
 	// KeysTransferred reports that API keys have got another owner.
 	KeysTransferred bool
+	// WaysBack are the tenants in which an OWNER has lost the role, or a factor. MayEndWaysBack reports
+	// that the action is never refused for that.
+	WaysBack       []string
+	MayEndWaysBack bool
+	// SignOn are the tenants whose connections or domains sign in fewer people than before; HomesLost are
+	// those in which a connection that has domains is no longer active.
+	SignOn, HomesLost []string
 }
 
 // RoleEffect is a change of what somebody is in a tenant, or would be by an offer; empty: nothing.

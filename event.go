@@ -108,6 +108,9 @@ const (
 	FieldURL                = "url"           // of a webhook, without its query
 	FieldReason             = "reason"        // why a webhook is disabled, or something was refused
 	FieldFailingSince       = "failingSince"  // RFC 3339
+	FieldSSOMode            = "ssoMode"       // what a tenant demands of sign-on: off, optional, required
+	FieldSSOGuests          = "ssoGuests"     // allowed, refused
+	FieldConfirmBy          = "confirmBy"     // RFC 3339
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldAPIKeysRevoked     = "apiKeysRevoked"
 	FieldInvitationsRevoked = "invitationsRevoked"

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
@@ -117,6 +118,7 @@ type App struct {
 	Installation *installation.Installation
 	Models       *model.Models
 	Policies     *policy.Policies
+	Demands      *demand.Demands
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
 	PasswordRules *atomic.Pointer[proof.Rules]
@@ -178,6 +180,7 @@ func New(db *store.DB, s Settings) *App {
 		Installation: installation.New(writer, db, lifetime),
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
+		Demands:      demand.New(writer, db, lifetime),
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockCorrected: clockCorrected,
 	}
@@ -347,6 +350,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep,
+		a.Demands.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))
 	}

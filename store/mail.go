@@ -49,6 +49,8 @@ const (
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
 
+	MailSSOBypass MailKind = "sso_bypass" // to OWNERs: one of them has signed in without the sign-on that the tenant demands
+
 	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
 
 	MailAccountErased MailKind = "account_erased" // to OWNERs: somebody's account was erased; SubjectID is the audit event
@@ -61,7 +63,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailSSOBypass, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

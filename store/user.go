@@ -264,6 +264,7 @@ func (tx *Tx) changeMembership(ctx context.Context, tenantID, userID, query stri
 	}
 	after, err := tx.User(ctx, tenantID, userID)
 	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: activeRole(before), After: activeRole(after)})
+	tx.noteOwner(tenantID, activeRole(before), activeRole(after))
 	return changed, err
 }
 
@@ -287,6 +288,14 @@ const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND us
 // DeleteMembership removes the user from the tenant, and reports whether it was a member.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
 	tx.announce(ChangeUser, userID)
+	before, err := tx.User(ctx, tenantID, userID)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tx.noteOwner(tenantID, activeRole(before), "")
 	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)
 }
 

@@ -368,7 +368,7 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 		noChange = noChange || unchanged
 	}
 	if last := len(operations) - 1; last >= 0 {
-		if err := judge(tx, callers[last]); err != nil {
+		if err := judge(ctx, tx, callers[last]); err != nil {
 			return operations[last], false, err
 		}
 	}

@@ -28,6 +28,7 @@ func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token stri
 		return doorward.Revocation{}, err
 	}
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+		tx.Effects.MayEndWaysBack = true // an undo is never refused
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
 			err = changeOverError()

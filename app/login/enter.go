@@ -76,12 +76,8 @@ func (e entry) caller() doorward.Caller {
 }
 
 func (l *Login) admit(ctx context.Context, tx *access.Tx, e entry, draft session.Opened, device secret.Token) (Outcome, error) {
-	if e.sessionID != "" {
-		// Without this lock, a statement that ends all sessions in the tenant would wait for the old
-		// session, and not see the new one.
-		if err := tx.LockTenant(ctx, e.tenantID); err != nil {
-			return nil, err
-		}
+	if err := e.lockTenant(ctx, tx); err != nil {
+		return nil, err
 	}
 	if e.bySession {
 		account, err := access.OwnAccount(ctx, tx.Reader, e.by)
@@ -113,7 +109,22 @@ func (l *Login) admit(ctx context.Context, tx *access.Tx, e entry, draft session
 		return l.ask(ctx, tx, e, next.Step)
 	}
 	draft.Admit(next.User, next.Settings, next.Assurance, tx.Now)
+	if next.Bypasses {
+		if err := recordBypass(ctx, tx, next.User); err != nil {
+			return nil, err
+		}
+	}
 	return l.open(ctx, tx, e, draft, old, device)
+}
+
+// lockTenant locks the tenant for a switch: else a statement that ends all sessions in the tenant would wait
+// for the old session, and not see the new one. For a sign-in it locks only one that has connections: once a
+// change of its demand for sign-on is answered, no sign-in goes on by what was before.
+func (e entry) lockTenant(ctx context.Context, tx *access.Tx) error {
+	if e.sessionID != "" {
+		return tx.LockTenant(ctx, e.tenantID)
+	}
+	return tx.LockTenantOfSignOn(ctx, e.tenantID)
 }
 
 // assurance returns how the user was authenticated: by the proof, after what the session to switch from

@@ -29,6 +29,8 @@ type Admission struct {
 	Settings doorward.TenantSettings
 	// Assurance is that of the proof; Remembered reports that the browser stands in for a factor.
 	Assurance doorward.Assurance
+	// Bypasses reports that an OWNER uses a way back: the tenant demands another sign-on.
+	Bypasses bool
 }
 
 // Next decides what comes after a proof of identity of a user, for a session in the tenant. It is the
@@ -36,9 +38,9 @@ type Admission struct {
 // session is written. The account must be locked (proof.Proof.Lock): whatever ends a membership
 // or changes a factor takes that lock, too. Next writes nothing. Errors: sign_in_required for an
 // issuer that doesn't speak for the tenant, or for an account that has to set up a factor, unless the tenant
-// manages it or its password was just proved; invalid_credentials if there is no membership; sso_required and
-// managed_account where only a connection opens a session; membership_suspended, tenant_frozen,
-// tenant_closing; unavailable.
+// manages it or its password was just proved; invalid_credentials if there is no membership; sso_required,
+// managed_account and guests_refused where the tenant demands its own sign-on; membership_suspended,
+// tenant_frozen, tenant_closing; unavailable.
 func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorward.Assurance) (next Admission, err error) {
 	next.Assurance = a
 	next.Assurance.Remembered = false
@@ -65,6 +67,9 @@ func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorwar
 	}
 	next.Settings = tenant.Settings
 	if err := next.missing(ctx, tx); err != nil {
+		return next, err
+	}
+	if err := next.signOn(ctx, tx); err != nil {
 		return next, err
 	}
 	isOurs := a.Issuer == doorward.OwnIssuer || next.User.ManagedBy == tenantID || !a.PasswordAt.IsZero()

@@ -69,6 +69,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
 
 	store.MailAccountErased: (*Mail).composeErased,
+	store.MailSSOBypass:     (*Mail).composeBypass,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -305,6 +306,31 @@ func (m *Mail) composeAddressSuspended(ctx context.Context, tx *store.Tx, row st
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, variables{Tenant: tenant.Name, Member: member, At: formatTime(e.At)}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeBypass makes the notice to an OWNER that an OWNER has signed in without the sign-on that the tenant
+// demands. Like other notices of sign-ins it has no link.
+func (m *Mail) composeBypass(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	member, err := nameIn(ctx, tx, tenant.ID, e.Target.ID)
+	if err == nil && member == "" { // has left since
+		err = store.ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	browser, system := useragent.Parse(e.Change(doorward.FieldUserAgent).To)
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, variables{
+		Tenant: tenant.Name, Member: member, At: formatTime(e.At), IP: e.IP, Browser: browser, System: system, Site: m.site(),
+	}), err
 }
 
 // composeOwnerless makes the notice of a tenant without an active OWNER, in the fallback language,

@@ -17,7 +17,7 @@ func (f *fixture) exec(query string, args ...any) {
 func value2[T any](_ T, err error) error { return err }
 
 // connection adds a connection of the tenant.
-func (f *fixture) connection(t doorward.Tenant, status doorward.ConnectionStatus) string {
+func (f *fixture) connectionIn(t doorward.Tenant, status doorward.ConnectionStatus) string {
 	f.Helper()
 	id := f.id("con_")
 	f.exec(`INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role) VALUES ($1, $2, 'oidc', 'Okta', 'okta', $3, 0, 'off', 'USER')`, id, t.ID, status)
@@ -70,13 +70,13 @@ func signingConnections(f *fixture) {
 		f.Helper()
 		equal(f, f.value(f.Read().SigningConnection(ctx, tenant.ID, ann.ID)), id)
 	}
-	f.connection(acme, doorward.ConnectionDraft)
-	f.connection(acme, doorward.ConnectionDisabled)
+	f.connectionIn(acme, doorward.ConnectionDraft)
+	f.connectionIn(acme, doorward.ConnectionDisabled)
 	f.signOn(acme, doorward.SSORequired, "allowed")
 	want(acme, "")
-	first, second := f.connection(acme, doorward.ConnectionActive), f.connection(acme, doorward.ConnectionActive)
+	first, second := f.connectionIn(acme, doorward.ConnectionActive), f.connectionIn(acme, doorward.ConnectionActive)
 	want(acme, first)
-	f.identity(acme, second, ann)
+	f.identityIn(acme, second, ann)
 	want(acme, second)
 	want(zeta, "")
 	f.signOn(acme, doorward.SSOOff, "allowed")
@@ -86,7 +86,7 @@ func signingConnections(f *fixture) {
 }
 
 // identity adds an identity of the user.
-func (f *fixture) identity(t doorward.Tenant, connection string, u doorward.User) {
+func (f *fixture) identityIn(t doorward.Tenant, connection string, u doorward.User) {
 	f.Helper()
 	id := f.id("idn_")
 	f.exec(`INSERT INTO identities (id, connection_id, tenant_id, issuer, subject, user_id, created_at, last_used_at) VALUES ($1, $2, $3, 'https://idp.example', $1, $4, 0, 0)`, id, connection, t.ID, u.ID)
@@ -102,7 +102,7 @@ func ownSessions(f *fixture) {
 		equal(f, f.value(f.Read().OpensByPassword(ctx, ann.ID, ann.Email)), opens)
 	}
 	want(true)
-	connection := f.connection(acme, doorward.ConnectionActive)
+	connection := f.connectionIn(acme, doorward.ConnectionActive)
 	f.signOn(acme, doorward.SSORequired, "allowed")
 	want(true) // she is a guest
 	f.signOn(acme, doorward.SSORequired, "refused")
@@ -116,7 +116,7 @@ func ownSessions(f *fixture) {
 	want(true)
 	f.signOn(acme, doorward.SSORequired, "allowed")
 	f.exec(`DELETE FROM domains`)
-	f.identity(acme, connection, ann)
+	f.identityIn(acme, connection, ann)
 	want(false)
 	f.exec(`UPDATE memberships SET role = 'OWNER'`)
 	want(false)
@@ -141,9 +141,9 @@ func ownSessions(f *fixture) {
 	equal(f, f.value(f.Read().OpensByPassword(ctx, "usr_none", "")), false)
 }
 
-// sessionsOfConnections: they keep what the provider said and when the password was proved; their limit is
+// sessionsByConnection: they keep what the provider said and when the password was proved; their limit is
 // their own, and the tenant shows them alone.
-func sessionsOfConnections(f *fixture) {
+func sessionsByConnection(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	account := f.account("ann@acme.example")

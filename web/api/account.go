@@ -18,7 +18,7 @@ type changeEmailInput struct {
 var docChangeEmail = front.Doc{
 	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's account",
 	Description: "202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes and in a session of the account. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it. 409 `memberships_affected` names the person's tenants whose `allowedEmailDomains` refuse the new domain, unless `suspend` is true: then confirming suspends these memberships.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeManagedAccount, doorward.CodeTooManyAttempts, doorward.CodeStepUpRequired, doorward.CodeMembershipsAffected},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeTooManyAttempts, doorward.CodeStepUpRequired, doorward.CodeMembershipsAffected},
 }
 
 func (a *api) changeEmail(ctx context.Context, c *front.Call, in changeEmailInput) (front.None, error) {
@@ -32,7 +32,7 @@ type emailTokenInput struct {
 var docConfirmEmail = front.Doc{
 	ID: "confirmEmail", Tag: "Account", Summary: "Confirm a new address with the code of the mail to it",
 	Description: "With a session of the account whose address changes; a recent proof of identity isn't needed while the code is valid. Sessions stay. 403 `wrong_account` with a session of another account. Memberships whose tenants don't allow the new domain are suspended if the change was asked for with `suspend`, else the answer is 409 `memberships_affected`; 409 `last_owner` if that would leave an active tenant without an active OWNER.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeManagedAccount, doorward.CodeWrongAccount, doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner},
+	Errors:      []doorward.Code{doorward.CodeWrongAccount, doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner, doorward.CodeNoWayBack},
 }
 
 func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {

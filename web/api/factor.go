@@ -207,7 +207,7 @@ func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorIn
 var docRemoveFactor = front.Doc{
 	ID: "removeFactor", Tag: "Second factors", Summary: "Remove one of one's own second factors",
 	Description: "With the last one the recovery codes end. Remembered browsers are asked for a second factor again, and the person gets a mail.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere, doorward.CodeNoWayBack},
 }
 
 func (a *api) removeFactor(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

@@ -33,8 +33,8 @@ var docLogin = front.Doc{
 	WhilePaused: true,
 	Description: "Opens a session and sets the cookie `JSESSIONID`. All faults of the address or the password give the same 401. The 403 codes come only after a correct password.",
 	Errors: []doorward.Code{
-		doorward.CodeInvalidCredentials, doorward.CodeSSORequired, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
-		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired,
+		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
+		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired, doorward.CodeSSORequired, doorward.CodeGuestsRefused,
 	},
 }
 
@@ -105,7 +105,7 @@ var docSecond = front.Doc{
 	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeSSORequired, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeSSORequired, doorward.CodeGuestsRefused,
 	},
 }
 

@@ -70,6 +70,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "People", Description: "The members of a tenant and their roles."},
 			{Name: "Roles", Description: "The built-in roles, and those that a tenant has made."},
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
+			{Name: "Sign-on", Description: "Sign-on of a tenant's own: how its people sign in by the provider of their organisation, and whether they have to."},
 			{Name: "Webhooks", Description: "Endpoints of a tenant or of the platform that events are sent to, signed."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},

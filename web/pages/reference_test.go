@@ -230,7 +230,8 @@ func TestExamplesWorkUnchanged(t *testing.T) {
 var expectedCodes = map[string]string{
 	"applyModel":    "precondition_failed",
 	"explainAccess": "validation_failed", // has only the action, since there are three ways to name the caller
-	"putPolicy":     "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
+	"putSsoPolicy":  "precondition_failed", "confirmSsoPolicy": "nothing_to_confirm",
+	"putPolicy": "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
 	"enrolTOTP": "challenge_over", "confirmTOTP": "not_found", "renameFactor": "not_found", "removeFactor": "not_found", "makeRecoveryCodes": "not_found",
 	"resetFactors": "reset_not_found", "keepFactors": "step_up_required", "resetUserFactors": "not_found",

@@ -34,6 +34,17 @@ const (
 	SSOManage      Action = "sso.manage"
 )
 
+// What is done with a tenant's demand for sign-on.
+const (
+	SSOPolicyChange Action = "sso.policy"
+	SSOConfirm      Action = "sso.confirm"
+	SSORevert       Action = "sso.revert"    // it was not confirmed in time
+	SSORefuse       Action = "sso.refuse"    // a sign-in by a connection was refused
+	IdentityLink    Action = "identity.link" // an account was joined to who somebody is at a provider
+	UserJoin        Action = "user.join"     // a sign-in by a connection has made somebody a member
+	SSOBypass       Action = "sso.bypass"    // an OWNER has signed in without the sign-on that is demanded
+)
+
 // Actions that are no permissions: a broader permission, a proof, or being the operator
 // allows them. They are recorded under their own names.
 const (
@@ -105,6 +116,22 @@ const (
 	WebhookReplay    Action = "webhook.replay"
 	WebhookFailing   Action = "webhook.failing" // no delivery has succeeded for an hour, or for a day
 	WebhookDisable   Action = "webhook.disable" // Doorward has disabled it
+
+	ConnectionCreate       Action = "connection.create"
+	ConnectionUpdate       Action = "connection.update"
+	ConnectionSwitch       Action = "connection.switch" // what was pending is in force
+	ConnectionEnable       Action = "connection.enable"
+	ConnectionDisable      Action = "connection.disable"
+	ConnectionDelete       Action = "connection.delete"
+	ConnectionTry          Action = "connection.test"
+	ConnectionSecretChange Action = "connection.secret" // a client secret was added or deleted, ends soon, or the provider refuses it
+	IdentityUnlink         Action = "identity.unlink"
+	DomainCreate           Action = "domain.create"
+	DomainUpdate           Action = "domain.update" // the connection by which its people sign in was set or taken away
+	DomainVerify           Action = "domain.verify"
+	DomainLapse            Action = "domain.lapse"   // its record has been missing for 72 h
+	DomainRelease          Action = "domain.release" // the operator lets whoever proves it have it
+	DomainDelete           Action = "domain.delete"  // by its tenant, or because another tenant has proved it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -333,6 +360,21 @@ var allowed = []Verb{
 	{Action: WebhookTest, Permission: WebhookManage}, // not counted: recorded after the request was sent
 	{Action: WebhookRetry, Permission: WebhookManage, CountsInQuota: true},
 	{Action: WebhookReplay, Permission: WebhookManage, CountsInQuota: true},
+	{Action: SSOPolicyChange, Permission: SSOManage, Proof: ProofAlways, NoKeys: true}, // not counted: it ends access, too
+	{Action: SSOConfirm, Permission: SSOManage, NoKeys: true},
+	{Action: ConnectionCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionSwitch, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionEnable, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionDisable, Permission: SSOManage, Proof: ProofAlways, AllowedWhilePaused: true},
+	{Action: ConnectionDelete, Permission: SSOManage, Proof: ProofAlways},
+	{Action: ConnectionTry, Permission: SSOManage, CountsInQuota: true},
+	{Action: ConnectionSecretChange, Permission: SSOManage, Proof: ProofAlways}, // not counted: a secret that ends must not lock people out
+	{Action: IdentityUnlink, Permission: SSOManage, Scope: OfMembership, Proof: ProofAlways, AllowedWhilePaused: true},
+	{Action: DomainCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainVerify, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainDelete, Permission: SSOManage, Proof: ProofAlways},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
 	{Action: TenantRestore, Permission: TenantDestroy, Operator: TenantClose, Exempt: ExemptForAll, AllowedWhileClosing: true},
@@ -361,6 +403,10 @@ var proved = []Verb{
 	{Action: MFARecover, Scope: OfAccount, AllowedWhilePaused: true},
 	{Action: MFAKeep, Scope: OfAccount},
 	{Action: MFAClone, Scope: OfAccount, AllowedWhilePaused: true},
+	{Action: SSOBypass, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: SSORefuse, AllowedWhilePaused: true},
+	{Action: IdentityLink, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: UserJoin, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: APIKeyLeak, AllowedWhilePaused: true},
 	{Action: APIKeyRefuse, AllowedWhilePaused: true},
 	{Action: AuditOpen, Scope: OfInstallation, AllowedWhilePaused: true},
@@ -385,6 +431,9 @@ var operated = []Verb{
 	{Action: APIKeyExpire},
 	{Action: WebhookFailing},
 	{Action: WebhookDisable},
+	{Action: SSORevert},
+	{Action: DomainLapse},
+	{Action: DomainRelease},
 	{Action: InstallationBackup},
 	{Action: InstallationRestore},
 	{Action: InstallationMove},

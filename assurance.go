@@ -15,11 +15,17 @@ const OwnIssuer Issuer = ""
 
 // Assurance says how the user of a session was authenticated, and who vouches for that.
 type Assurance struct {
-	Issuer   Issuer
-	AAL      int       // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
-	AMR      []string  // methods (RFC 8176)
-	ProvedAt time.Time // last proof of any kind
-	FactorAt time.Time // last proof by a second factor or a passkey; the zero Time for none
+	Issuer Issuer
+	AAL    int      // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
+	AMR    []string // methods (RFC 8176)
+	// ProviderAMR is what the provider of a connection said of its own methods; nobody else has checked it.
+	ProviderAMR []string
+	// ProvedAt is the last proof of any kind by whoever vouches for the session.
+	ProvedAt time.Time
+	FactorAt time.Time // last proof by a second factor or a passkey of the account; the zero Time for none
+	// PasswordAt is the last proof of the account's own password in a session that a connection vouches
+	// for; the zero Time for none. It says nothing in the connection's name: see decide.ProvedOwn.
+	PasswordAt time.Time
 	// Remembered reports whether a remembered browser took the place of the second factor.
 	Remembered bool
 }
@@ -32,11 +38,20 @@ const (
 	MethodSynced   = "swk"  // a passkey that is synced between devices
 	MethodPresent  = "user" // the person touched the authenticator
 	MethodSeveral  = "mfa"  // more than one factor
+	// MethodFederated is a sign-in by a connection; "fed" isn't in RFC 8176, which has no name for it.
+	MethodFederated = "fed"
 )
 
-// WithProof returns the assurance after another proof, by a second factor or a passkey.
+// WithProof returns the assurance after another proof, by a second factor or a passkey, that counts as one
+// of whoever vouches for the session.
 func (a Assurance) WithProof(now time.Time, methods ...string) Assurance {
-	a.AAL, a.ProvedAt, a.FactorAt = 2, now, now
+	a.ProvedAt = now
+	return a.WithFactor(now, methods...)
+}
+
+// WithFactor returns the assurance after a proof by a second factor or a passkey of the account.
+func (a Assurance) WithFactor(now time.Time, methods ...string) Assurance {
+	a.AAL, a.FactorAt = 2, now
 	for _, m := range append(methods, MethodSeveral) {
 		if !slices.Contains(a.AMR, m) {
 			a.AMR = append(slices.Clone(a.AMR), m)

@@ -1,6 +1,14 @@
 package doorward
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Connection is a provider of one tenant, by which its people sign in.
 type Connection struct {
@@ -39,6 +47,43 @@ type ConnectionParameters struct {
 	EmailFrom  string // the claim with the address
 	// TestedAt is when a test of exactly these has passed; nil: none has.
 	TestedAt *time.Time
+	// Revision is another one after each change, also one back to earlier values, so that a test of what
+	// was before is void. A change of the client's secrets gives a new one, too, where they are used.
+	Revision int64
+}
+
+// Fingerprint returns a hash of the parameters with their revision, for a test of exactly these.
+func (p ConnectionParameters) Fingerprint() []byte {
+	text := strings.Join([]string{p.Issuer, p.ClientID, string(p.ClientAuth), p.EmailFrom, strconv.FormatInt(p.Revision, 10)}, connectionVersionSeparator)
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+// connectionVersionSeparator is in none of the fields, so that different fields have different texts.
+const connectionVersionSeparator = "\x00"
+
+// Version returns a hash of the fields that can be edited, for If-Match.
+func (c Connection) Version() string {
+	parts := []string{
+		c.ID, c.Name, string(c.Status), string(c.JIT), string(c.JITRole), c.GroupsFrom, fmt.Sprint(c.TrustFactor), strings.Join(c.FactorACR, " "),
+		string(c.InForce.Fingerprint()),
+	}
+	if c.Pending != nil {
+		parts = append(parts, string(c.Pending.Fingerprint()))
+	}
+	for _, m := range c.Mappings {
+		parts = append(parts, m.Group, string(m.Role))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, connectionVersionSeparator)))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// ToTest returns the parameters that a test tries: those that await a switch, else those in force.
+func (c Connection) ToTest() (p ConnectionParameters, pending bool) {
+	if c.Pending != nil {
+		return *c.Pending, true
+	}
+	return c.InForce, false
 }
 
 // ConnectionType is the protocol of a connection.
@@ -117,6 +162,10 @@ const (
 	ConnectionSecretsMax = 2  // of a connection
 	// ConnectionSessionsMax is how many sessions a person has by one connection; a further one ends the oldest.
 	ConnectionSessionsMax = 10
+	MappingsMax           = 200 // of a connection
+	FactorACRMax          = 10
+	AttemptsMax           = 200 // of each kind that the protocol of a connection keeps
+	AttemptRequestsMax    = 10  // ids of requests that an entry keeps
 )
 
 // ConnectionSecret is a client secret, without the secret.
@@ -133,6 +182,90 @@ type Identity struct {
 	UserID                     string
 	CreatedAt, LastUsedAt      time.Time
 }
+
+// Attempt is an entry of a connection's protocol. Equal faults in a row are one entry.
+type Attempt struct {
+	ID, ConnectionID string
+	Kind             AttemptKind
+	At               time.Time // the last time
+	Outcome          AttemptOutcome
+	Check            string // the check that refused
+	Seen             string // what the provider said, bounded; no token
+	Advice           string // the key of a text
+	Subject, UserID  string // of the person, if known
+	Count            int
+	RequestIDs       []string // of the last AttemptRequestsMax, the newest last
+}
+
+// IsSame reports whether the entry is the same fault as the other one.
+func (a Attempt) IsSame(b Attempt) bool {
+	isFault := a.Outcome == AttemptRefused || a.Outcome == AttemptUnavailable
+	return isFault && a.Kind == b.Kind && a.Outcome == b.Outcome && a.Check == b.Check && a.Seen == b.Seen && a.Advice == b.Advice && a.Subject == b.Subject && a.UserID == b.UserID
+}
+
+// AttemptKind is what was attempted at a provider.
+type AttemptKind string
+
+// The kinds of attempts.
+const (
+	AttemptSignIn   AttemptKind = "sign_in"
+	AttemptTest     AttemptKind = "test"
+	AttemptStepUp   AttemptKind = "step_up"
+	AttemptMetadata AttemptKind = "metadata" // the reading of what the provider says of itself
+)
+
+// AttemptKinds lists all kinds.
+var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptMetadata}
+
+// AttemptOutcome is how an attempt has ended.
+type AttemptOutcome string
+
+// The outcomes of attempts.
+const (
+	AttemptSignedIn    AttemptOutcome = "signed_in"
+	AttemptAsked       AttemptOutcome = "asked" // the person is asked for something more
+	AttemptDone        AttemptOutcome = "done"
+	AttemptRefused     AttemptOutcome = "refused"
+	AttemptUnavailable AttemptOutcome = "unavailable" // a fault, which is no refusal
+)
+
+// ConnectionTest is a sign-in that tests a connection, and opens no session.
+type ConnectionTest struct {
+	ID, ConnectionID string
+	Pending          bool   // whether it tests what awaits a switch
+	BrowserHash      []byte // of the session that asked for it
+	Fingerprint      []byte // of the parameters that it tests
+	Status           TestStatus
+	CreatedAt        time.Time
+	BegunAt, EndedAt *time.Time
+	Claims           json.RawMessage // of the provider, for OWNERs; empty: there are none
+	Checks           []TestCheck
+}
+
+// TestStatus says how far a test is.
+type TestStatus string
+
+// The states of a test.
+const (
+	TestWaiting TestStatus = "waiting"
+	TestPassed  TestStatus = "passed"
+	TestFailed  TestStatus = "failed"
+)
+
+// TestCheck is what a test says of one check.
+type TestCheck struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Seen   string `json:"seen,omitempty"`
+	Wanted string `json:"wanted,omitempty"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// How long tests count.
+const (
+	TestLife  = 10 * time.Minute // within which it begins and ends
+	TestsKept = 24 * time.Hour
+)
 
 // SSOMode says whether people of a tenant sign in by its connections.
 type SSOMode string
@@ -183,5 +316,33 @@ const (
 	DomainLapsed   DomainStatus = "lapsed" // its record has been missing for 72 h
 )
 
-// DomainsMax is how many domains a tenant has.
-const DomainsMax = 100
+// Limits of domains.
+const (
+	DomainsMax = 100 // of a tenant
+	// DomainLapsesAfter is how long the record of a verified domain may be missing.
+	DomainLapsesAfter = 72 * time.Hour
+	// DomainHeldFor is how long a domain that has lapsed stays its holder's: only then can another tenant prove it.
+	DomainHeldFor = 30 * 24 * time.Hour
+)
+
+// Record returns the name and the value of the TXT record that proves the domain.
+func (d Domain) Record() (name, value string) {
+	return DomainRecordLabel + d.Name, DomainRecordPrefix + d.Token
+}
+
+// What the record's name and value begin with.
+const (
+	DomainRecordLabel  = "_doorward."
+	DomainRecordPrefix = "doorward-verification="
+)
+
+// IsFree reports whether another tenant that proves the domain takes it over, now.
+func (d Domain) IsFree(now time.Time) bool {
+	return d.Status == DomainLapsed && (d.Released || d.LapsedAt != nil && !now.Before(d.LapsedAt.Add(DomainHeldFor)))
+}
+
+// Version returns a hash of what can be edited, for If-Match.
+func (d Domain) Version() string {
+	sum := sha256.Sum256([]byte(d.ID + " " + d.ConnectionID))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}

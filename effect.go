@@ -14,6 +14,13 @@ type Effects struct {
 	Keys     []KeyEffect
 	// KeysTransferred reports that API keys have got another owner.
 	KeysTransferred bool
+	// WaysBack are the tenants in which an OWNER has lost the role, or a factor. MayEndWaysBack reports
+	// that the action is never refused for that.
+	WaysBack       []string
+	MayEndWaysBack bool
+	// SignOn are the tenants whose connections or domains sign in fewer people than before; HomesLost are
+	// those in which a connection that has domains is no longer active.
+	SignOn, HomesLost []string
 }
 
 // RoleEffect is a change of what somebody is in a tenant, or would be by an offer; empty: nothing.
@@ -30,6 +37,12 @@ type KeyEffect struct{ Before, After APIKey }
 func (e *Effects) Raise(rules *Rules) bool {
 	isHigh := func(r Role) bool { return r != "" && !RoleAdmin.Outranks(rules.Rank(r)) }
 	return e.KeysTransferred || slices.ContainsFunc(e.Roles, func(c RoleEffect) bool { return isHigh(c.After) && !isHigh(c.Before) })
+}
+
+// GiveOwner reports whether somebody has, or is offered, the rank of OWNER who had not before.
+func (e *Effects) GiveOwner(rules *Rules) bool {
+	isOwner := func(r Role) bool { return r != "" && rules.Rank(r) == RoleOwner }
+	return slices.ContainsFunc(e.Roles, func(c RoleEffect) bool { return isOwner(c.After) && !isOwner(c.Before) })
 }
 
 // Loosen reports whether a demand or a limit of a tenant has been loosened.

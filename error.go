@@ -21,6 +21,8 @@ type Error struct {
 	Fields []FieldError
 	// Tenants are those whose memberships are affected, with memberships_affected.
 	Tenants []TenantName
+	// Seen are texts of TXT records that were found in place of the right one, with domain_not_proved.
+	Seen []string
 	// InvitationID is the pending invitation, with invitation_pending.
 	InvitationID string
 	// Policy is the policy that refuses, with denied_by_policy; nil otherwise.
@@ -29,6 +31,10 @@ type Error struct {
 	Request *Request
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
+	// ConnectionID is the connection to sign in by, with sso_required; empty for none.
+	ConnectionID string
+	// Check is what refused a sign-in at a provider, with sign_on_refused and sign_on_state.
+	Check string
 	// Quota is what the tenant has too many of, with quota_exceeded.
 	Quota Quota
 	// Proof is what is needed with step_up_required; nil otherwise.
@@ -60,6 +66,8 @@ type Challenge struct {
 	Methods   []string
 	ExpiresAt time.Time
 	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey
+	// ConnectionID is the connection whose provider can answer it; empty for none.
+	ConnectionID string
 }
 
 // AnyAge is a MaxAge that no proof exceeds.

@@ -108,7 +108,13 @@ const (
 	FieldURL                = "url"           // of a webhook, without its query
 	FieldReason             = "reason"        // why a webhook is disabled, or something was refused
 	FieldFailingSince       = "failingSince"  // RFC 3339
+	FieldSSOMode            = "ssoMode"       // what a tenant demands of sign-on: off, optional, required
+	FieldSSOGuests          = "ssoGuests"     // allowed, refused
+	FieldConfirmBy          = "confirmBy"     // RFC 3339
+	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
+	FieldDomain             = "domain"
+	FieldStatus             = "status"
 	FieldAPIKeysRevoked     = "apiKeysRevoked"
 	FieldInvitationsRevoked = "invitationsRevoked"
 )
@@ -149,6 +155,7 @@ const (
 const (
 	FieldWebhookLeft   = "webhookLeft"   // a webhook that goes on
 	FieldAPIKeyLeft    = "apiKeyLeft"    // an API key of somebody else that goes on, and whose secret the person was shown
+	FieldConnection    = "connectionId"  // the connection that vouches for a session
 	FieldPersonRaised  = "personRaised"  // a member whose present role the person gave
 	FieldPersonInvited = "personInvited" // a member who came by the person's invitation
 )

@@ -42,6 +42,7 @@ const (
 	ByCode     = "totp" // a code of an authenticator app
 	ByPasskey  = "passkey"
 	ByRecovery = "recovery" // a recovery code
+	BySSO      = "sso"      // a sign-in at the provider of the session's connection
 )
 
 // Limits of factors.

@@ -12,7 +12,9 @@ const (
 	ByKey     PrincipalKind = "key"     // an API key of a tenant
 	ByService PrincipalKind = "service" // a key of one of the platform's own services
 	Operator  PrincipalKind = "operator"
-	System    PrincipalKind = "system" // Doorward itself
+	// ByConnection is a provider of a tenant, for what a sign-in by it does to people.
+	ByConnection PrincipalKind = "connection"
+	System       PrincipalKind = "system" // Doorward itself
 )
 
 // Principal is an authenticated caller. It is loaded once per credential and passed
@@ -59,6 +61,15 @@ type Principal struct {
 	// DemandsFactor reports whether the tenant demands a second factor of the role.
 	DemandsFactor bool
 	MaxProofAge   time.Duration // for sensitive actions
+
+	// The following are about the account of a session that a connection vouches for.
+
+	PasswordAt  time.Time // of the session, see Assurance; the zero Time for none
+	HasPassword bool      // the account has a password
+	IsManaged   bool      // the session's tenant manages the account, see Account.ManagedBy
+	// HasNoOwnSession reports that no active tenant opens a session by the password. Package access reads
+	// that where it matters; false: a tenant does, or nobody has looked.
+	HasNoOwnSession bool
 }
 
 // PrincipalOf returns the principal of a member of a tenant, or of an account
@@ -69,6 +80,7 @@ func PrincipalOf(u User, s Session) Principal {
 		Rules: u.Rules, Role: u.Role, SessionID: s.ID, Issuer: s.Issuer, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt,
 		HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys+u.DisabledApps, HasPasskey: u.Passkeys > u.DisabledPasskeys,
 		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
+		PasswordAt: s.PasswordAt, HasPassword: u.HasPassword, IsManaged: u.ManagedBy != "" && u.ManagedBy == u.TenantID,
 	}
 	if u.Status == UserActive {
 		p.setGrant(u.Rules.Grant(u.Role))
@@ -99,6 +111,12 @@ func (p *Principal) UserID() string {
 		return p.ID
 	}
 	return p.OwnerID
+}
+
+// Sees reports whether the principal's session shows what its person is and has in a tenant. One that a
+// connection vouches for shows that of its own tenant alone.
+func (p *Principal) Sees(tenantID string) bool {
+	return p.Issuer == OwnIssuer || p.TenantID == tenantID
 }
 
 // Tenant returns the principal's tenant as the object of an action.

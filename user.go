@@ -69,6 +69,9 @@ type Account struct {
 	// changes of the address that aren't confirmed yet.
 	Generation int64
 	Factors    int // confirmed second factors and passkeys, also disabled ones
+	// ManagedBy is the tenant whose connection or directory has made the account; empty for others. It ends
+	// with the first password.
+	ManagedBy string
 }
 
 // User is an account as a member of one tenant. Name, role, status, CreatedAt and LastLoginAt
@@ -91,6 +94,12 @@ type User struct {
 
 	DisabledPasskeys int // among these passkeys, see Factor.DisabledAt
 	DisabledApps     int // among the other factors
+
+	HasPassword bool   // of the account
+	ManagedBy   string // see Account.ManagedBy
+	// ManagedUntil is the tenant that managed the account until its first password: while a connection signs
+	// people in there, only a sign-in by a connection opens a session; it makes ManagedUntil empty.
+	ManagedUntil string
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are

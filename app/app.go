@@ -18,6 +18,9 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/app/domain"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
@@ -37,6 +40,7 @@ import (
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/app/webhook"
@@ -70,6 +74,8 @@ type Settings struct {
 	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Webhooks          webhook.Settings
+	Connections       connection.Settings
+	DNSServer         string   // that is asked for records of domains, HOST:PORT; empty: those of the system
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
@@ -94,6 +100,7 @@ type Settings struct {
 type App struct {
 	Access      *access.Writer
 	Login       *login.Login
+	SignOn      *signon.SignOn
 	Factors     *factor.Factors
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
@@ -110,6 +117,8 @@ type App struct {
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
+	Connections *connection.Connections
+	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
@@ -117,6 +126,7 @@ type App struct {
 	Installation *installation.Installation
 	Models       *model.Models
 	Policies     *policy.Policies
+	Demands      *demand.Demands
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
 	PasswordRules *atomic.Pointer[proof.Rules]
@@ -153,9 +163,12 @@ func New(db *store.DB, s Settings) *App {
 	factors := factor.New(writer, db, verifier, master, lifetime, s.Name, s.LinkURL)
 	owners := member.Owners{Operator: s.OperatorAddress}
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
+	logins := login.New(writer, db, verifier, sessions, factors)
+	connections := connection.New(writer, db, master, lifetime, s.LinkURL, s.Connections, s.Log)
 	return &App{
 		Access:       writer,
-		Login:        login.New(writer, db, verifier, sessions, factors),
+		Login:        logins,
+		SignOn:       signon.New(writer, db, connections, logins, factors, verifier, sessions, s.LinkURL),
 		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
@@ -172,12 +185,15 @@ func New(db *store.DB, s Settings) *App {
 		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
+		Connections:  connections,
+		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
 		Installation: installation.New(writer, db, lifetime),
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
+		Demands:      demand.New(writer, db, lifetime),
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockCorrected: clockCorrected,
 	}
@@ -302,13 +318,13 @@ func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 const sweepEvery = time.Minute
 
 // Run does the background work until ctx ends: it renews the lease, writes last uses,
-// refusals and decisions, delivers mail and webhooks, and sweeps. The lease ends last: until
+// refusals and decisions, delivers mail and webhooks, looks at domains, and sweeps. The lease ends last: until
 // the last use is written, other nodes must ask this one before they end a session as idle.
 func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.runSweeps} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
@@ -343,10 +359,11 @@ func (a *App) Sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, sweep := range []func(context.Context) error{
-		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep,
+		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
-		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep,
+		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,
+		a.Demands.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))
 	}

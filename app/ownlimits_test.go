@@ -58,7 +58,7 @@ var ownActs = map[string]ownAct{
 		return apptest.ErrorOf(f.Node(i).Login.BeginStepUp(f.Context(), p.Caller))
 	}},
 	"a step-up that an answer offers": {[]string{"challenges"}, func(f *apptest.Fixture, p *actor, i int) error {
-		return apptest.ErrorOf(f.Node(i).Login.OfferStepUp(f.Context(), p.Caller))
+		return apptest.ErrorOf(f.Node(i).Login.OfferStepUp(f.Context(), p.Caller, nil))
 	}},
 	"a passkey": {[]string{"challenges", "changes"}, func(f *apptest.Fixture, p *actor, i int) error {
 		return apptest.ErrorOf(f.Node(i).Factors.BeginPasskey(f.Context(), p.Caller))

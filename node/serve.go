@@ -176,8 +176,9 @@ func newServer(h http.Handler) *http.Server {
 }
 
 const (
-	// drainTimeout bounds the wait for answers. No request takes more than 3 s.
-	drainTimeout = 5 * time.Second
+	// drainTimeout bounds the wait for answers. No request takes more than 12 s, and only one that waits for
+	// a server outside more than 3 s.
+	drainTimeout = 12 * time.Second
 	// handshakeGrace is for TCP handshakes in progress: a round trip.
 	handshakeGrace = 100 * time.Millisecond
 	// pollEvery is how often a drain counts the connections that it waits for.

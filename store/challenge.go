@@ -92,8 +92,8 @@ func (tx *Tx) DeleteEndedChallenges(ctx context.Context, limit int) (int64, erro
 
 const (
 	sqlTokenOfSession = `SELECT token_hash FROM sessions WHERE id = $1`
-	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, proved_at = $6, factor_at = $7
-WHERE id = $1 AND token_hash = $8`
+	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, provider_amr = $6, proved_at = $7, factor_at = $8, password_at = $9
+WHERE id = $1 AND token_hash = $10`
 )
 
 // RenewSession records the proofs of identity in s.Assurance, sets the last use to s.LastSeenAt, and
@@ -109,7 +109,8 @@ func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte)
 	}
 	tx.announce(ChangeSession, SessionSubject(old))
 	a := s.Assurance
-	return tx.affected(ctx, sqlRenewSession, s.ID, hash, micros(s.LastSeenAt), a.AAL, strings.Join(a.AMR, " "), micros(a.ProvedAt), microsOrZero(a.FactorAt), old)
+	return tx.affected(ctx, sqlRenewSession, s.ID, hash, micros(s.LastSeenAt), a.AAL, strings.Join(a.AMR, " "), strings.Join(a.ProviderAMR, " "),
+		micros(a.ProvedAt), microsOrZero(a.FactorAt), microsOrZero(a.PasswordAt), old)
 }
 
 const (

@@ -115,6 +115,9 @@ const sqlDeleteFactor = `DELETE FROM factors WHERE id = $1 AND user_id = $2`
 // DeleteFactor deletes a factor, and reports whether the account had it. Call UpdateFactorCounts
 // after it.
 func (tx *Tx) DeleteFactor(ctx context.Context, userID, id string) (bool, error) {
+	if err := tx.noteFactorLost(ctx, userID); err != nil {
+		return false, err
+	}
 	return tx.affected(ctx, sqlDeleteFactor, id, userID)
 }
 
@@ -139,6 +142,9 @@ const sqlDeleteFactors = `DELETE FROM factors WHERE user_id = $1`
 
 // DeleteFactors deletes all factors and recovery codes of the account.
 func (tx *Tx) DeleteFactors(ctx context.Context, userID string) error {
+	if err := tx.noteFactorLost(ctx, userID); err != nil {
+		return err
+	}
 	if err := tx.run(ctx, sqlDeleteFactors, userID); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ const (
 	MailEmailChanged   MailKind = "email_changed"   // to the old one with such a link, once it is confirmed
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
 
-	// Notices about second factors and webhooks; SubjectID is the audit event.
+	// Notices about second factors, webhooks and domains; SubjectID is the audit event.
 	MailFactorAdded     MailKind = "factor_added"
 	MailFactorRemoved   MailKind = "factor_removed"
 	MailFactorRenamed   MailKind = "factor_renamed"
@@ -48,6 +48,13 @@ const (
 	MailFactorsDisabled MailKind = "factors_disabled" // those set up around a change of the address that was undone
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
+	MailDomainLapsed    MailKind = "domain_lapsed"    // to OWNERs: the record of a domain is missing, or the operator has released it
+	MailDomainTaken     MailKind = "domain_taken"     // to OWNERs: another tenant has proved a domain that had lapsed
+
+	MailSSOBypass MailKind = "sso_bypass" // to OWNERs: one of them has signed in without the sign-on that the tenant demands
+	// Notices about a connection, to OWNERs; SubjectID is the audit event.
+	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
+	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
 
 	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
 
@@ -61,7 +68,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailAccountErased, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

@@ -101,6 +101,13 @@ WHERE previous_sealed IS NOT NULL AND substr(previous_sealed, 1, 9) <> $1 AND id
 	sqlSealedHookKeys     = `SELECT id, private_sealed FROM webhooks
 WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealHookKey = `UPDATE webhooks SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
+
+	sqlSealedClientSecrets = `SELECT id, secret_sealed FROM connection_secrets
+WHERE substr(secret_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealClientSecret = `UPDATE connection_secrets SET secret_sealed = $1 WHERE id = $2 AND secret_sealed = $3`
+	sqlSealedClientKeys   = `SELECT id, private_sealed FROM connection_keys
+WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealClientKey = `UPDATE connection_keys SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
 )
 
 // sealedColumn is a column whose values are sealed, with the statements by which they
@@ -115,6 +122,8 @@ var sealedColumns = []sealedColumn{
 	{"webhooks", "secret_sealed", sqlSealedHookSecrets, sqlResealHookSecret},
 	{"webhooks", "previous_sealed", sqlSealedHookPrevious, sqlResealHookPrevious},
 	{"webhooks", "private_sealed", sqlSealedHookKeys, sqlResealHookKey},
+	{"connection_secrets", "secret_sealed", sqlSealedClientSecrets, sqlResealClientSecret},
+	{"connection_keys", "private_sealed", sqlSealedClientKeys, sqlResealClientKey},
 }
 
 func (c sealedColumn) isOf(s SealedValue) bool { return c.table == s.Table && c.column == s.Column }

@@ -31,7 +31,7 @@ func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlClearCredentials, micros(tx.Now), id)
 }
 
-const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors
+const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, managed_by
 FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
 
 // OrphanedAccounts returns accounts whose last membership ended at an instant or before, the

@@ -109,22 +109,22 @@ func (r Reader) EventsAbout(ctx context.Context, userID string, after doorward.P
 
 // As in sqlDueMails, a list contains an action if removing it makes the text shorter.
 const (
-	sqlLatestEventsBy    = selectEvent + `WHERE actor_id = $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
-	sqlLatestEventsAbout = selectEvent + `WHERE target_id = $1 AND actor_id <> $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
+	sqlLatestEventsBy    = selectEvent + `WHERE actor_id = $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 AND ($5 = '' OR tenant_id = $5) ORDER BY at DESC, id DESC LIMIT $4`
+	sqlLatestEventsAbout = selectEvent + `WHERE target_id = $1 AND actor_id <> $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 AND ($5 = '' OR tenant_id = $5) ORDER BY at DESC, id DESC LIMIT $4`
 )
 
-// LatestEvents returns events of the actions by the user or about the user, in any trail,
-// since an instant, the newest first.
-func (r Reader) LatestEvents(ctx context.Context, userID string, actions []doorward.Action, since time.Time, limit int) ([]doorward.Event, error) {
+// LatestEvents returns events of the actions by the user or about the user, in the trail of the tenant
+// (empty: in any trail), since an instant, the newest first.
+func (r Reader) LatestEvents(ctx context.Context, userID, tenantID string, actions []doorward.Action, since time.Time, limit int) ([]doorward.Event, error) {
 	names := " "
 	for _, a := range actions {
 		names += string(a) + " "
 	}
-	all, err := list(ctx, r, eventFields, sqlLatestEventsBy, userID, micros(since), names, limit)
+	all, err := list(ctx, r, eventFields, sqlLatestEventsBy, userID, micros(since), names, limit, tenantID)
 	if err != nil {
 		return nil, err
 	}
-	about, err := list(ctx, r, eventFields, sqlLatestEventsAbout, userID, micros(since), names, limit)
+	about, err := list(ctx, r, eventFields, sqlLatestEventsAbout, userID, micros(since), names, limit, tenantID)
 	all = append(all, about...)
 	slices.SortStableFunc(all, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(b.ID, a.ID)) })
 	return all[:min(limit, len(all))], err

@@ -300,16 +300,19 @@ func (r Reader) RoleUse(ctx context.Context, tenantID string, role doorward.Role
 
 const (
 	sqlMoveMembers     = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND role = $3`
+	sqlMoveFloors      = `UPDATE memberships SET role_floor = $1 WHERE tenant_id = $2 AND role_floor = $3`
 	sqlMoveInvitations = `UPDATE invitations SET role = $1 WHERE tenant_id = $2 AND role = $3 AND state = 'PENDING'`
 	sqlMoveAPIKeys     = `UPDATE api_keys SET role = $1 WHERE tenant_id = $2 AND role = $3`
+	sqlMoveJITRoles    = `UPDATE connections SET jit_role = $1 WHERE tenant_id = $2 AND jit_role = $3`
+	sqlMoveMappings    = `UPDATE connection_mappings SET role = $1 WHERE role = $3 AND connection_id IN (SELECT id FROM connections WHERE tenant_id = $2)`
 )
 
 // MoveRole replaces one role by another in all members, pending invitations and API keys of
-// the tenant.
+// the tenant, and in what its connections give.
 func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
 	tx.announce(ChangeTenant, tenantID)
 	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: from, After: to})
-	for _, move := range []string{sqlMoveMembers, sqlMoveInvitations, sqlMoveAPIKeys} {
+	for _, move := range []string{sqlMoveMembers, sqlMoveFloors, sqlMoveInvitations, sqlMoveAPIKeys, sqlMoveJITRoles, sqlMoveMappings} {
 		if err := tx.run(ctx, move, string(to), tenantID, string(from)); err != nil {
 			return err
 		}

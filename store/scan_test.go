@@ -23,7 +23,7 @@ var smallTables = []string{
 }
 
 // perTenant are tables with few rows for each tenant, read by statements about all tenants.
-var perTenant = []string{"audit_chains", "factor_demands", "feed_chains", "logos", "policies", "roles", "tenants"}
+var perTenant = []string{"audit_chains", "factor_demands", "feed_chains", "logos", "policies", "roles", "sso_policies", "tenants"}
 
 // mayScan are the statements that read another table from its beginning, by the reason.
 var mayScan = map[string][]string{
@@ -31,10 +31,10 @@ var mayScan = map[string][]string{
 		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampFactorCodes", "sqlClampFactorWords", "sqlClampForgotten", "sqlClampRememberedBrowsers", "sqlClampResets", "sqlClampSessions", "sqlClampThrottles",
 	},
 	"all rows change after a restore, or when all sessions are ended": {
-		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndDeviceCounters", "sqlExpireAllResets",
+		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlDisableAllConnections", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndDeviceCounters", "sqlExpireAllResets",
 		"sqlRetireAllTokens", "sqlSkipGenerations",
 	},
-	"the caller needs all rows":                             {"sqlAllUsers", "sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals"},
+	"the caller needs all rows":                             {"sqlAllUsers", "sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals", "sqlHeldDomains"},
 	"an index on the last use would be written by each use": {"sqlOverdueSessions"},
 	"a tenant is destroyed once":                            {"sqlDeleteResends"},
 }

@@ -24,15 +24,16 @@ func credentialFields(c *Credential) []any {
 func sessionFields(s *doorward.Session) []any {
 	return []any{
 		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent,
-		&s.AAL, (*words)(&s.AMR), (*storedTime)(&s.ProvedAt),
+		&s.AAL, (*words)(&s.AMR), (*words)(&s.ProviderAMR), (*storedTime)(&s.ProvedAt),
 		optionalTime{&s.FactorAt},
+		optionalTime{&s.PasswordAt},
 		&s.Remembered, &s.Issuer, &s.Role, (*storedTime)(&s.JoinedAt),
 	}
 }
 
 // sessionColumns are scanned into sessionFields.
 const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
-  s.aal, s.amr, s.proved_at, s.factor_at, s.remembered, s.issuer, m.role, m.created_at`
+  s.aal, s.amr, s.provider_amr, s.proved_at, s.factor_at, s.password_at, s.remembered, s.issuer, m.role, m.created_at`
 
 const selectCredential = `SELECT ` + sessionColumns + `,
   ` + settingsColumns + `, ` + userColumns + `
@@ -108,14 +109,14 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
-  aal, amr, proved_at, factor_at, remembered, issuer)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
 	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent,
-		s.AAL, strings.Join(s.AMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), s.Remembered, s.Issuer)
+		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer)
 }
 
 const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`
@@ -240,13 +241,18 @@ func (tx *Tx) DeleteUserSessions(ctx context.Context, life SessionLifetime, user
 	return n, each(ctx, tx.Reader, fields, count, sqlDeleteUserSessions, life.args(tx.Now, userID, except)...)
 }
 
-const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 RETURNING NOT ` + expired
+const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND id <> $7 RETURNING NOT ` + expired
 
 // DeleteMemberSessions ends the user's sessions in one tenant, and returns how
 // many had not expired.
 func (tx *Tx) DeleteMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string) (int64, error) {
+	return tx.DeleteOtherMemberSessions(ctx, life, tenantID, userID, "")
+}
+
+// DeleteOtherMemberSessions is DeleteMemberSessions without the session with an id.
+func (tx *Tx) DeleteOtherMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID, except string) (int64, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.endSessions(ctx, life, sqlDeleteMemberSessions, tenantID, userID)
+	return tx.endSessions(ctx, life, sqlDeleteMemberSessions, tenantID, userID, except)
 }
 
 const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETURNING NOT ` + expired
@@ -360,18 +366,18 @@ func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life SessionLifetim
 	return tx.run(ctx, sqlDeleteOverdueUserSessions, life.args(tx.Now, userID)...)
 }
 
-const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND id NOT IN (
-  SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
+const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND issuer = $4 AND id <> $2 AND id NOT IN (
+  SELECT id FROM sessions WHERE user_id = $1 AND issuer = $4 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
 RETURNING tenant_id`
 
-// DeleteOldestSessions leaves the user keep sessions, the one being opened and the newest
+// DeleteOldestSessions leaves the user keep sessions of the issuer, the one being opened and the newest
 // others, and ends the rest. It returns how many it has ended, by tenant. The one being opened
 // needn't be the newest: it may continue an older login, and the node's clock may lag. The
 // count is right only under LockAccount.
-func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
+func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID string, issuer doorward.Issuer, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }
-	err := each(ctx, tx.Reader, textField, count, sqlDeleteOldestSessions, userID, opened, keep-1)
+	err := each(ctx, tx.Reader, textField, count, sqlDeleteOldestSessions, userID, opened, keep-1, issuer)
 	if len(n) > 0 {
 		tx.announce(ChangeUser, userID)
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 func accountFields(a *doorward.Account) []any {
-	return []any{&a.ID, &a.Email, &a.PasswordHash, (*storedTime)(&a.CreatedAt), &a.Locale, &a.Generation, &a.Factors}
+	return []any{&a.ID, &a.Email, &a.PasswordHash, (*storedTime)(&a.CreatedAt), &a.Locale, &a.Generation, &a.Factors, &a.ManagedBy}
 }
 
-const selectAccount = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors FROM users `
+const selectAccount = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, managed_by FROM users `
 
 const sqlAccountByEmail = selectAccount + `WHERE email = $1`
 
@@ -32,12 +32,12 @@ func (r Reader) Account(ctx context.Context, id string) (doorward.Account, error
 	return one(ctx, r, accountFields, sqlAccount, id)
 }
 
-const sqlInsertAccount = `INSERT INTO users (id, email, password_hash, created_at, locale)
-VALUES ($1, $2, $3, $4, $5) ON CONFLICT (email) DO NOTHING`
+const sqlInsertAccount = `INSERT INTO users (id, email, password_hash, created_at, locale, managed_by)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (email) DO NOTHING`
 
 // InsertAccount adds the account and reports whether its address was free.
 func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, error) {
-	return tx.affected(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale)
+	return tx.affected(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale, a.ManagedBy)
 }
 
 const sqlLockAccountIfSamePassword = `UPDATE users SET revision = revision + 1
@@ -59,10 +59,16 @@ func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlLockAccount, id)
 }
 
-const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`
+const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1,
+  managed_until_sign_on = CASE WHEN managed_by = '' THEN managed_until_sign_on ELSE managed_by END, managed_by = ''
+WHERE id = $2 AND password_hash = $3`
 
-// SetPassword replaces the password hash, and reports whether the account still had oldHash.
+// SetPassword replaces the password hash, and reports whether the account still had oldHash. A managed
+// account is managed no longer: see User.ManagedUntil. What was made while it was stays with the caller.
 func (tx *Tx) SetPassword(ctx context.Context, id, oldHash, newHash string) (bool, error) {
+	if oldHash == "" { // what sessions of the account must prove has changed
+		tx.announce(ChangeUser, id)
+	}
 	return tx.affected(ctx, sqlSetPassword, newHash, id, oldHash)
 }
 
@@ -71,7 +77,7 @@ func userFields(u *doorward.User) []any {
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
-		&u.Factors, &u.Passkeys, &u.DisabledPasskeys, &u.DisabledApps,
+		&u.Factors, &u.Passkeys, &u.DisabledPasskeys, &u.DisabledApps, &u.HasPassword, &u.ManagedBy, &u.ManagedUntil,
 	}, rulesFields(&u.Rules)...)
 }
 
@@ -79,7 +85,8 @@ func userFields(u *doorward.User) []any {
 // account, as the others are.
 const userColumns = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
   CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind = 'passkey') END,
-  CASE WHEN u.passkeys = u.factors THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind <> 'passkey') END, ` + rulesColumns
+  CASE WHEN u.passkeys = u.factors THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind <> 'passkey') END,
+  u.password_hash <> '', u.managed_by, u.managed_until_sign_on, ` + rulesColumns
 
 // selectUser is the head of every query for users; userFields takes its columns.
 const selectUser = `SELECT ` + userColumns + `
@@ -257,6 +264,7 @@ func (tx *Tx) changeMembership(ctx context.Context, tenantID, userID, query stri
 	}
 	after, err := tx.User(ctx, tenantID, userID)
 	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: activeRole(before), After: activeRole(after)})
+	tx.noteOwner(tenantID, activeRole(before), activeRole(after))
 	return changed, err
 }
 
@@ -280,6 +288,14 @@ const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND us
 // DeleteMembership removes the user from the tenant, and reports whether it was a member.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
 	tx.announce(ChangeUser, userID)
+	before, err := tx.User(ctx, tenantID, userID)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tx.noteOwner(tenantID, activeRole(before), "")
 	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)
 }
 

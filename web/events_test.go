@@ -91,6 +91,13 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.PolicyUpdate:            "the policies of a tenant are replaced",
 	doorward.PolicyConfirm:           "a version of the policies that would have ended by itself is confirmed",
 	doorward.PolicyRestore:           "an earlier version of the policies is in force again",
+	doorward.SSOPolicyChange:         "what a tenant demands of sign-on is changed",
+	doorward.SSOConfirm:              "a demand for sign-on that would have ended by itself is confirmed",
+	doorward.SSORevert:               "a demand for sign-on was not confirmed in time, and what was before holds again",
+	doorward.SSORefuse:               "sign-ins by a connection were refused, once a minute and connection, with a count",
+	doorward.IdentityLink:            "an account was joined to who somebody is at a tenant's provider, by the provider's word or after a proof of the account",
+	doorward.UserJoin:                "a sign-in by a connection has made somebody a member",
+	doorward.SSOBypass:               "an OWNER signs in with a password and a second factor, or with a passkey, to a tenant that demands its own sign-on",
 	doorward.ModelApply:              "the platform's model was replaced",
 	doorward.WebhookCreate:           "a webhook is created; events about webhooks of the installation are in its own trail",
 	doorward.WebhookUpdate:           "a webhook is changed, disabled or enabled",
@@ -100,6 +107,12 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.WebhookRetry:            "somebody has a delivery tried again",
 	doorward.WebhookReplay:           "somebody has events of the past sent again",
 	doorward.WebhookFailing:          "nothing could be delivered to a webhook for an hour, and for a day",
+	doorward.DomainCreate:            "a domain is added",
+	doorward.DomainUpdate:            "a domain is given to a connection, or taken away from it",
+	doorward.DomainVerify:            "the record of a domain was seen, and the tenant holds it; by Doorward itself: one that had lapsed is verified again",
+	doorward.DomainLapse:             "the record of a domain has been missing for 72 hours",
+	doorward.DomainRelease:           "the operator releases a domain: whoever proves it next has it",
+	doorward.DomainDelete:            "a domain is deleted; by Doorward itself: another tenant has proved it after it had lapsed",
 	doorward.WebhookDisable:          "Doorward disables a webhook: the endpoint answered 410, nothing could be delivered for five days, or the database was restored from a backup",
 }
 
@@ -119,6 +132,8 @@ var fieldMeanings = withSettings(map[string]string{
 	"invitations":           "how many pending invitations got the role that replaces the deleted one",
 	"members":               "how many people got the role that replaces the deleted one",
 	"timeZone":              "the time zone in which the policies read the hour and the weekday, before and after; empty: UTC",
+	"domain":                "the domain, as A-labels",
+	"connectionId":          "the connection by which the people of the domain sign in, before and after",
 	"mode":                  "whether the policies refuse or only observe, before and after",
 	"replacedBy":            "the role that takes the place of the deleted one",
 	"rotateBy":              "when a key that got another owner ends unless it is rotated before",
@@ -167,6 +182,9 @@ var fieldMeanings = withSettings(map[string]string{
 	"permissions":           "what the key or the role may do: permissions, separated by spaces",
 	"previousEndsAt":        "when the secret that a rotation has replaced ends",
 	"reason":                "why it was refused: a problem's code, see [errors.md](errors.md); why a webhook was disabled: gone, failing or restored",
+	"confirmBy":             "when the demand for sign-on returns to what it was unless it is confirmed",
+	"ssoMode":               "the mode of sign-on: off, optional or required",
+	"ssoGuests":             "whether a tenant that demands sign-on lets in others: allowed or refused",
 	"confirmUntil":          "when the version of the policies ends unless it is confirmed",
 	"policy":                "the id of the policy that refused",
 	"restored":              "the version of the policies whose text is in force again",
@@ -187,6 +205,9 @@ var fieldMeanings = withSettings(map[string]string{
 	"userAgent":             "the browser, if the mail about the action names it",
 	"version":               "the number of the model, or of the policies, before and after",
 	"factorsDisabled":       "how many second factors the undo of a change of the address has disabled",
+	"connection":            "the connection by which an account was joined to who somebody is at a provider",
+	"identity":              "that identity, by its id",
+	"managed":               "whether a tenant's sign-on manages the account; its first password ends that, and removes its second factors",
 	"recoveryCodesDisabled": "how many recovery codes it has ended",
 })
 
@@ -217,6 +238,8 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.InstallationMove, "installation", "database"),
 	recordedWith(doorward.AccountErase, "user", doorward.FieldBlankedEvent, doorward.FieldWebhookLeft, doorward.FieldAPIKeyLeft, doorward.FieldPersonRaised, doorward.FieldPersonInvited),
 	recordedWith(doorward.AccountEmail, "user", "factorsDisabled", "recoveryCodesDisabled"),
+	recordedWith(doorward.SessionOpen, "session", doorward.FieldConnection),
+	recordedWith(doorward.PasswordReset, "user", "managed"),
 	recordedWith(doorward.ModelApply, "model", "policiesOff"),
 	recordedWith(doorward.WebhookUpdate, "webhook", "about", "enabled", "url"),
 	recordedWith(doorward.APIKeyUpdate, "key", "expiresAt", "ownerId", "permissions", "rotateBy"),
@@ -229,8 +252,18 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.RoleDelete, "role", "apiKeys", "invitations", "members", "mfaRoles", "replacedBy"),
 	recordedWith(doorward.PolicyUpdate, "policy", "mode", "timeZone"),
 	recordedWith(doorward.PolicyRestore, "policy", "mode", "timeZone"),
+	recordedWith(doorward.SSOPolicyChange, "tenant", doorward.FieldSSOMode, doorward.FieldSSOGuests, doorward.FieldConfirmBy, "sessionsEnded"),
+	recordedWith(doorward.SSOConfirm, "tenant", doorward.FieldSSOMode, doorward.FieldSSOGuests, "sessionsEnded"),
+	recordedWith(doorward.SSORevert, "tenant", doorward.FieldSSOMode, doorward.FieldSSOGuests, "sessionsEnded"),
+	recordedWith(doorward.SSORefuse, "connection", doorward.FieldReason, doorward.FieldCount),
+	recordedWith(doorward.IdentityLink, "user", "connection", "identity"),
+	recordedWith(doorward.UserJoin, "user", doorward.FieldEmail, doorward.FieldRole),
+	recordedWith(doorward.SSOBypass, "user", doorward.FieldUserAgent),
 	recordedWith(doorward.WebhookFailing, "webhook", "url", "failingSince"),
 	recordedWith(doorward.WebhookDisable, "webhook", "url", "reason"),
+	recordedWith(doorward.DomainUpdate, "domain", "domain", "connectionId"),
+	recordedWith(doorward.DomainLapse, "domain", "domain", "status"),
+	recordedWith(doorward.DomainDelete, "domain", "connectionId"),
 }
 
 // TestGoldenEvents: docs/events.md has a row for each event and each of its fields,
@@ -240,7 +273,7 @@ func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	d := start(t, masterKey(t), withPasskeys())
 	r := newRecorder(t, d)
-	for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
+	for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.domainSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
 		r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 		s.do()
 	}

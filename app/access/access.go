@@ -191,7 +191,19 @@ func (tx *Tx) RecordAlso(ctx context.Context, action doorward.Action, on doorwar
 // NotifyAlso is RecordAlso with a notice of that event to each of the canonical addresses. The mails
 // are dispatched as those of the event's tenant.
 func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
-	also := tx.alsoEvent(action, on, changes)
+	return tx.insertAndNotify(ctx, kind, to, tx.alsoEvent(action, on, changes))
+}
+
+// NotifyAlsoBy is NotifyAlso for an event of another caller, such as of Doorward itself in the trail of a tenant
+// that must not learn who has caused it.
+func (tx *Tx) NotifyAlsoBy(ctx context.Context, by doorward.Caller, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	e := doorward.NewEvent(by, action, on, doorward.Done)
+	e.Changes = append(e.Changes, changes...)
+	return tx.insertAndNotify(ctx, kind, to, e)
+}
+
+// insertAndNotify records the event and queues a notice of it to each of the addresses.
+func (tx *Tx) insertAndNotify(ctx context.Context, kind store.MailKind, to []string, also doorward.Event) error {
 	err := tx.InsertEvent(ctx, also)
 	was := tx.MailShare
 	defer func() { tx.MailShare = was }()
@@ -241,8 +253,10 @@ func (tx *Tx) RecordElsewhere(ctx context.Context, action doorward.Action, on do
 
 // RecordAlsoBy is RecordAlso for an action of another caller, who must have proved their identity
 // with a credential of their own.
-func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return tx.InsertEvent(ctx, doorward.NewEvent(by, action, on, doorward.Done))
+func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	also := doorward.NewEvent(by, action, on, doorward.Done)
+	also.Changes = append(also.Changes, changes...)
+	return tx.InsertEvent(ctx, also)
 }
 
 // Operation is an action on an object, and the function that writes its rows.
@@ -291,7 +305,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
 	}
-	at, err := w.authorizeAll(by, operations)
+	by, at, err := w.authorizeAll(ctx, by, operations)
 	generation := w.pauses.currentGeneration()
 	if err == nil {
 		err = w.refuseIfPaused(ctx, by, operations)
@@ -337,14 +351,18 @@ func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operat
 }
 
 // authorizeAll decides on the operations. It returns the first one that is refused and the error,
-// else the last one.
-func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
+// else the last one; and the caller as mayByConnection returns it.
+func (w *Writer) authorizeAll(ctx context.Context, by doorward.Caller, operations []Operation) (_ doorward.Caller, at Operation, err error) {
 	for _, at = range operations {
-		if err = w.decide(by, at.Action, at.On, at.judgedAt(w.db.Now)).Err(); err != nil {
-			return at, err
+		var d decide.Decision
+		if by, d, err = w.decide(ctx, by, at.Action, at.On, at.judgedAt(w.db.Now)); err == nil {
+			err = d.Err()
+		}
+		if err != nil {
+			return by, at, err
 		}
 	}
-	return at, nil
+	return by, at, nil
 }
 
 // performAll decides again on the operations and performs them. It returns the one that failed
@@ -364,7 +382,7 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 		noChange = noChange || unchanged
 	}
 	if last := len(operations) - 1; last >= 0 {
-		if err := judge(tx, callers[last]); err != nil {
+		if err := judge(ctx, tx, callers[last]); err != nil {
 			return operations[last], false, err
 		}
 	}
@@ -405,17 +423,41 @@ func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorwar
 			return err
 		}
 	}
-	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on, w.db.Now).Err())
+	by, d, err := w.decide(ctx, by, action, on, w.db.Now)
+	if err != nil {
+		return err
+	}
+	return w.RecordIfRefusal(ctx, by, action, on, d.Err())
 }
 
 // decide decides on an action of the caller, and records the decision if that is due. It doesn't
-// record the view of a page (ViewOnly), which isn't an attempt. proofAt is that of may.
-func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object, proofAt doorward.Clock) decide.Decision {
-	d := may(&by, w.db.Now(), action, on, proofAt)
+// record the view of a page (ViewOnly), which isn't an attempt. proofAt is that of may. It returns the
+// caller as mayByConnection does. Errors: unavailable.
+func (w *Writer) decide(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, proofAt doorward.Clock) (doorward.Caller, decide.Decision, error) {
+	by, d, err := mayByConnection(ctx, w.db.Read(), by, w.db.Now(), action, on, proofAt)
+	if err != nil {
+		return by, d, err
+	}
 	if due := w.decisions.Due(&by.Principal, d.BeforeProof()); due.Any() && !by.ViewOnly {
 		w.decisions.Record(due, &by.Principal, action, by.Decided, by.RequestAt(w.db.Now()), d.BeforeProof())
 	}
-	return d
+	return by, d, nil
+}
+
+// mayByConnection is may, after reading what a refusal depends on: a person whose session a connection
+// vouches for, and to whom no active tenant opens a session by the password, may do what belongs to the
+// account after proving it. The caller that it returns has that noted. It reads nothing in other cases.
+func mayByConnection(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time, action doorward.Action, on doorward.Object, proofAt doorward.Clock) (doorward.Caller, decide.Decision, error) {
+	d := may(&by, now, action, on, proofAt)
+	if d.Reason != decide.ReasonIssuer || !decide.CanProve(&by.Principal, action) {
+		return by, d, nil
+	}
+	opens, err := read.OpensByPassword(ctx, by.ID, by.Email)
+	if err != nil || opens {
+		return by, d, err
+	}
+	by.HasNoOwnSession = true
+	return by, may(&by, now, action, on, proofAt), nil
 }
 
 // may is decide.May for a request of the caller at now; proofAt is Question.Proof. No proof is demanded of
@@ -463,6 +505,17 @@ func needProof(by *doorward.Caller, now time.Time) error {
 		by.Idempotent.NeededProof = true
 	}
 	return decide.Proved(&by.Principal, 1, by.MaxProofAge, now).Err()
+}
+
+// needOwnProof is needProof for what the word of a connection is no proof of.
+func needOwnProof(by *doorward.Caller, now time.Time) error {
+	if by.SessionID == "" {
+		return nil
+	}
+	if by.Idempotent != nil {
+		by.Idempotent.NeededProof = true
+	}
+	return decide.ProvedOwn(&by.Principal, now).Err()
 }
 
 // Upkeep writes without a decision or a record. Don't use it for an action of a caller.

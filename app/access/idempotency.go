@@ -80,7 +80,7 @@ func (tx *Tx) KeepAnswer(ctx context.Context, result any) error {
 	if tx.By.Idempotent == nil {
 		return nil
 	}
-	if err := judge(tx.Tx, tx.By); err != nil { // before the answer is sealed, which says whether a replay needs a proof
+	if err := judge(ctx, tx.Tx, tx.By); err != nil { // before the answer is sealed, which says whether a replay needs a proof
 		return err
 	}
 	return keepAnswer(ctx, tx.Tx, tx.By, result)

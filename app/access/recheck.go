@@ -27,7 +27,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	verb, _ := doorward.Lookup(op.Action)
 	// Of the other callers' actions, two kinds are decided only once: those on no tenant, and
 	// ByProof actions, unless they also need a recent proof of identity.
-	if verb.By == doorward.ByProof && verb.Proof == doorward.NoProof || op.On.TenantID == "" {
+	if verb.By == doorward.ByProof && verb.Proof == doorward.NoProof && !by.HasNoOwnSession || op.On.TenantID == "" {
 		return by, nil
 	}
 	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {
@@ -49,7 +49,11 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	now := func() time.Time { return tx.Now }
-	return by, may(&by, tx.Now, op.Action, on, op.judgedAt(now)).Err()
+	by, d, err := mayByConnection(ctx, tx.Reader, by, tx.Now, op.Action, on, op.judgedAt(now))
+	if err == nil {
+		err = d.Err()
+	}
+	return by, err
 }
 
 // isOnAccount reports whether the owner of an account does the action to it.
@@ -114,19 +118,31 @@ func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doo
 	return account, err
 }
 
-// NeedProofNow is NeedProof with the session read again, by the strictest of the user's active
-// tenants. It refuses if the session has since ended, or if its proof of identity is now too old. It is
-// for sensitive actions on no tenant, which are decided only once.
+// NeedProofNow decides on the transaction's action once more, with the session read again, by the
+// strictest of the user's active tenants. It refuses if the session has since ended, or if its proof of
+// identity is now too old. It is for sensitive actions on no tenant, which are decided only once.
 func (tx *Tx) NeedProofNow(ctx context.Context) error {
-	by, err := rereadCaller(ctx, tx.Tx, tx.By)
+	by, err := tx.DecideNow(ctx, tx.By, tx.event.Action, tx.event.Target)
+	tx.By = by
+	return err
+}
+
+// DecideNow decides on an action of the caller, whose session it reads again, by the strictest of the user's
+// active tenants. It locks the account. It returns the caller as it is now. Errors: those of the decision,
+// unauthenticated if the session has ended, unavailable.
+func (tx *Tx) DecideNow(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) (doorward.Caller, error) {
+	by, err := rereadCaller(ctx, tx.Tx, by)
 	if err == nil {
 		by, err = lockedStrictest(ctx, tx.Tx, by)
 	}
 	if err != nil {
-		return err
+		return by, err
 	}
-	tx.By = by
-	return tx.NeedProof()
+	by, d, err := mayByConnection(ctx, tx.Reader, by, tx.Now, action, on, func() time.Time { return tx.Now })
+	if err == nil {
+		err = d.Err()
+	}
+	return by, err
 }
 
 // NeedFactorNow returns step_up_required unless the caller's session, read again, includes a second

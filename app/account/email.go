@@ -93,7 +93,7 @@ func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doo
 		err = endedError()
 	}
 	if err == nil {
-		err = checkSession(ctx, tx, by.SessionID)
+		err = checkSession(ctx, tx, by)
 	}
 	if err != nil {
 		return doorward.Account{}, err
@@ -105,9 +105,14 @@ func endedError() error {
 	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 }
 
-// checkSession returns unauthenticated if the session has ended.
-func checkSession(ctx context.Context, tx *access.Tx, id string) error {
-	_, err := tx.Session(ctx, id)
+// checkSession returns unauthenticated if the caller's session has ended. If a connection vouches for it, what
+// belongs to the account needs more; see decide.ProvedOwn.
+func checkSession(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
+	if by.Issuer != doorward.OwnIssuer {
+		_, err := tx.DecideNow(ctx, by, doorward.AccountEmail, userObject(by.ID, ""))
+		return err
+	}
+	_, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
 		err = endedError()
 	}
@@ -115,11 +120,11 @@ func checkSession(ctx context.Context, tx *access.Tx, id string) error {
 }
 
 // ConfirmEmail gives the caller's account the new address, by the code that was mailed there. A session
-// of the account is needed, but no recent proof: whoever reads mail at the new address might otherwise
-// take over an account whose factors belong to somebody else. Sessions stay valid; resets of the password
-// or of factors that were mailed to the old address become invalid. Errors: validation_failed,
-// unauthenticated, sign_in_required, wrong_account, email_change_not_found, email_change_over,
-// account_exists, memberships_affected, last_owner, unavailable.
+// of the account is needed, but no recent proof, unless a connection vouches for it: whoever reads mail at
+// the new address might otherwise take over an account whose factors belong to somebody else. Sessions stay
+// valid; resets of the password or of factors that were mailed to the old address become invalid. Errors:
+// validation_failed, unauthenticated, sign_in_required, step_up_required, managed_account, wrong_account,
+// email_change_not_found, email_change_over, account_exists, memberships_affected, last_owner, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.findChange(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
@@ -131,9 +136,14 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	sessionID := by.SessionID // withLocks acts without it
+	if by.Issuer != doorward.OwnIssuer {
+		err = a.writer.Require(ctx, by, doorward.AccountEmail, userObject(by.ID, ""))
+	}
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
-		if err := checkSession(ctx, tx, sessionID); err != nil {
+		if err := checkSession(ctx, tx, by); err != nil {
 			return err
 		}
 		if err := markConfirmed(ctx, tx, change); err != nil {
@@ -181,11 +191,9 @@ const lockTries = 3
 
 // withLocks calls write, which confirms or undoes the change, in a transaction that has locked the
 // account and the tenants of its memberships. The code is all the proof that is needed, so the action
-// has no session; who vouches for the caller's session is still decided on.
+// has no session.
 func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
-	issuer := by.Issuer
 	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
-	by.Issuer = issuer
 	for try := 1; ; try++ {
 		revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
 			memberships, err := lockTenants(ctx, tx, change.UserID)

@@ -42,10 +42,14 @@ const (
 	recentMax  = 20
 )
 
-// Recent returns the latest RecentActions of the caller's account in all tenants, the newest first.
-// Errors: unavailable.
+// Recent returns the latest RecentActions of the caller's account in all tenants, the newest first; for a
+// session that a connection vouches for, those in its tenant. Errors: unavailable.
 func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, error) {
-	events, err := a.db.Read().LatestEvents(ctx, by.ID, RecentActions, a.db.Now().Add(-recentLife), recentMax)
+	tenantID := ""
+	if by.Issuer != doorward.OwnIssuer {
+		tenantID = by.TenantID
+	}
+	events, err := a.db.Read().LatestEvents(ctx, by.ID, tenantID, RecentActions, a.db.Now().Add(-recentLife), recentMax)
 	var all []Recent
 	for _, e := range events {
 		all = append(all, recent(e, by.ID))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
@@ -32,7 +33,9 @@ import (
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
@@ -75,6 +78,7 @@ type Fixture struct {
 	DB    *store.DB // of the last node
 	Nodes []*app.App
 	Log   logtest.Journal // of all nodes
+	DNS   *dnstest.Server // that all nodes ask for records of domains
 
 	keyFolder string // of the master key
 	stop      []func()
@@ -127,7 +131,7 @@ func OnEachClock[C Clock](t *testing.T, limits proof.Limits, newClock func() C, 
 // have joined.
 func New(t *testing.T, e Engine, limits proof.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
-	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir()}
+	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir(), DNS: dnstest.New(t)}
 	for range e.Nodes {
 		f.AddNode(limits, now)
 	}
@@ -154,10 +158,12 @@ func (f *Fixture) start(db *store.DB, limits proof.Limits) *app.App {
 		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keyFolder),
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MaxLease,
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
-		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
-		HashWait:  waittest.Limit, // many log in at once, however slow the machine is
-		Webhooks:  webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
-		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
+		Hash:        argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		HashWait:    waittest.Limit, // many log in at once, however slow the machine is
+		Connections: connection.Settings{Allow: oidctest.Addresses(), Authorities: oidctest.Authorities()},
+		Webhooks:    webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
+		DNSServer:   f.DNS.Addr,
+		Transport:   f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -46,7 +46,7 @@ func May(p *doorward.Principal, q *Question) Decision {
 	case q.Implied:
 		return mayByPolicies(p, verb, q.Request)
 	}
-	if q.Proof == nil || verb.Proof == doorward.NoProof {
+	if q.Proof == nil || verb.Proof == doorward.NoProof && !p.HasNoOwnSession {
 		return may(p, verb, q)
 	}
 	return may(p, verb, q).withProof(p, verb, q.Proof)
@@ -73,12 +73,10 @@ func may(p *doorward.Principal, verb *doorward.Verb, q *Question) Decision {
 	return no(ReasonCredential)
 }
 
-// mayProved decides on an action that a proof in the request allows. What belongs to the account, or to
-// a membership in another tenant, takes a session that Doorward itself vouches for.
+// mayProved decides on an action that a proof in the request allows.
 func mayProved(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
-	isElsewhere := on.TenantID != "" && on.TenantID != p.TenantID
-	if p.Issuer != doorward.OwnIssuer && (verb.Scope == doorward.OfAccount || verb.Scope == doorward.OfMembership && isElsewhere) {
-		return no(ReasonIssuer)
+	if p.Issuer != doorward.OwnIssuer {
+		return mayByConnection(p, verb, on)
 	}
 	return yes(ReasonProof)
 }

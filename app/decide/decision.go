@@ -47,6 +47,8 @@ const (
 	ReasonStepUp Reason = "step-up"
 	// ReasonIssuer: what vouches for the session doesn't speak for the account.
 	ReasonIssuer Reason = "issuer"
+	// ReasonManaged: the account is one that a tenant manages.
+	ReasonManaged Reason = "managed"
 	// ReasonUnknown: the action doesn't exist, or is no permission that a service can ask for.
 	ReasonUnknown Reason = "unknown"
 )
@@ -150,6 +152,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonIssuer:
 		return doorward.Fail(doorward.CodeSignInRequired, "")
+	case ReasonManaged:
+		return doorward.Fail(doorward.CodeManagedAccount, "")
 	case ReasonUnknown:
 		return doorward.Fail(doorward.CodeUnknownAction, "%s", d.model.ActionsHelp())
 	case ReasonOperator:

@@ -9,10 +9,10 @@ import (
 // withProof returns d, or a refusal if the action demands a proof of the principal's identity and the
 // last one isn't recent. Only people can be asked for one.
 func (d Decision) withProof(p *doorward.Principal, verb *doorward.Verb, now doorward.Clock) Decision {
-	if !d.Allowed || p.Kind != doorward.ByUser || !Concerns(verb.Proof, p) {
+	if !d.Allowed || p.Kind != doorward.ByUser || !concerns(p, verb) {
 		return d
 	}
-	if proved := Proved(p, 1, p.MaxProofAge, now()); !proved.Allowed {
+	if proved := provedFor(p, verb, now()); !proved.Allowed {
 		proved.verb, proved.permit = verb, d.permit
 		d = proved
 	}
@@ -50,6 +50,9 @@ func Concerns(demand doorward.Demand, p *doorward.Principal) bool {
 // assurance level. Somebody with a second factor must have proved that factor: a remembered browser is
 // not enough. Of others than people no proof is demanded.
 func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time) Decision {
+	if p.Kind == doorward.ByUser && p.Issuer != doorward.OwnIssuer {
+		return provedByConnection(p, aal, maxAge, now)
+	}
 	at := p.AuthAt
 	if p.HasFactor {
 		aal = 2
@@ -67,15 +70,21 @@ func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time)
 func NeedFactor(p *doorward.Principal) Decision { return stepUp(p, 2, p.MaxProofAge) }
 
 func stepUp(p *doorward.Principal, aal int, maxAge time.Duration) Decision {
-	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: aal, MaxAge: maxAge, Methods: methodsOf(p, aal)}}
+	methods := factorsOf(p)
+	if aal < 2 {
+		methods = append([]string{doorward.ByPassword}, methods...)
+	}
+	return stepUpBy(aal, maxAge, methods)
 }
 
-// methodsOf returns the methods by which the user can prove the level.
-func methodsOf(p *doorward.Principal, aal int) []string {
+// stepUpBy refuses until the user proves the level by one of the methods.
+func stepUpBy(aal int, maxAge time.Duration, methods []string) Decision {
+	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: aal, MaxAge: maxAge, Methods: methods}}
+}
+
+// factorsOf returns the methods by which the user can prove a second factor.
+func factorsOf(p *doorward.Principal) []string {
 	methods := []string{}
-	if aal < 2 {
-		methods = append(methods, doorward.ByPassword)
-	}
 	if p.HasCode {
 		methods = append(methods, doorward.ByCode)
 	}

@@ -25,6 +25,7 @@ const (
 	ForPasskey      Purpose = "passkey" // setting up a passkey in a session
 	ForUsernameless Purpose = "anybody" // a login with a passkey alone
 	ForInvitation   Purpose = "accept"  // the second step of accepting an invitation
+	ForSignOn       Purpose = "sign-on" // the second step of proving an account that a tenant's sign-on names
 )
 
 // NewChallenge is a challenge in the form that the person gets.
@@ -35,6 +36,8 @@ type NewChallenge struct {
 	// PublicKey has WebAuthn's options: to answer with a passkey, or to make one in an enrolment.
 	// It is empty if the challenge was not begun for either.
 	PublicKey json.RawMessage
+	// ConnectionID is the connection whose provider can answer it, if Methods has doorward.BySSO.
+	ConnectionID string
 }
 
 // Challenge is a challenge that a request has brought.
@@ -48,15 +51,27 @@ type Challenge struct {
 // account was locked before: each change of its factors ends its challenges, and must not miss
 // this one. sessionID is the session that the proof replaces; it may be empty. The caller's issuer goes
 // on to vouch for what the challenge completes. The challenge is over
-// if the account's generation has changed since the caller read the account.
-func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
-	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(purpose), TenantID: tenantID, SessionID: sessionID})
+// if the account's generation has changed since the caller read the account. state goes on to what the
+// challenge completes; it may be nil.
+func (f *Factors) BeginChallenge(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string, state []byte) (NewChallenge, error) {
+	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(purpose), TenantID: tenantID, SessionID: sessionID, State: state}, nil)
+}
+
+// BeginStepUp is BeginChallenge for a new proof of the caller's session. wanted are the methods that
+// count for what the person is about to do; nil: all.
+func (f *Factors) BeginStepUp(ctx context.Context, tx *access.Tx, account doorward.Account, wanted []string) (NewChallenge, error) {
+	c := store.Challenge{Purpose: string(ForStepUp), TenantID: tx.By.TenantID, SessionID: tx.By.SessionID}
+	begun, err := f.beginFor(ctx, tx, account, c, wanted)
+	if slices.Contains(begun.Methods, doorward.BySSO) {
+		begun.ConnectionID = string(tx.By.Issuer)
+	}
+	return begun, err
 }
 
 // BeginForInvitation is BeginChallenge for accepting the invitation with the id, and no other. tenantID
 // is the tenant whose trail records the answer.
 func (f *Factors) BeginForInvitation(ctx context.Context, tx *access.Tx, account doorward.Account, tenantID, invitationID string) (NewChallenge, error) {
-	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(ForInvitation), TenantID: tenantID, State: []byte(invitationID)})
+	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(ForInvitation), TenantID: tenantID, State: []byte(invitationID)}, nil)
 }
 
 // OpenForInvitation is OpenChallenge for a challenge of BeginForInvitation.
@@ -68,7 +83,22 @@ func (f *Factors) OpenForInvitation(ctx context.Context, token, invitationID str
 	return c, account, err
 }
 
-func (f *Factors) beginFor(ctx context.Context, tx *access.Tx, account doorward.Account, c store.Challenge) (NewChallenge, error) {
+// BeginForSignOn is BeginChallenge for what is held of a sign-in by a connection under the id, and for nothing
+// else.
+func (f *Factors) BeginForSignOn(ctx context.Context, tx *access.Tx, account doorward.Account, tenantID, heldID string) (NewChallenge, error) {
+	return f.beginFor(ctx, tx, account, store.Challenge{Purpose: string(ForSignOn), TenantID: tenantID, State: []byte(heldID)}, nil)
+}
+
+// OpenForSignOn is OpenChallenge for a challenge of BeginForSignOn.
+func (f *Factors) OpenForSignOn(ctx context.Context, token, heldID string) (Challenge, doorward.Account, error) {
+	c, account, err := f.OpenChallenge(ctx, token, ForSignOn)
+	if err == nil && string(c.State) != heldID {
+		err = ChallengeOver()
+	}
+	return c, account, err
+}
+
+func (f *Factors) beginFor(ctx context.Context, tx *access.Tx, account doorward.Account, c store.Challenge, wanted []string) (NewChallenge, error) {
 	current, err := tx.Account(ctx, account.ID)
 	if err != nil {
 		return NewChallenge{}, err
@@ -78,7 +108,10 @@ func (f *Factors) beginFor(ctx context.Context, tx *access.Tx, account doorward.
 		return NewChallenge{}, err
 	}
 	c.UserID, c.Generation, c.Issuer = account.ID, account.Generation, tx.By.Issuer
-	c.Methods = available.offered(Purpose(c.Purpose), f.issuer.Load().party.Usable())
+	c.Methods = available.offered(Purpose(c.Purpose), tx.By.Issuer, f.issuer.Load().party.Usable())
+	if wanted != nil {
+		c.Methods = slices.DeleteFunc(c.Methods, func(m string) bool { return !slices.Contains(wanted, m) })
+	}
 	return f.begin(ctx, tx.Tx, c, available.passkeys)
 }
 
@@ -127,9 +160,9 @@ func (f *Factors) readAvailable(ctx context.Context, read store.Reader, account 
 	return a, err
 }
 
-// offered returns the methods by which the account can answer. passkeysAllowed says whether browsers
-// allow passkeys at this server's address.
-func (a availableFactors) offered(purpose Purpose, passkeysAllowed bool) []string {
+// offered returns the methods by which the account can answer; for a step-up by the session that the issuer
+// vouches for. passkeysAllowed says whether browsers allow passkeys at this server's address.
+func (a availableFactors) offered(purpose Purpose, issuer doorward.Issuer, passkeysAllowed bool) []string {
 	isEnrolment := purpose == ForEnrolment
 	methods := []string{}
 	if a.hasCode || isEnrolment {
@@ -140,19 +173,33 @@ func (a availableFactors) offered(purpose Purpose, passkeysAllowed bool) []strin
 	}
 	// A recovery code is accepted for a step-up only if no usable factor remains, as when the last
 	// one was disabled: the person can then set up another factor.
-	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForInvitation || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
+	if a.recoveryCodes > 0 && (purpose == ForLogin || purpose == ForInvitation || purpose == ForSignOn || purpose == ForStepUp && a.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}
-	if purpose == ForStepUp && a.account.Factors == 0 {
-		methods = []string{doorward.ByPassword}
+	switch {
+	case purpose == ForStepUp && issuer != doorward.OwnIssuer:
+		return a.withSSO(methods)
+	case purpose == ForStepUp && a.account.Factors == 0:
+		return []string{doorward.ByPassword}
 	}
 	return methods
 }
 
-// Offered returns the methods by which the account can answer a challenge for the purpose.
-func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
+// withSSO adds the methods of a session that a connection vouches for to those of the account's factors. What
+// each of them is a proof of, decide.ProvedOwn says.
+func (a availableFactors) withSSO(factors []string) []string {
+	methods := []string{doorward.BySSO}
+	if a.account.PasswordHash != "" {
+		methods = append(methods, doorward.ByPassword)
+	}
+	return append(methods, factors...)
+}
+
+// Offered returns the methods by which the account can answer a challenge for the purpose, in a session
+// that the issuer vouches for.
+func (f *Factors) Offered(ctx context.Context, purpose Purpose, issuer doorward.Issuer, account doorward.Account) ([]string, error) {
 	available, err := f.readAvailable(ctx, f.db.Read(), account)
-	return available.offered(purpose, f.issuer.Load().party.Usable()), err
+	return available.offered(purpose, issuer, f.issuer.Load().party.Usable()), err
 }
 
 // ChallengeOver returns the error of a challenge that has ended or has another purpose.

@@ -168,8 +168,8 @@ func (done *Confirmed) record(ctx context.Context, tx *access.Tx, by doorward.Ca
 		return err
 	}
 	done.Raised = session.Opened{Token: secret.New()} // not kept in memory: the next check reads it
-	return session.Raise(ctx, tx, &done.Raised, by.SessionID, func(a doorward.Assurance) doorward.Assurance {
-		return a.WithProof(tx.Now, methods...)
+	return session.Raise(ctx, tx, &done.Raised, by.SessionID, func(old store.Credential) doorward.Assurance {
+		return session.ProvedByFactor(old, tx.Now, methods...)
 	})
 }
 

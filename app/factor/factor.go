@@ -78,8 +78,15 @@ type OwnFactors struct {
 	Reset doorward.FactorReset
 }
 
-// OfCaller returns the caller's factors. Errors: unavailable.
+// OfCaller returns the caller's factors. They belong to the account: where a connection vouches for the
+// session, and its tenant doesn't manage the account, they are shown to whoever may change them. Errors:
+// sign_in_required, step_up_required, unavailable.
 func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors, error) {
+	if by.Issuer != doorward.OwnIssuer && !by.IsManaged {
+		if err := f.writer.Require(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID)); err != nil {
+			return OwnFactors{}, err
+		}
+	}
 	read := f.db.Read()
 	all, err := read.Factors(ctx, by.ID)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 // Complete creates the account of an invited person who has none, with its first
 // password, and the membership. An account without a password, of somebody who was
 // in a tenant before or was imported, gets one: the mail to the address is the proof,
-// as it is for a reset. Errors, in this order: invitation_not_found,
-// invitation_expired, invitation_revoked, invitation_used, tenant_frozen or
-// tenant_closing, account_exists, validation_failed (the token stays usable).
+// as it is for a reset. One that a tenant manages gets it by a reset only. Errors, in this order:
+// invitation_not_found, invitation_expired, invitation_revoked, invitation_used, tenant_frozen or
+// tenant_closing, account_exists, managed_account, validation_failed (the token stays usable).
 func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.User, error) {
 	if token == "" {
 		faults := i.rules.Load().CheckNew(password, confirm, "")
@@ -54,7 +54,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
 
 // accountWithoutPassword returns the account of the address, or the zero account if there is
-// none. Errors: account_exists if the account has a password.
+// none. Errors: account_exists if the account has a password; managed_account.
 func (i *Invitations) accountWithoutPassword(ctx context.Context, email string) (doorward.Account, error) {
 	account, err := i.db.Read().AccountByEmail(ctx, email)
 	switch {
@@ -62,6 +62,8 @@ func (i *Invitations) accountWithoutPassword(ctx context.Context, email string) 
 		return doorward.Account{}, nil
 	case err == nil && account.PasswordHash != "":
 		return doorward.Account{}, doorward.Fail(doorward.CodeAccountExists, "")
+	case err == nil:
+		err = member.CheckFirstPassword(ctx, i.db.Read(), account)
 	}
 	return account, err
 }
@@ -96,7 +98,7 @@ type Joined struct {
 // that address or by the account's password, and by the account's second factor if it has one: the mail
 // and the password alone would let the inviting tenant speak for an account that other tenants rely on.
 // What the invited tenant demands is asked at the next sign-in or switch. Errors: unauthenticated with
-// neither, those of Complete about the invitation, wrong_account, step_up_required and sign_in_required
+// neither, those of Complete about the invitation, wrong_account, managed_account, step_up_required and sign_in_required
 // for a session that isn't enough, invalid_credentials, too_many_attempts.
 func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (Acceptance, error) {
 	if by.Kind != doorward.ByUser && password == "" {
@@ -225,7 +227,8 @@ func isBySession(by doorward.Caller, inv doorward.Invitation) bool {
 
 // checkSignedIn returns an error if the session, which is the proof, has ended since it was read, if the
 // account now has another address than the invitation, or if the session doesn't speak for the account or
-// lacks its second factor. Errors: unauthenticated, wrong_account, sign_in_required, step_up_required.
+// lacks its second factor. Errors: unauthenticated, wrong_account, managed_account, sign_in_required,
+// step_up_required.
 func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv doorward.Invitation) error {
 	current, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
@@ -238,8 +241,11 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 	switch {
 	case p.Email != inv.Email:
 		return doorward.Fail(doorward.CodeWrongAccount, "")
+	case p.IsManaged:
+		return doorward.Fail(doorward.CodeManagedAccount, "")
 	case p.Issuer != doorward.OwnIssuer:
-		return doorward.Fail(doorward.CodeSignInRequired, "")
+		_, err := tx.DecideNow(ctx, by, doorward.InvitationAccept, doorward.Object{TenantID: inv.TenantID})
+		return err
 	}
 	if (doorward.Assurance{AAL: p.AAL}).LacksFactor(p.HasFactor) {
 		return decide.NeedFactor(&p).Err()
@@ -349,7 +355,7 @@ func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 			return err
 		}
 	}
-	if !isAllowed(tenant.Settings, inv.Email) {
+	if !IsAllowed(tenant.Settings, inv.Email) {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
 	}
 	return nil
@@ -411,7 +417,9 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
 		tx.Changed(doorward.FieldRole, "", string(user.Role))
-		err = member.Add(ctx, tx, user)
+		if err = member.Add(ctx, tx, user); err == nil {
+			err = keepRoleByHand(ctx, tx, current, user.ID)
+		}
 		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)
 		}
@@ -419,6 +427,47 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	})
 	return joined, err
 }
+
+// keepRoleByHand makes the role of a new member one that groups of a connection don't lower, if an OWNER or
+// the operator has offered it.
+func keepRoleByHand(ctx context.Context, tx *access.Tx, inv doorward.Invitation, userID string) error {
+	isByOwner, err := IsByOwner(ctx, tx.Reader, inv)
+	if err != nil || !isByOwner {
+		return err
+	}
+	return tx.SetRoleFloor(ctx, inv.TenantID, userID, inv.Role)
+}
+
+// IsByOwner reports whether an OWNER of the tenant, as of now, or the operator has sent the invitation.
+func IsByOwner(ctx context.Context, read store.Reader, inv doorward.Invitation) (bool, error) {
+	if inv.ServiceKeyID != "" || inv.InvitedBy == "" {
+		return inv.ServiceKeyID == "", nil
+	}
+	inviter, err := read.User(ctx, inv.TenantID, inv.InvitedBy)
+	if errors.Is(err, store.ErrNone) {
+		return false, nil
+	}
+	return inviter.Role == doorward.RoleOwner, err
+}
+
+// Acceptable returns the tenant's invitation to the canonical address that could be accepted now by whoever
+// proves the address. Errors: invitation_not_found for any reason why there is none; unavailable.
+func Acceptable(ctx context.Context, read store.Reader, tenant doorward.Tenant, email string, now time.Time) (doorward.Invitation, error) {
+	inv, err := read.PendingInvitation(ctx, tenant.ID, email)
+	if errors.Is(err, store.ErrNone) || err == nil && inv.StateAt(now) != doorward.InvitationPending {
+		return inv, doorward.Fail(doorward.CodeInvitationNotFound, "")
+	}
+	if err == nil {
+		err = checkAuthorised(ctx, read, inv, tenant)
+	}
+	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
+		err = doorward.Fail(doorward.CodeInvitationNotFound, "")
+	}
+	return inv, err
+}
+
+// Object returns the invitation as the object of an action.
+func Object(inv doorward.Invitation) doorward.Object { return object(inv) }
 
 // lockAcceptable locks the tenant and returns the invitation as it is then, so that it sees a concurrent
 // acceptance, demotion of the inviter, freeze of the tenant or replacement of the token.

@@ -175,7 +175,7 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	if err != nil {
 		return err
 	}
-	if !isAllowed(tenant.Settings, inv.Email) {
+	if !IsAllowed(tenant.Settings, inv.Email) {
 		return doorward.Fail(doorward.CodeForbidden, "The settings of the tenant no longer allow addresses of this domain.")
 	}
 	was := inv.ExpiresAt

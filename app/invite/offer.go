@@ -57,7 +57,7 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 
 // violations returns what the settings of the tenant don't allow.
 func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {
-	if email != "" && !isAllowed(s, email) {
+	if email != "" && !IsAllowed(s, email) {
 		faults = append(faults, doorward.FieldError{
 			Pointer: "/email", Code: "domain_not_allowed",
 			Message: "The settings of the tenant allow addresses at " + strings.Join(s.AllowedDomains, ", ") + " only.",
@@ -72,7 +72,8 @@ func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doo
 	return faults
 }
 
-func isAllowed(s doorward.TenantSettings, email string) bool {
+// IsAllowed reports whether the tenant takes people with the canonical address.
+func IsAllowed(s doorward.TenantSettings, email string) bool {
 	domain := mailaddr.Domain(email)
 	return len(s.AllowedDomains) == 0 || slices.Contains(s.AllowedDomains, domain)
 }

@@ -16,6 +16,7 @@ type Shown struct {
 	Inviter    string          // name or address; empty for the operator and services
 	Rules      *doorward.Rules // of the tenant
 	HasAccount bool            // the invited address has an account with a password, in any tenant
+	IsManaged  bool            // it has an account that a tenant's sign-on has made, which needs a password first
 }
 
 // Show returns the invitation of a token, if it can be accepted now, and changes
@@ -31,7 +32,8 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 		return Shown{}, err
 	}
 	_, err = i.accountWithoutPassword(ctx, inv.Email)
-	if s.HasAccount = doorward.HasCode(err, doorward.CodeAccountExists); s.HasAccount {
+	s.HasAccount, s.IsManaged = doorward.HasCode(err, doorward.CodeAccountExists), doorward.HasCode(err, doorward.CodeManagedAccount)
+	if s.HasAccount || s.IsManaged {
 		err = nil
 	}
 	return s, err

@@ -27,6 +27,8 @@ type entry struct {
 	use func(context.Context, *access.Tx) error
 	// memberships are the account's, if they have been read.
 	memberships []doorward.User
+	// before, unless nil, runs first in the transaction; see Within.
+	before func(context.Context, *access.Tx) error
 	// changed is the error if the account has changed since it was proved.
 	changed error
 }
@@ -76,12 +78,13 @@ func (e entry) caller() doorward.Caller {
 }
 
 func (l *Login) admit(ctx context.Context, tx *access.Tx, e entry, draft session.Opened, device secret.Token) (Outcome, error) {
-	if e.sessionID != "" {
-		// Without this lock, a statement that ends all sessions in the tenant would wait for the old
-		// session, and not see the new one.
-		if err := tx.LockTenant(ctx, e.tenantID); err != nil {
+	if e.before != nil {
+		if err := e.before(ctx, tx); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.lockTenant(ctx, tx); err != nil {
+		return nil, err
 	}
 	if e.bySession {
 		account, err := access.OwnAccount(ctx, tx.Reader, e.by)
@@ -113,13 +116,28 @@ func (l *Login) admit(ctx context.Context, tx *access.Tx, e entry, draft session
 		return l.ask(ctx, tx, e, next.Step)
 	}
 	draft.Admit(next.User, next.Settings, next.Assurance, tx.Now)
+	if next.Bypasses {
+		if err := recordBypass(ctx, tx, next.User); err != nil {
+			return nil, err
+		}
+	}
 	return l.open(ctx, tx, e, draft, old, device)
+}
+
+// lockTenant locks the tenant for a switch: else a statement that ends all sessions in the tenant would wait
+// for the old session, and not see the new one. For a sign-in it locks only one that has connections: once a
+// change of its demand for sign-on is answered, no sign-in goes on by what was before.
+func (e entry) lockTenant(ctx context.Context, tx *access.Tx) error {
+	if e.sessionID != "" {
+		return tx.LockTenant(ctx, e.tenantID)
+	}
+	return tx.LockTenantOfSignOn(ctx, e.tenantID)
 }
 
 // assurance returns how the user was authenticated: by the proof, after what the session to switch from
 // had proved. It returns that session.
 func (e entry) assurance(ctx context.Context, tx *access.Tx, draft *session.Opened) (doorward.Assurance, doorward.Session, error) {
-	a := doorward.Assurance{Issuer: e.proof.Issuer, AAL: 1, AMR: e.proof.Methods, ProvedAt: tx.Now}
+	a := e.proof.Assurance(tx.Now)
 	var old doorward.Session
 	if e.sessionID != "" {
 		var err error
@@ -146,6 +164,9 @@ func (l *Login) open(ctx context.Context, tx *access.Tx, e entry, opened session
 		}
 		return done, l.sessions.Open(ctx, tx, opened)
 	}
+	if e.proof.Issuer != doorward.OwnIssuer {
+		return done, l.openByConnection(ctx, tx, opened)
+	}
 	isNew, err := e.storeBrowser(ctx, tx, opened.Session.Tenant.SecondFactor, device.Hash())
 	if err != nil {
 		return nil, err
@@ -160,6 +181,15 @@ func (l *Login) open(ctx context.Context, tx *access.Tx, e entry, opened session
 	}
 	done.CanSwitch = hasOther(e.memberships, e.tenantID)
 	return done, l.sessions.Open(ctx, tx, opened)
+}
+
+// openByConnection writes a session that a connection vouches for. It leads to no other tenant, and the
+// browser becomes no known one: that belongs to the account.
+func (l *Login) openByConnection(ctx context.Context, tx *access.Tx, opened session.Opened) error {
+	if _, err := tx.EndManagedUntil(ctx, opened.User.ID, opened.Session.TenantID); err != nil {
+		return err
+	}
+	return l.sessions.Open(ctx, tx, opened)
 }
 
 // ask makes a challenge for the step that is missing, instead of a session. The attempt then counts
@@ -183,7 +213,7 @@ func (l *Login) ask(ctx context.Context, tx *access.Tx, e entry, step Step) (Out
 		}
 	}
 	tx.RecordAs(doorward.MFAChallenge, doorward.Object{Type: "user", ID: e.proof.Account.ID, TenantID: e.tenantID})
-	begun, err := l.factors.BeginChallenge(ctx, tx, purpose, e.proof.Account, e.tenantID, e.sessionID)
+	begun, err := l.factors.BeginChallenge(ctx, tx, purpose, e.proof.Account, e.tenantID, e.sessionID, e.proof.State())
 	if err != nil {
 		return nil, err
 	}

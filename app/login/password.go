@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
@@ -44,7 +45,10 @@ func (l *Login) chooseTenant(ctx context.Context, proved proof.Proof, tenantID s
 	if err != nil {
 		return tenantChoice{}, proved.FailIfRefused(ctx, err)
 	}
-	user, reason := choose(memberships, tenantID)
+	user, reason, err := l.choose(ctx, proved, memberships, tenantID)
+	if err != nil {
+		return tenantChoice{}, proved.FailIfRefused(ctx, err)
+	}
 	if reason == nil {
 		return tenantChoice{user.TenantID, memberships}, nil
 	}
@@ -58,23 +62,68 @@ func hasOther(memberships []doorward.User, tenantID string) bool {
 	})
 }
 
-// choose returns the membership to sign in to, or the reason why there is none.
-func choose(memberships []doorward.User, tenantID string) (doorward.User, *doorward.Error) {
-	var first *doorward.User
+// choose returns the membership to sign in to, or the reason why there is none. It passes over tenants that
+// demand another sign-on of the person, and takes an OWNER's way back only where nothing else is left. The
+// error is unavailable.
+func (l *Login) choose(ctx context.Context, proved proof.Proof, memberships []doorward.User, tenantID string) (doorward.User, *doorward.Error, error) {
+	best := option{reason: doorward.Fail(doorward.CodeInvalidCredentials, "")} // as for a wrong password
 	for _, m := range preferred(memberships, tenantID) {
-		if session.CheckUsable(m) == nil {
-			return m, nil
+		o, err := l.weigh(ctx, proved, m)
+		if err != nil {
+			return m, nil, err
 		}
-		if first == nil {
-			first = &m
+		if o.rank > best.rank {
+			best = o
+		}
+		if best.rank == usable {
+			break
 		}
 	}
-	if first == nil {
-		return doorward.User{}, doorward.Fail(doorward.CodeInvalidCredentials, "") // as for a wrong password
+	return best.user, best.reason, nil
+}
+
+// option is a membership that somebody could sign in to, or the reason why they can't.
+type option struct {
+	user   doorward.User
+	reason *doorward.Error // nil: they can
+	rank   int
+}
+
+// The ranks of options; 0 is none.
+const (
+	unusable  = iota + 1 // suspended, or the tenant is frozen
+	elsewhere            // by another sign-on
+	byWayBack            // by an OWNER's way back
+	usable
+)
+
+// weigh returns the option of a membership. The error is unavailable.
+func (l *Login) weigh(ctx context.Context, proved proof.Proof, m doorward.User) (option, error) {
+	o := option{user: m, rank: usable}
+	if errors.As(session.CheckUsable(m), &o.reason) {
+		o.rank = unusable
+		return o, nil
 	}
-	var reason *doorward.Error
-	errors.As(session.CheckUsable(*first), &reason)
-	return *first, reason
+	if err := requireOwnAccount(ctx, l.db.Read(), m); err != nil {
+		return o.refusedBy(err)
+	}
+	admission, err := judgeSignOn(ctx, l.db.Read(), l.db.Now(), m, doorward.Assurance{Issuer: proved.Issuer, AAL: 1})
+	if err != nil {
+		return o.refusedBy(err)
+	}
+	if admission == decide.AskFactor {
+		o.rank = byWayBack
+	}
+	return o, nil
+}
+
+// refusedBy returns the option as one that takes another sign-on, unless the error is a fault.
+func (o option) refusedBy(err error) (option, error) {
+	if !errors.As(err, &o.reason) || o.reason.Kind() == doorward.KindUnavailable {
+		return o, err
+	}
+	o.rank = elsewhere
+	return o, nil
 }
 
 // preferred returns the memberships in the order in which to try them: only that in the named

@@ -139,7 +139,10 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 		return challengedAttempt{}, err
 	}
 	proved, err := l.verifier.Begin(ctx, by, account)
-	proved.Issuer, proved.TenantID = c.Issuer, c.TenantID
+	if err == nil {
+		proved.Issuer, proved.TenantID = c.Issuer, c.TenantID
+		proved, err = proved.WithState(c.State)
+	}
 	return challengedAttempt{factors: l.factors, by: by, challenge: c, proof: proved}, err
 }
 

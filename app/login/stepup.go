@@ -10,28 +10,31 @@ import (
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/store"
 )
 
 // BeginStepUp makes a challenge by which the caller proves again who they are, for this
-// session: with a second factor if the account has one, else with the password. Errors:
-// too_many_attempts, unauthenticated, unavailable.
+// session: with a second factor if the account has one, else with the password. If a connection vouches for
+// the session, its provider can answer, too (StepUpBySSO). Errors: too_many_attempts, unauthenticated,
+// unavailable.
 func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
-	return l.beginStepUp(ctx, by, requested)
+	return l.beginStepUp(ctx, by, requested, nil)
 }
 
-// OfferStepUp is BeginStepUp for the response step_up_required, which carries the challenge. It
-// records no event, since the person hasn't asked for the challenge.
-func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
-	return l.beginStepUp(ctx, by, unrequested)
+// OfferStepUp is BeginStepUp for the response step_up_required, which carries the challenge: for the proof
+// that it says is needed. It records no event, since the person hasn't asked for the challenge.
+func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller, needed *doorward.ProofNeeded) (factor.NewChallenge, error) {
+	var wanted []string
+	if by.Issuer != doorward.OwnIssuer && needed != nil {
+		wanted = append([]string{}, needed.Methods...)
+	}
+	return l.beginStepUp(ctx, by, unrequested, wanted)
 }
 
 // Values of isRequested.
 const requested, unrequested = true, false
 
-func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested bool) (begun factor.NewChallenge, err error) {
-	if by.Issuer != doorward.OwnIssuer { // what Doorward can ask for doesn't speak for another issuer
-		return begun, doorward.Fail(doorward.CodeSignInRequired, "")
-	}
+func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested bool, wanted []string) (begun factor.NewChallenge, err error) {
 	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) error {
 		if !isRequested {
 			tx.SkipEvent()
@@ -46,7 +49,7 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested
 		if err := tx.CountChallenge(ctx); err != nil {
 			return err
 		}
-		begun, err = l.factors.BeginChallenge(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
+		begun, err = l.factors.BeginStepUp(ctx, tx, account, wanted)
 		return err
 	})
 	if err == nil {
@@ -61,7 +64,7 @@ func (l *Login) StepUpMethods(ctx context.Context, by doorward.Caller) ([]string
 	if err != nil {
 		return nil, err
 	}
-	return l.factors.Offered(ctx, factor.ForStepUp, account)
+	return l.factors.Offered(ctx, factor.ForStepUp, by.Issuer, account)
 }
 
 func sessionObject(by doorward.Caller) doorward.Object {
@@ -80,10 +83,7 @@ type Evidence struct {
 // /recoveryCode or /credential; those of Answer.Typed), too_many_attempts, unauthenticated when the session has
 // ended.
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, evidence Evidence) (session.Opened, error) {
-	c, account, err := l.factors.OpenChallenge(ctx, token, factor.ForStepUp)
-	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
-		err = factor.ChallengeOver()
-	}
+	c, account, err := l.openStepUp(ctx, by, token)
 	if err != nil {
 		return session.Opened{}, err
 	}
@@ -97,9 +97,38 @@ func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, ev
 	return l.stepUpByFactor(ctx, by, c, account, answer)
 }
 
+// openStepUp returns the challenge of a token, and the account. Errors: challenge_over, also for a
+// challenge of another session.
+func (l *Login) openStepUp(ctx context.Context, by doorward.Caller, token string) (factor.Challenge, doorward.Account, error) {
+	c, account, err := l.factors.OpenChallenge(ctx, token, factor.ForStepUp)
+	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
+		err = factor.ChallengeOver()
+	}
+	return c, account, err
+}
+
+// StepUpBySSO is StepUp for a sign-in at the provider of the session's connection, whose answer another
+// feature has checked: it is fresh, and of the identity that the session was opened for. providerAMR is what
+// the provider said of its methods. Errors: challenge_over, unauthenticated, unavailable.
+func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token string, providerAMR []string) (session.Opened, error) {
+	c, account, err := l.openStepUp(ctx, by, token)
+	if err == nil && !c.Accepts(doorward.BySSO) {
+		err = factor.ChallengeOver()
+	}
+	if err != nil {
+		return session.Opened{}, err
+	}
+	assure := func(old store.Credential, now time.Time) doorward.Assurance {
+		a := old.Session.Assurance
+		a.ProvedAt, a.ProviderAMR = now, providerAMR
+		return a
+	}
+	return l.renew(ctx, by, c, proof.Proof{Account: account}, assure, func(*access.Tx) error { return nil })
+}
+
 func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, password string) (session.Opened, error) {
 	if !c.Accepts(doorward.ByPassword) {
-		return session.Opened{}, wrong("/password", "The password isn't enough here: the account has a second factor. Prove that.")
+		return session.Opened{}, wrong("/password", "The password isn't enough here. Answer by one of the methods of the challenge.")
 	}
 	if err := l.factors.CountTry(ctx, c); err != nil {
 		return session.Opened{}, err
@@ -113,11 +142,7 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 	if err != nil {
 		return session.Opened{}, err
 	}
-	assure := func(a doorward.Assurance, now time.Time) doorward.Assurance {
-		a.ProvedAt = now
-		return a
-	}
-	opened, err := l.renew(ctx, by, c, proof, assure, func(*access.Tx) error { return nil })
+	opened, err := l.renew(ctx, by, c, proof, session.ProvedByPassword, func(*access.Tx) error { return nil })
 	return opened, proof.FailIfRefused(ctx, err)
 }
 
@@ -134,8 +159,8 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	if err != nil {
 		return session.Opened{}, asFieldFault(answer, a.refuse(ctx, err))
 	}
-	assure := func(was doorward.Assurance, now time.Time) doorward.Assurance {
-		return was.WithProof(now, match.Methods...)
+	assure := func(old store.Credential, now time.Time) doorward.Assurance {
+		return session.ProvedByFactor(old, now, match.Methods...)
 	}
 	opened, err := l.renew(ctx, by, c, proof, assure, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
 	if err != nil {
@@ -145,9 +170,9 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 }
 
 // renew uses up the challenge and the answer, and counts the attempt as a success, in the transaction in
-// which the session gets its new token. assure returns the assurance after a proof at an instant.
+// which the session gets its new token. assure returns the assurance of the session after a proof at an instant.
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof proof.Proof,
-	assure func(doorward.Assurance, time.Time) doorward.Assurance, use func(*access.Tx) error,
+	assure func(store.Credential, time.Time) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
 	opened := l.sessions.Renewal()
 	revocation, err := l.writer.Do(ctx, by, doorward.SessionStepUp, sessionObject(by), func(tx *access.Tx) error {
@@ -164,7 +189,7 @@ func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challeng
 			return err
 		}
 		tx.RecordUserAgent()
-		return session.Raise(ctx, tx, &opened, by.SessionID, func(a doorward.Assurance) doorward.Assurance { return assure(a, tx.Now) })
+		return session.Raise(ctx, tx, &opened, by.SessionID, func(old store.Credential) doorward.Assurance { return assure(old, tx.Now) })
 	})
 	if err != nil {
 		return session.Opened{}, err

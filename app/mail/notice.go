@@ -68,7 +68,14 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
 
+	store.MailClientSecretExpiring: (*Mail).composeConnection,
+	store.MailClientRefused:        (*Mail).composeConnection,
+
+	store.MailDomainLapsed: (*Mail).composeDomain,
+	store.MailDomainTaken:  (*Mail).composeDomain,
+
 	store.MailAccountErased: (*Mail).composeErased,
+	store.MailSSOBypass:     (*Mail).composeBypass,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -112,6 +119,56 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	}
 	tenant, err := tx.Tenant(ctx, hook.TenantID)
 	v.Tenant = tenant.Name
+	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+}
+
+// composeDomain makes notices of a domain that has lapsed, or that another tenant has proved. The first is
+// obsolete once the domain is verified again or deleted.
+func (m *Mail) composeDomain(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	if row.Kind == store.MailDomainLapsed {
+		domain, err := tx.Domain(ctx, e.Target.ID)
+		if err == nil && domain.Status != doorward.DomainLapsed {
+			err = store.ErrNone
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	name := e.Change(doorward.FieldDomain)
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, variables{
+		Tenant: tenant.Name, Domain: cmp.Or(name.To, name.From), Released: e.Action == doorward.DomainRelease, Site: m.site(), At: formatTime(e.At),
+	}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeConnection makes notices about the client secrets of a connection. They are obsolete once the
+// connection is deleted.
+func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := tx.Connection(ctx, e.Target.ID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, connection.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: e.Change(doorward.FieldClientSecret).To, Site: m.site(), At: formatTime(e.At)}
+	if until, err := time.Parse(time.RFC3339, e.Change(doorward.FieldEndsAt).To); err == nil {
+		v.Until = formatTime(until)
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
 }
 
@@ -305,6 +362,31 @@ func (m *Mail) composeAddressSuspended(ctx context.Context, tx *store.Tx, row st
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, variables{Tenant: tenant.Name, Member: member, At: formatTime(e.At)}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeBypass makes the notice to an OWNER that an OWNER has signed in without the sign-on that the tenant
+// demands. Like other notices of sign-ins it has no link.
+func (m *Mail) composeBypass(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	member, err := nameIn(ctx, tx, tenant.ID, e.Target.ID)
+	if err == nil && member == "" { // has left since
+		err = store.ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	browser, system := useragent.Parse(e.Change(doorward.FieldUserAgent).To)
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, variables{
+		Tenant: tenant.Name, Member: member, At: formatTime(e.At), IP: e.IP, Browser: browser, System: system, Site: m.site(),
+	}), err
 }
 
 // composeOwnerless makes the notice of a tenant without an active OWNER, in the fallback language,

@@ -114,8 +114,14 @@ func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err erro
 // SetFirstPassword gives an existing account without a password its first one, for a
 // person who has proved to receive mail at the address. It ends the trust in browsers,
 // as a reset does. Errors: account_exists when the account has a password or another address
-// by now, or was deleted.
+// by now, or was deleted; those of CheckFirstPassword.
 func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, hash string) error {
+	if _, err := tx.LockAccount(ctx, a.ID); err != nil {
+		return err
+	}
+	if err := CheckFirstPassword(ctx, tx.Reader, a); err != nil {
+		return err
+	}
 	set, err := tx.SetPassword(ctx, a.ID, "", hash)
 	if err == nil && set {
 		var current doorward.Account
@@ -129,6 +135,24 @@ func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, ha
 		return err
 	}
 	return tx.RaiseCredentialGeneration(ctx, a.ID, nil) // nil: no browser stays known
+}
+
+// CheckFirstPassword refuses the first password to an account that a tenant manages and that is in use: the
+// mail of an invitation would end what the tenant's sign-on vouches for. It gets one by a reset, which removes
+// the factors, too. Errors: managed_account.
+func CheckFirstPassword(ctx context.Context, read store.Reader, a doorward.Account) error {
+	current, err := read.Account(ctx, a.ID)
+	if errors.Is(err, store.ErrNone) || err == nil && current.ManagedBy == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	memberships, err := read.CountMemberships(ctx, a.ID)
+	if err == nil && memberships > 0 {
+		err = doorward.Fail(doorward.CodeManagedAccount, "")
+	}
+	return err
 }
 
 // Add makes the account u.ID a member of the tenant u.TenantID, with the role, status
@@ -153,7 +177,10 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err == nil && !added {
 		err = doorward.Fail(doorward.CodeAlreadyMember, "")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.ForgetRemoval(ctx, u.TenantID, u.Email)
 }
 
 // checkQuota counts under the lock on the tenant, so that no race exceeds the quota.

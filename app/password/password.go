@@ -188,12 +188,17 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward
 		if err := p.endAccess(ctx, tx, current, by); err != nil {
 			return err
 		}
+		if current.ManagedBy != "" {
+			if err := endManagement(ctx, tx, current); err != nil {
+				return err
+			}
+		}
 		tx.RecordUserAgent()
 		return tx.Notify(ctx, store.MailPasswordChanged, current.Email)
 	})
 }
 
-// replace replaces the password hash of the account, and returns the account as it is then: it
+// replace replaces the password hash of the account, and returns the account as it was before: it
 // may have got another address since it was read. Errors: those of guard; errChanged.
 func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash string, guard func(*access.Tx) error) (current doorward.Account, err error) {
 	// Lock order: the account before its resets, as everywhere.
@@ -234,5 +239,21 @@ func (p *Passwords) endAccess(ctx context.Context, tx *access.Tx, account doorwa
 		tx.ExpireResets(ctx, account.ID),
 		proof.ClearDelays(ctx, tx.Tx, account.Email),
 		proof.ClearLoginNotices(ctx, tx.Tx, account.ID, account.Email),
+	)
+}
+
+// endManagement removes what the account has from the time in which a tenant managed it, which its first
+// password has ended: somebody at the tenant's provider may have enrolled the factors.
+func endManagement(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	tx.Changed("managed", "true", "false")
+	if account.Factors == 0 {
+		return nil
+	}
+	return errors.Join(
+		tx.DeleteFactors(ctx, account.ID),
+		tx.VoidFactorWords(ctx, account.ID),
+		tx.EndChallenges(ctx, account.ID),
+		tx.ExpireFactorCodes(ctx, account.ID),
+		tx.Notify(ctx, store.MailFactorsRemoved, account.Email),
 	)
 }

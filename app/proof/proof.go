@@ -24,8 +24,11 @@ package proof
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -69,11 +72,64 @@ type Proof struct {
 	Issuer   doorward.Issuer
 	TenantID string
 	Methods  []string
+	// ProviderAMR is what the provider of a connection said of its methods. OwnMethods are those of the
+	// account that were proved beside the connection's word: they belong to no connection.
+	ProviderAMR, OwnMethods []string
 
 	verifier *Verifier
 	by       doorward.Caller
 	attempt  attempt
 	newHash  string // replaces a hash with outdated parameters, unless empty
+}
+
+// Assurance returns what the proof says at now. A provider's second factor counts for its level, but is no
+// factor of the account (Assurance.FactorAt).
+func (p Proof) Assurance(now time.Time) doorward.Assurance {
+	a := doorward.Assurance{Issuer: p.Issuer, AAL: 1, AMR: p.Methods, ProviderAMR: p.ProviderAMR, ProvedAt: now}
+	if p.Issuer == doorward.OwnIssuer {
+		return a
+	}
+	if slices.Contains(p.Methods, doorward.MethodSeveral) {
+		a.AAL = 2
+	}
+	var factors []string
+	for _, m := range p.OwnMethods {
+		if m == doorward.MethodPassword {
+			a.PasswordAt = now
+			continue
+		}
+		factors = append(factors, m)
+	}
+	if len(factors) > 0 {
+		a = a.WithFactor(now, factors...)
+	}
+	return a
+}
+
+// state is what a challenge keeps of the proof of a connection. That of Doorward itself needs none.
+type state struct{ Methods, ProviderAMR, OwnMethods []string }
+
+// State returns what a challenge must keep of the proof, for WithState; nil if that is nothing.
+func (p Proof) State() []byte {
+	if p.Issuer == doorward.OwnIssuer {
+		return nil
+	}
+	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods})
+	if err != nil {
+		panic(err) // texts can't fail
+	}
+	return text
+}
+
+// WithState returns the proof with what State has kept of the one that the challenge follows.
+func (p Proof) WithState(kept []byte) (Proof, error) {
+	if p.Issuer == doorward.OwnIssuer {
+		return p, nil
+	}
+	var s state
+	err := json.Unmarshal(kept, &s)
+	p.Methods, p.ProviderAMR, p.OwnMethods = s.Methods, s.ProviderAMR, s.OwnMethods
+	return p, err
 }
 
 // Check returns a Proof with the account of the address if the password is correct. The address

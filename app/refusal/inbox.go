@@ -317,6 +317,15 @@ func (i *Inbox) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.O
 	return i.fileRefusal(by, row, reason, i.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
+// RefuseSignOn records that a sign-in by the connection on was refused, and returns the reason. Refusals are
+// counted by connection, whoever the caller and whatever the check: its protocol has those.
+func (i *Inbox) RefuseSignOn(ctx context.Context, by doorward.Caller, on doorward.Object, reason *doorward.Error) error {
+	by.ViewOnly = false // a callback is no view of a page
+	row := refusal(by, doorward.SSORefuse, on, &doorward.Error{Code: doorward.CodeSignOnRefused})
+	row.Source, row.Subject = on.ID, on.ID
+	return i.fileRefusal(by, row, reason, i.inOwnTransaction(ctx, doorward.SSORefuse))
+}
+
 // RefuseWith is Refuse in a transaction that write opens. write may also write other rows in it, so
 // that a refused caller waits for one commit only. If write fails, nothing is recorded, and
 // RefuseWith returns the error.

@@ -95,14 +95,23 @@ type proof struct {
 	hasFactor, hasCode, hasPasskey bool
 	last                           time.Duration // from the login to the last proof
 	factor                         time.Duration // from the login to the last proof with a second factor; negative: none
+	hasPassword, isManaged         bool
+	password                       time.Duration // from the login to the last proof of the password, see doorward.Assurance; negative: none
 }
 
 func proofOf(p doorward.Principal, login time.Time) proof {
-	made := proof{p.Issuer, p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
-	if !p.FactorAt.IsZero() {
-		made.factor = p.FactorAt.Sub(login)
+	return proof{
+		p.Issuer, p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), sinceLogin(p.FactorAt, login),
+		p.HasPassword, p.IsManaged, sinceLogin(p.PasswordAt, login),
 	}
-	return made
+}
+
+// sinceLogin returns the time from the login to an instant; negative for the zero Time.
+func sinceLogin(at, login time.Time) time.Duration {
+	if at.IsZero() {
+		return -1
+	}
+	return at.Sub(login)
 }
 
 // revoked holds, for each subject, the number of changes applied when the last one
@@ -233,9 +242,13 @@ func (e *Entry) principal(s *shared) doorward.Principal {
 		Kind: s.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: s.tenantID, TenantStatus: s.tenantStatus,
 		OwnerID: s.owner, Rules: s.rules, Role: s.role, ActsAs: s.rank, Permissions: s.permissions, Policy: s.policy, SessionID: e.text[:e.user],
 		Issuer: s.proof.issuer, AuthAt: micros(e.start + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demandsFactor, MaxProofAge: s.proofAge,
+		HasPassword: s.proof.hasPassword, IsManaged: s.proof.isManaged,
 	}
 	if s.proof.factor >= 0 && s.kind == doorward.ByUser {
 		p.FactorAt = micros(e.start + s.proof.factor.Microseconds())
+	}
+	if s.proof.password >= 0 && s.kind == doorward.ByUser {
+		p.PasswordAt = micros(e.start + s.proof.password.Microseconds())
 	}
 	return p
 }

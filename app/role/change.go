@@ -172,6 +172,9 @@ func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit)
 		if err == nil && !sameForHolders(was, is) {
 			err = checkPolicies(&tx.By, tx.Now, use)
 		}
+		if err == nil && grant(rules, is).Rank.Outranks(doorward.RoleAdmin) {
+			err = checkConnections(ctx, tx, by.TenantID, was.Name)
+		}
 		if err != nil {
 			return err
 		}
@@ -294,6 +297,9 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 		}
 		tx.Changed(doorward.FieldName, string(was.Name), "")
 		use, err := tx.RoleUse(ctx, by.TenantID, was.Name, tx.Now)
+		if err == nil {
+			err = checkConnections(ctx, tx, by.TenantID, was.Name)
+		}
 		if err != nil {
 			return err
 		}
@@ -316,6 +322,16 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 	return r.change(ctx, by, doorward.RoleDelete, id, write, func(_ *doorward.Rules, _ doorward.CustomRole, on *doorward.Object) {
 		on.Granted = replaceBy
 	})
+}
+
+// checkConnections returns role_in_use if connections give the role: they may not give one that ranks above
+// ADMIN, nor one that is gone.
+func checkConnections(ctx context.Context, tx *access.Tx, tenantID string, role doorward.Role) error {
+	n, err := tx.CountConnectionsGiving(ctx, tenantID, role)
+	if err == nil && n > 0 {
+		err = doorward.Fail(doorward.CodeRoleInUse, "%d connections give the role to people who sign in by them.", n)
+	}
+	return err
 }
 
 func replace(ctx context.Context, tx *access.Tx, tenantID string, was, next doorward.Role, use store.RoleUse) error {

@@ -47,6 +47,9 @@ func (s *Sessions) Open(ctx context.Context, tx *access.Tx, o Opened) error {
 		return err
 	}
 	tx.RecordUserAgent()
+	if o.Session.Issuer != doorward.OwnIssuer {
+		tx.Changed(doorward.FieldConnection, "", string(o.Session.Issuer))
+	}
 	if err := tx.DeleteOverdueUserSessions(ctx, Life(s.limits), o.Session.UserID); err != nil {
 		return err
 	}
@@ -123,12 +126,17 @@ func Ended() *doorward.Error {
 // decide.SignIn.
 func CheckUsable(u doorward.User) error { return decide.SignIn(u).Err() }
 
-// endOldest ends the user's oldest sessions beyond the limit.
+// endOldest ends the user's oldest sessions beyond the limit: those that Doorward itself vouches for, or those
+// of the same connection.
 func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward.Session) error {
-	if s.limits.PerUser == 0 {
+	limit := s.limits.PerUser
+	if opened.Issuer != doorward.OwnIssuer {
+		limit = doorward.ConnectionSessionsMax
+	}
+	if limit == 0 {
 		return nil
 	}
-	n, err := tx.DeleteOldestSessions(ctx, opened.UserID, opened.ID, s.limits.PerUser)
+	n, err := tx.DeleteOldestSessions(ctx, opened.UserID, opened.Issuer, opened.ID, limit)
 	if err != nil {
 		return err
 	}

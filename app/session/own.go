@@ -12,9 +12,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Own returns the caller's current sessions in all tenants, the newest first.
+// Own returns the caller's current sessions in all tenants, the newest first; for a session that a connection
+// vouches for, those in its tenant.
 func (s *Sessions) Own(ctx context.Context, by doorward.Caller) ([]doorward.Session, error) {
-	return s.live(ctx, by.ID)
+	all, err := s.live(ctx, by.ID)
+	return slices.DeleteFunc(all, func(x doorward.Session) bool { return !by.Sees(x.TenantID) }), err
 }
 
 // Of returns the current sessions of a member of the caller's tenant, the newest
@@ -77,12 +79,12 @@ func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session,
 }
 
 // EndOwn ends one of the caller's sessions. Errors: not_found, also for another
-// user's session.
+// user's session, and for one that Own doesn't list.
 func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "session", ID: id}
 	return s.writer.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
 		row, err := tx.Session(ctx, id)
-		if err == nil && row.Session.UserID != by.ID {
+		if err == nil && (row.Session.UserID != by.ID || !by.Sees(row.Session.TenantID)) {
 			return doorward.Fail(doorward.CodeNotFound, "")
 		}
 		if errors.Is(err, store.ErrNone) {
@@ -100,11 +102,14 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) (d
 	})
 }
 
-// EndOthers ends all of the caller's sessions except the current one, and forgets
-// all known browsers except the current one.
+// EndOthers ends all of the caller's sessions that Own lists except the current one, and forgets
+// all known browsers except the current one. A session that a connection vouches for forgets none.
 func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: by.TenantID}
 	return s.writer.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
+		if by.Issuer != doorward.OwnIssuer {
+			return s.endOthersHere(ctx, tx, by)
+		}
 		current, err := proof.CurrentDevice(ctx, tx.Reader, by, tx.Now)
 		if err != nil {
 			return err
@@ -117,8 +122,23 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.
 	})
 }
 
-// OtherBrowsers counts the known browsers of the caller, without the current one.
+// endOthersHere ends the caller's other sessions in the tenant of the present one. It locks the account, so
+// that a sign-in is complete, and its session ends, or begins afterwards.
+func (s *Sessions) endOthersHere(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
+	if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+		return err
+	}
+	n, err := tx.DeleteOtherMemberSessions(ctx, Life(s.limits), by.TenantID, by.ID, by.SessionID)
+	tx.RecordEnded(doorward.Ended{Sessions: n})
+	return err
+}
+
+// OtherBrowsers counts the known browsers of the caller, without the current one. A session that a
+// connection vouches for shows none.
 func (s *Sessions) OtherBrowsers(ctx context.Context, by doorward.Caller) (int, error) {
+	if by.Issuer != doorward.OwnIssuer {
+		return 0, nil
+	}
 	now := s.db.Now()
 	n, err := s.db.Read().CountDevices(ctx, by.ID, now.Add(-doorward.DeviceLife))
 	if err != nil {

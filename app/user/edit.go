@@ -145,10 +145,21 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	if _, err := tx.SetUserRole(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
 		return err
 	}
+	if isByOwner(tx.By) {
+		if err := tx.SetRoleFloor(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
+			return err
+		}
+	}
 	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, member); err != nil {
 		return err
 	}
 	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
+}
+
+// isByOwner reports whether an OWNER, or the operator, is the caller: groups of a connection don't lower
+// a role that they give.
+func isByOwner(by doorward.Caller) bool {
+	return by.Kind == doorward.Operator || by.Kind == doorward.ByUser && by.Role == doorward.RoleOwner
 }
 
 // narrows reports whether the next role grants nothing that the old one lacks, and no higher rank.

@@ -82,6 +82,7 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, check 
 	on := doorward.Object{Type: "user", ID: id}
 	revocation, err := u.writer.Do(ctx, by, doorward.AccountErase, on, func(tx *access.Tx) error {
 		tx.OmitPersonal()
+		tx.Effects.MayEndWaysBack = true // nobody has to stay for the sign-on of a tenant
 		memberships, err := lockEverywhere(ctx, tx, id)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -10,9 +11,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Memberships returns the caller's memberships, the oldest first.
+// Memberships returns the caller's memberships, the oldest first; for a session that a connection vouches
+// for, that in its tenant.
 func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward.User, error) {
-	return u.db.Read().Memberships(ctx, by.ID)
+	all, err := u.db.Read().Memberships(ctx, by.ID)
+	return slices.DeleteFunc(all, func(m doorward.User) bool { return !by.Sees(m.TenantID) }), err
 }
 
 // FactorDue is the instant from which a tenant demands a second factor of somebody who has none.

@@ -139,6 +139,9 @@ func (r *importing) add(p roster.Person) error {
 		ID: account.ID, Email: p.Email, Name: p.Name, Role: p.Role, Status: p.Status, TenantID: r.tenantID,
 		CreatedAt: r.tx.Now.Add(time.Duration(p.Line-r.last) * time.Microsecond), // lists keep the order of the file
 	})
+	if err == nil {
+		err = r.tx.SetRoleFloor(r.ctx, r.tenantID, account.ID, p.Role)
+	}
 	if doorward.HasCode(err, doorward.CodeAlreadyMember) { // added since checkList
 		addAlreadyMember(&r.faults, p.Line)
 		return nil

@@ -27,13 +27,13 @@ func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, ow
 	return &Users{writer, db, sessions, owners}
 }
 
-// Leave ends the caller's membership in the tenant. It needs the proof that acts on the account need; a
-// session that a connection vouches for leaves its own tenant only, by that tenant's demand. Errors: step_up_required, sign_in_required, not_found, last_owner.
+// Leave ends the caller's membership in the tenant. It needs the proof that acts on the account need; in a
+// session that a connection vouches for, for another tenant than its own (decide.ProvedOwn). Errors: step_up_required, sign_in_required, not_found, last_owner.
 func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: tenantID}
 	revocation, err := u.writer.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
-		if by.Issuer == doorward.OwnIssuer {
+		if by.Issuer == doorward.OwnIssuer || by.TenantID != tenantID {
 			if err := tx.NeedProofNow(ctx); err != nil {
 				return err
 			}
@@ -79,6 +79,9 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 		tx.Changed(doorward.FieldName, member.Name, "")
 		tx.Changed(doorward.FieldRole, string(member.Role), "")
 		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
+			return err
+		}
+		if err := tx.RememberRemoval(ctx, member.TenantID, member.Email); err != nil {
 			return err
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, member)

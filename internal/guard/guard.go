@@ -24,6 +24,7 @@ package guard
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,8 @@ type Options struct {
 	Local bool
 	// Resolver resolves names; nil: that of this machine.
 	Resolver *net.Resolver
+	// Authorities sign the certificates of destinations; nil: those of this machine.
+	Authorities *x509.CertPool
 }
 
 // Client makes guarded requests. It is safe for use by several goroutines.
@@ -74,7 +77,7 @@ func New(o Options) *Client {
 			Proxy: c.proxy, DialContext: c.dial,
 			DisableKeepAlives: true, DisableCompression: true,
 			MaxResponseHeaderBytes: HeaderMax,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Authorities},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -116,6 +119,24 @@ func (c *Client) Do(r *http.Request) (Answer, error) {
 	defer time.AfterFunc(bodyWait, cancel).Stop()
 	body, _ := io.ReadAll(io.LimitReader(res.Body, AnswerMax)) // the status alone counts
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: body}, nil
+}
+
+// HTTP returns a client for packages that take one. It guarantees what Do does, except the bounds of a
+// body's size and time, which its user has to set.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: checked{c}, CheckRedirect: c.http.CheckRedirect}
+}
+
+// checked checks the URL of each request, and then what is dialled.
+type checked struct{ client *Client }
+
+// RoundTrip implements http.RoundTripper.
+func (t checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.client.checkURL(r.URL); err != nil {
+		return nil, err
+	}
+	r = r.WithContext(context.WithValue(r.Context(), localKey{}, t.client.isLocal(r.URL)))
+	return t.client.http.Transport.RoundTrip(r)
 }
 
 // localKey is the key, in the context of a request, of whether it may go to this machine.

@@ -63,6 +63,10 @@ func TestSpellings(t *testing.T) {
 		if err := post(t, New(Options{}), u.String()); err == nil {
 			t.Errorf("%s was answered", host)
 		}
+		if answer, err := New(Options{}).HTTP().Get(u.String()); err == nil {
+			answer.Body.Close()
+			t.Errorf("%s was answered to the client of HTTP", host)
+		}
 	}
 	if n := accepted(); n > 0 {
 		t.Errorf("there were %d connections", n)

@@ -12,5 +12,10 @@ CREATE TABLE connection_parameters (
     -- The provider's discovery document as it was read last.
     discovery     TEXT NOT NULL DEFAULT '',
     discovered_at BIGINT NOT NULL DEFAULT 0,
+    -- When a node has last begun to read it, so that one node does, and not again at once after a fault.
+    asked_at      BIGINT NOT NULL DEFAULT 0,
+    -- Another number after each change: a test of what was before is void.
+    revision      BIGINT NOT NULL,
     PRIMARY KEY (connection_id, pending)
 );
+CREATE INDEX connection_parameters_asked ON connection_parameters (asked_at) WHERE issuer <> '';

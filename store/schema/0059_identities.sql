@@ -7,7 +7,7 @@ CREATE TABLE identities (
     tenant_id     TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
     issuer        TEXT NOT NULL,
     subject       TEXT NOT NULL,
-    user_id       TEXT NOT NULL REFERENCES users (id),
+    user_id       TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     created_at    BIGINT NOT NULL,
     last_used_at  BIGINT NOT NULL,
     UNIQUE (connection_id, issuer, subject)

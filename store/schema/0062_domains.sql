@@ -15,10 +15,11 @@ CREATE TABLE domains (
     lapsed_at     BIGINT,
     -- The operator has released it: only a proof makes it anybody's again.
     released      BOOLEAN NOT NULL DEFAULT FALSE,
+    look_at       BIGINT, -- the next daily look; NULL: none, it is pending or released
     UNIQUE (tenant_id, domain)
 );
 -- One tenant holds a domain.
 CREATE UNIQUE INDEX domains_holder ON domains (domain) WHERE status <> 'pending';
 CREATE INDEX domains_page ON domains (tenant_id, created_at, id);
 CREATE INDEX domains_connection ON domains (connection_id) WHERE connection_id IS NOT NULL;
-CREATE INDEX domains_checked ON domains (checked_at) WHERE status <> 'pending';
+CREATE INDEX domains_due ON domains (look_at) WHERE look_at IS NOT NULL;

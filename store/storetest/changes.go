@@ -41,10 +41,10 @@ func changes(f *fixture) {
 	wantChanges([]store.Change{sessionChange(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.RequestFlush(hashOf(s)) })
 	wantChanges([]store.Change{sessionChange(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
 	wantChanges(nil, func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)), map[string]int64{})
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, "", s.ID, 2)), map[string]int64{})
 	})
 	wantChanges([]store.Change{user}, func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1)), map[string]int64{acme.ID: 1})
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, "", s.ID, 1)), map[string]int64{acme.ID: 1})
 	})
 	wantChanges([]store.Change{sessionChange(store.ChangeSession, s)}, func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))

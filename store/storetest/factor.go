@@ -291,7 +291,7 @@ func latestEvents(f *fixture) {
 	add("evt_4", 3*time.Second, doorward.UserRole, "usr_ann", "usr_bob", acme.ID)
 	add("evt_5", 4*time.Second, doorward.MFAEnrol, "usr_bob", "usr_bob", acme.ID)
 	latest := func(since time.Duration, limit int) (ids string) {
-		all, err := f.Read().LatestEvents(ctx, "usr_ann", []doorward.Action{doorward.MFAEnrol, doorward.MFAReset, doorward.MFARemove}, now.Add(since), limit)
+		all, err := f.Read().LatestEvents(ctx, "usr_ann", "", []doorward.Action{doorward.MFAEnrol, doorward.MFAReset, doorward.MFARemove}, now.Add(since), limit)
 		noError(f, err)
 		for _, e := range all {
 			ids += e.ID
@@ -301,6 +301,9 @@ func latestEvents(f *fixture) {
 	equal(f, latest(-time.Second, 5), "evt_3evt_2evt_1")
 	equal(f, latest(-time.Second, 2), "evt_3evt_2")
 	equal(f, latest(0, 5), "evt_3evt_2")
+	here, err := f.Read().LatestEvents(ctx, "usr_ann", acme.ID, []doorward.Action{doorward.MFAEnrol, doorward.MFARemove}, now.Add(-time.Second), 5)
+	noError(f, err)
+	equal(f, []int{len(here)}, []int{1})
 }
 
 // provedSessions: new proofs of a session are stored, and browsers that stand in for a factor.

@@ -164,7 +164,7 @@ func manySessions(f *fixture) {
 		if err := tx.InsertSession(ctx, all[i], hashOf(all[i])); err != nil {
 			return false, err
 		}
-		_, err = tx.DeleteOldestSessions(ctx, ann.ID, all[i].ID, limit)
+		_, err = tx.DeleteOldestSessions(ctx, ann.ID, "", all[i].ID, limit)
 		return true, err
 	})
 	if n := len(f.live(all...)); n != limit {

@@ -102,9 +102,12 @@ func sealedAgain(f *fixture) {
 	// Values of the other tables, of which the webhook has three.
 	f.factor(f.account("ann@acme.example"), doorward.TOTP)
 	hook := f.webhook("", "*")
+	c := f.connection(f.tenant("Acme"), "One")
 	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertConnectionSecret(ctx, store.SealedConnectionSecret{ConnectionSecret: doorward.ConnectionSecret{ID: "ccs_1", ConnectionID: c.ID}, Sealed: []byte("old key 1a")}))
+		noError(f, tx.InsertConnectionKey(ctx, store.ConnectionKey{ID: "kid", ConnectionID: c.ID, Sealed: []byte("old key 1b")}))
 		noError(f, tx.RotateWebhook(ctx, hook.ID, []byte("was"), f.clock.read(), []byte("is")))
-		for _, v := range f.value(tx.SealedWithOtherKeys(ctx, other, store.SealedValue{}, 10)).([]store.SealedValue)[4:] {
+		for _, v := range f.value(tx.SealedWithOtherKeys(ctx, other, store.SealedValue{}, 20)).([]store.SealedValue)[4:] {
 			noError(f, tx.Reseal(ctx, v, append(other, v.Column...)))
 		}
 	})

@@ -195,17 +195,17 @@ func limitsOfSessions(f *fixture) {
 		return ids
 	}
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, all[0].ID, 3)), map[string]int64{})
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, "", all[0].ID, 3)), map[string]int64{})
 	})
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, all[4].ID, 2)), map[string]int64{acme.ID: 1})
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, "", all[4].ID, 2)), map[string]int64{acme.ID: 1})
 	})
 	equal(f, f.live(all...), ids(1, 2, 3, 4, 5))
 	// The new session stays, though a lagging clock made it the oldest.
 	late := f.session(ann)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
-		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, all[2].ID, 2)), map[string]int64{acme.ID: 1})
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, "", all[2].ID, 2)), map[string]int64{acme.ID: 1})
 	})
 	equal(f, f.live(all[2], all[4], late), []string{all[2].ID, late.ID})
 	all[4] = late

@@ -82,6 +82,12 @@ var cases = []struct {
 	{"sessions under a tenant's settings", settingsOfSessions},
 	{"uses of sessions", usesOfSessions},
 	{"sessions that are over", expiredSessions},
+	{"managed accounts", managedAccounts},
+	{"connections that sign people in", signingConnections},
+	{"sessions of one's own", ownSessions},
+	{"sessions by connections", sessionsByConnection},
+	{"people who were removed", removedMembers},
+	{"roles given by hand", rolesByHand},
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
@@ -101,6 +107,19 @@ var cases = []struct {
 	{"API keys", apiKeys},
 	{"webhooks", webhooks},
 	{"deliveries to webhooks", deliveries},
+	{"connections", connections},
+	{"parameters of connections", parametersOfConnections},
+	{"discoveries", discoveries},
+	{"secrets of connections", secretsOfConnections},
+	{"keys of connections", keysOfConnections},
+	{"tests of connections", testsOfConnections},
+	{"one use of a state", usedState},
+	{"attempts at connections", attemptsAtConnections},
+	{"identities", identities},
+	{"sessions of connections", sessionsOfConnections},
+	{"domains", domains},
+	{"the daily look at domains", looksAtDomains},
+	{"the holder of a domain", holderOfADomain},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
 	{"the end of API keys", endOfAPIKeys},
@@ -195,6 +214,7 @@ var cases = []struct {
 	{"many sessions at once", manySessions},
 	{"owners demoting each other", demotions},
 	{"many events at once", manyEvents},
+	{"many proofs of a domain at once", manyProofsOfADomain},
 }
 
 // noon is the time of the tests, with a fraction that shows whether microseconds
@@ -269,6 +289,7 @@ func (f *fixture) join(t doorward.Tenant, a doorward.Account, role doorward.Role
 	u := doorward.User{
 		ID: a.ID, Email: a.Email, Name: "name of " + a.ID, Role: role, Status: doorward.UserActive,
 		TenantID: t.ID, TenantName: t.Name, TenantStatus: t.Status, CreatedAt: f.clock.read(),
+		HasPassword: a.PasswordHash != "", ManagedBy: a.ManagedBy,
 	}
 	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertMembership(f.Context(), u)) })
 	return u

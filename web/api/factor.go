@@ -49,6 +49,7 @@ var docFactors = front.Doc{
 	Description: "The oldest first, without those that are being set up.",
 	List:        true,
 	Sort:        []string{"createdAt", "name"},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired},
 }
 
 func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorList, error) {
@@ -137,7 +138,7 @@ var docConfirmTOTP = front.Doc{
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeSSORequired, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 
@@ -206,7 +207,7 @@ func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorIn
 var docRemoveFactor = front.Doc{
 	ID: "removeFactor", Tag: "Second factors", Summary: "Remove one of one's own second factors",
 	Description: "With the last one the recovery codes end. Remembered browsers are asked for a second factor again, and the person gets a mail.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere, doorward.CodeNoWayBack},
 }
 
 func (a *api) removeFactor(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

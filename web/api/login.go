@@ -34,7 +34,7 @@ var docLogin = front.Doc{
 	Description: "Opens a session and sets the cookie `JSESSIONID`. All faults of the address or the password give the same 401. The 403 codes come only after a correct password.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
-		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired,
+		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired, doorward.CodeSSORequired, doorward.CodeGuestsRefused,
 	},
 }
 
@@ -88,7 +88,7 @@ func challengeError(code doorward.Code, b factor.NewChallenge) error {
 
 // challengeForError is viewChallenge for an error, which contains the challenge as a member.
 func challengeForError(b factor.NewChallenge) *doorward.Challenge {
-	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey}
+	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey, ConnectionID: b.ConnectionID}
 }
 
 type secondInput struct {
@@ -105,7 +105,7 @@ var docSecond = front.Doc{
 	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeSSORequired, doorward.CodeGuestsRefused,
 	},
 }
 

@@ -53,7 +53,7 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 var docLeaveTenant = front.Doc{
 	ID: "leaveTenant", Tag: "Sessions", Summary: "Leave a tenant",
 	Description: "Ends one's own membership with its sessions and the invitations sent there. It needs a recent proof of identity, as what concerns the whole account does. The last active OWNER of an active tenant can't leave; a frozen or closing one holds nobody back. Leaving the tenant of the session clears the cookie.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLastOwner},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodeNoWayBack},
 }
 
 func (a *api) leaveTenant(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -80,7 +80,7 @@ var docSwitchTenant = front.Doc{
 	ID: "switchTenant", Tag: "Sessions", Summary: "Switch to another tenant",
 	WhilePaused: true,
 	Description: "Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs. Where that tenant asks for a second factor, the answer is `mfa_required` with a challenge that login/second completes; until then the session of the request stays. Where it demands a factor and the account has none, the session must have been proved recently, as for setting up a factor.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired, doorward.CodeTooManyAttempts, doorward.CodeSSORequired, doorward.CodeGuestsRefused},
 }
 
 func (a *api) switchTenant(ctx context.Context, c *front.Call, in switchInput) (signedIn, error) {

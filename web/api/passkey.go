@@ -20,7 +20,7 @@ func (a *api) beginPasskeyLogin(ctx context.Context, c *front.Call, _ front.None
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewChallenge(begun), nil
+	return viewChallenge(c, begun), nil
 }
 
 type passkeyLoginInput struct {
@@ -35,7 +35,7 @@ var docFinishPasskeyLogin = front.Doc{
 	Description: "Opens a session of assurance level 2, as a login does with a password and a second factor: the passkey must have verified its user. Everything that is wrong with the answer is 401 `invalid_code`, which counts in the limit of the client network. A passkey whose signature counter has not increased is disabled, and its person gets a mail.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts, doorward.CodeInvalidCredentials,
-		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeSSORequired, doorward.CodeGuestsRefused,
 	},
 }
 
@@ -75,7 +75,7 @@ func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyIn
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewChallenge(begun), nil
+	return viewChallenge(c, begun), nil
 }
 
 type finishPasskeyInput struct {

@@ -13,20 +13,25 @@ import (
 
 type challengeView struct {
 	Challenge string         `json:"challenge" doc:"To be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
-	Methods   []string       `json:"methods" doc:"How it can be answered: password, totp, passkey or recovery" example:"totp"`
+	Methods   []string       `json:"methods" doc:"How it can be answered: password, totp, passkey, recovery, or sso at startUrl" example:"totp"`
 	ExpiresAt time.Time      `json:"expiresAt"`
 	PublicKey front.WebAuthn `json:"publicKey,omitempty" doc:"If a passkey can answer it: WebAuthn's options as JSON, for the browser's parseRequestOptionsFromJSON() or, to make a passkey, parseCreationOptionsFromJSON()"`
+	StartURL  string         `json:"startUrl,omitempty" format:"uri" doc:"If the provider of the tenant's sign-on can answer it (method sso): where a browser begins. Add return= for the page to come back to"`
 }
 
-func viewChallenge(b factor.NewChallenge) challengeView {
-	return challengeView{b.Token.Reveal(), b.Methods, b.ExpiresAt, front.ViewWebAuthn(b.PublicKey)}
+func viewChallenge(c *front.Call, b factor.NewChallenge) challengeView {
+	view := challengeView{b.Token.Reveal(), b.Methods, b.ExpiresAt, front.ViewWebAuthn(b.PublicKey), ""}
+	if b.ConnectionID != "" {
+		view.StartURL = front.StartURL(c.Site().BaseURL(), b.ConnectionID, view.Challenge)
+	}
+	return view
 }
 
 var docBeginStepUp = front.Doc{
 	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session again",
 	WhilePaused: true,
-	Description: "For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too. From its sessions an account begins at most 120 challenges an hour; then that answer has none.",
-	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeTooManyAttempts},
+	Description: "For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. If a tenant's own sign-on vouches for the session, its provider proves it (`sso`), or a second factor where the account is managed; a challenge of this endpoint then has all methods of the account, and `methods` of the refusal says which of them count for the action. The answer with that code has such a challenge, too. From its sessions an account begins at most 120 challenges an hour; then that answer has none.",
+	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 
 func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (challengeView, error) {
@@ -34,7 +39,7 @@ func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (cha
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewChallenge(begun), nil
+	return viewChallenge(c, begun), nil
 }
 
 type stepUpInput struct {
@@ -77,7 +82,7 @@ func (a *api) withChallenge(ctx context.Context, c *front.Call, err error) error
 	if !errors.As(err, &e) || e.Code != doorward.CodeStepUpRequired || c.Caller.Kind != doorward.ByUser {
 		return err
 	}
-	begun, fault := a.app.Login.OfferStepUp(ctx, c.Caller)
+	begun, fault := a.app.Login.OfferStepUp(ctx, c.Caller, e.Proof)
 	if doorward.HasCode(fault, doorward.CodeTooManyAttempts) {
 		return err // what needs the proof, such as removing a factor, has no limit itself
 	}

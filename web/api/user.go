@@ -157,7 +157,7 @@ var docEditUser = front.Doc{
 	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.",
 	Versioned:   true,
 	Query:       endParameters,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded, doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodeNoWayBack, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (editedUser, error) {
@@ -197,7 +197,7 @@ var docRemoveUser = front.Doc{
 	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
 	Query:       endParameters,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodeNoWayBack, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 
 func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -128,6 +129,27 @@ func splitForm(r *multipart.Reader, field string) (url.Values, []byte, error) {
 func (c *Call) SetCookie(name, value string, life int) {
 	c.addCookie(c.site.cookieName(name)+"="+value, "; Max-Age="+strconv.Itoa(life))
 }
+
+// CookiesLike returns the values of the cookies that SetCookie has set under names with the prefix, by name.
+// One that was sent with several values is left out: another host has set one of them.
+func (c *Call) CookiesLike(prefix string) map[string]string {
+	all := map[string]string{}
+	for _, cookie := range c.R.Cookies() {
+		name, ok := strings.CutPrefix(cookie.Name, c.site.cookieName(""))
+		if !ok || !strings.HasPrefix(name, prefix) || len(all) >= maxCookiesLike {
+			continue
+		}
+		if was, twice := all[name]; twice && was != cookie.Value {
+			cookie.Value = ""
+		}
+		all[name] = cookie.Value
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
+// maxCookiesLike bounds what CookiesLike returns.
+const maxCookiesLike = 50
 
 // Cookie returns the value of a cookie that SetCookie has set; empty without one. Of several
 // different ones none counts, since another host has set one of them; then all are deleted, so

@@ -137,6 +137,7 @@ type Route struct {
 	Doc      Doc
 	counts   *telemetry.Route // set by Handler
 	check    bool             // see Check
+	callsOut bool             // see CallsOut
 	file     *Content         // set by File, with its name; nil for other routes
 	fileName string
 }
@@ -152,6 +153,13 @@ func On(pattern string, g Guard, e Endpoint, d Doc) Route {
 // traced only if the caller asks for it.
 func (r Route) Check() Route {
 	r.check = true
+	return r
+}
+
+// CallsOut marks a route that waits for a server which isn't the installation's, such as a name server. It
+// has callOutWithin in place of answerWithin.
+func (r Route) CallsOut() Route {
+	r.callsOut = true
 	return r
 }
 
@@ -186,6 +194,9 @@ const DefaultName = "Doorward"
 
 // answerWithin bounds the work on a request. Every answer comes within 3 s.
 const answerWithin = 2700 * time.Millisecond
+
+// callOutWithin is answerWithin for routes that call a server outside. Their answers come within 12 s.
+const callOutWithin = 11500 * time.Millisecond
 
 // Handler serves the routes, with and without the base URL's path as a prefix: a proxy
 // may strip it.
@@ -229,6 +240,11 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	r = s.traceRequest(r, route)
+	if route.callsOut {
+		ctx, cancel := prolonged(r)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
 	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, sorts: route.Doc.Sort, maxBody: route.Endpoint.MaxBody}
 	if route.Endpoint.Foreign {
 		c.keepVisibleID()
@@ -254,6 +270,14 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	default:
 		s.Fail(w, r, err)
 	}
+}
+
+// prolonged returns the context of the request with callOutWithin in place of answerWithin. It still ends when
+// the client has gone.
+func prolonged(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.Context()), infoOf(r).began.Add(callOutWithin))
+	stop := context.AfterFunc(infoOf(r).client, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // traceRequest records the route of the request, and begins a span if it is traced.
@@ -326,7 +350,7 @@ func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &requestInfo{id: id, path: r.URL.EscapedPath(), began: began, counts: counts, proxies: s.proxies.Load(), trace: trace.ID(ctx)}))
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &requestInfo{id: id, client: r.Context(), path: r.URL.EscapedPath(), began: began, counts: counts, proxies: s.proxies.Load(), trace: trace.ID(ctx)}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
 		defer s.finish(rec, r)

@@ -97,6 +97,20 @@ func sameHost(origin, scheme, host string) bool {
 	return ok && norm(rest) == norm(host)
 }
 
+// FromElsewhere reports whether a page of another site has led the browser here. The own pages, an address
+// that was typed or bookmarked, and other hosts of the site are none.
+func (c *Call) FromElsewhere() bool {
+	h := c.R.Header
+	if site := h.Get("Sec-Fetch-Site"); site != "" {
+		return site == "cross-site"
+	}
+	if origin := h.Get("Origin"); origin != "" {
+		return !sameHost(origin, c.site.base.Scheme, c.site.base.Host)
+	}
+	referrer, err := url.Parse(h.Get("Referer"))
+	return err != nil || referrer.Host != "" && !sameHost(referrer.Scheme+"://"+referrer.Host, c.site.base.Scheme, c.site.base.Host)
+}
+
 // isAllowed reports whether the request comes from a page of one of AllowedOrigins.
 func (s *Site) isAllowed(h http.Header) bool {
 	origin := h["Origin"]

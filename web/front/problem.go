@@ -55,10 +55,16 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 // WantsPage reports whether a browser asks for a page.
 func (c *Call) WantsPage() bool { return wantsPage(c.R) }
 
+// AsksForPage reports whether a browser asks for a page, also from the API.
+func (c *Call) AsksForPage() bool { return asksForPage(c.R) }
+
+func asksForPage(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
 // wantsPage is false for the API and assets, which never answer with a page.
 func wantsPage(r *http.Request) bool {
-	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
-	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
+	return asksForPage(r) && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
 }
 
 // Refuse sets the headers of a failed request, logs the details for the operator,
@@ -116,15 +122,19 @@ type Problem struct {
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	Tenants      []doorward.TenantName `json:"tenants,omitempty" doc:"With the code memberships_affected: one's own tenants that don't allow the new address"`
+	Check        string                `json:"check,omitempty" doc:"With the codes sign_on_refused and sign_on_state: the check that refused the sign-in" example:"nonce"`
+	Seen         []string              `json:"seen,omitzero" doc:"With the code domain_not_proved: TXT records at the record's name that are meant for Doorward; up to 10"`
 	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
 	Request      *CheckedRequest       `json:"request,omitempty" doc:"With the code cross_origin at a check: what Doorward takes the request for, and policies read"`
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check, nor after too many challenges): to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
-	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first, or has none left that can be used"`
+	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery, passkey or sso; empty where the person has to set up a factor first, or has none left that can be used"`
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
 	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter"`
 	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
+	ConnectionID string                `json:"connectionId,omitempty" doc:"With the code sso_required: the sign-on by which the person gets a session; absent if there is none"`
+	StartURL     string                `json:"startUrl,omitempty" format:"uri" doc:"With a challenge that the provider of the tenant's sign-on can answer (method sso), and with the code sso_required: where a browser begins. Add return= for the page to come back to"`
 	PublicKey    WebAuthn              `json:"publicKey,omitempty" doc:"With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON"`
 }
 
@@ -170,8 +180,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL() + ProblemPath(described.Code), Title: described.Title, Status: Status(e.Code), Detail: e.Detail,
 		Instance: path(r), Code: described.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID, Tenants: e.Tenants, Quota: e.Quota,
-		Request: viewChecked(e.Request),
+		Request: viewChecked(e.Request), Seen: e.Seen,
 	}
+	p.Check = e.Check
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
 	}
@@ -184,6 +195,12 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	if e.Challenge != nil {
 		p.Challenge, p.Methods, p.ExpiresAt = e.Challenge.Token.Reveal(), e.Challenge.Methods, &e.Challenge.ExpiresAt
 		p.PublicKey = ViewWebAuthn(e.Challenge.PublicKey)
+		if id := e.Challenge.ConnectionID; id != "" {
+			p.StartURL = StartURL(s.BaseURL(), id, p.Challenge)
+		}
+	}
+	if p.ConnectionID = e.ConnectionID; p.ConnectionID != "" {
+		p.StartURL = StartURL(s.BaseURL(), p.ConnectionID, "")
 	}
 	if p.Detail == "" {
 		p.Detail = described.Help

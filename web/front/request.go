@@ -1,6 +1,7 @@
 package front
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,8 +24,10 @@ import (
 
 // requestInfo is what the pipeline knows of a request.
 type requestInfo struct {
-	id   string
-	path string // as sent: percent-encoded, before the base path is stripped
+	id string
+	// client ends when the client has gone.
+	client context.Context
+	path   string // as sent: percent-encoded, before the base path is stripped
 	// counts is nil where requests are counted elsewhere.
 	counts *telemetry.Route
 	check  bool // see Route.Check

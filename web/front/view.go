@@ -21,6 +21,7 @@ type Session struct {
 	AMR           []string  `json:"amr" doc:"Methods of the login (RFC 8176)" example:"pwd"`
 	AuthAt        time.Time `json:"authAt" doc:"When the person last proved who they are: at the login, or at a step-up since"`
 	ConnectionID  string    `json:"connectionId,omitempty" doc:"The tenant's own sign-on that vouches for the session; absent for Doorward itself"`
+	ProviderAMR   []string  `json:"providerAmr,omitempty" doc:"What the provider of that sign-on said of its methods (its claim amr); nobody else has checked it. Absent if it said nothing"`
 }
 
 // ViewSession returns the session as it is shown.
@@ -28,7 +29,7 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 	return Session{
 		ID: s.ID, Current: current, TenantID: s.TenantID, CreatedAt: s.CreatedAt, LastSeenAt: s.LastSeenAt,
 		ExpiresAt: s.ExpiresAt(l), IdleExpiresAt: s.IdleExpiresAt(l), IP: s.IP, UserAgent: s.UserAgent,
-		AAL: s.AAL, AMR: s.AMR, AuthAt: s.AuthAt(), ConnectionID: string(s.Issuer),
+		AAL: s.AAL, AMR: s.AMR, AuthAt: s.AuthAt(), ConnectionID: string(s.Issuer), ProviderAMR: s.ProviderAMR,
 	}
 }
 

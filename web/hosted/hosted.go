@@ -15,6 +15,7 @@
 //	account.go  /account, /account/leave, /.well-known/change-password
 //	erase.go    /account/erase
 //	stepup.go   /step-up, to prove one's identity again
+//	sso.go      /sso/{con}, where a sign-in at a tenant's provider begins and asks for more
 //	passkey.go  passkeys, for signing in and for setting one up
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
@@ -58,6 +59,14 @@ func Routes(a *app.App) []front.Route {
 		page("POST /login/enrol/passkey", front.Public(), set.Open("/login/enrol", h.beginFirstPasskey, h.showEnrolment)),
 		page("POST /login/enrol/passkey/finish", front.Public(), set.Take("/login/enrol", h.finishFirstPasskey, h.firstPasskeyAgain)),
 		page("POST /logout", front.Public(), set.Take("/login", h.logout, h.loginAgain)),
+
+		page("GET /sso/{con}", front.Optional(), set.Show(h.showSignOn)),
+		page("GET /sso/{con}/continue", front.Optional(), set.Show(h.showWaiting)),
+		page("POST /sso/{con}/agree", front.Optional(), set.Take("", h.agreeToSignOn, h.showWaiting)),
+		page("POST /sso/{con}/prove", front.Optional(), set.Take("", h.proveForSignOn, h.showWaiting)),
+		page("POST /sso/{con}/prove/passkey", front.Optional(), set.Take("", h.provePasskeyForSignOn, h.waitingAgain)),
+		page("POST /sso/{con}/prove/second", front.Optional(), set.Take("", h.proveSecondForSignOn, h.secondForSignOnAgain)),
+		page("GET /sso/{con}/test/{test}", ui.SignedIn(), set.Show(h.showSignOnTest)),
 
 		page("GET /forgot", front.Public(), set.Show(h.showForgot)),
 		page("POST /forgot", front.Public(), set.Take("/forgot", h.forgot, h.showForgot)),

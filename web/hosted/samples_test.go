@@ -55,7 +55,8 @@ func samples() []uitest.Sample {
 	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
 	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName), RoleWords: ui.DescribeRole(nil, shown.Role)}
-	member, self := newcomer, newcomer
+	member, self, managed := newcomer, newcomer, newcomer
+	managed.IsManaged = true
 	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
@@ -71,11 +72,16 @@ func samples() []uitest.Sample {
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
 		{Name: "login-dropped", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Dropped: true}},
 		{Name: "login-refused", View: ui.View{Page: "login", Body: signingIn{}}, Frame: refused},
+		{Name: "login-signon", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, SignOn: "/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start", Name: "Okta of Acme"}}, Frame: ui.Frame{Form: refused.Form}},
+		{Name: "login-signon-refused", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, SignOn: "/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start"}}, Frame: ui.Frame{Posted: true, Alert: true, Form: refused.Form, Fault: "Your organisation wants you to sign in with its own sign-on."}},
+		{Name: "login-or-signon", View: ui.View{Page: "login", Body: signingIn{SignsOn: true}}},
+		{Name: "login-own", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, Own: true}}},
 		{Name: "login-registered", View: ui.View{Page: "login", Body: signingIn{}, Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
 		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "step-up", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "step-up-code", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
+		{Name: "step-up-sso", View: ui.View{Page: "step-up", Scripts: passkeyScripts, Body: stepUp{ByCode: true, ByPassword: true, ByPasskey: true, BySSO: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
 		{Name: "step-up-done", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}, Done: "done.proved"}, Frame: ui.Frame{Caller: ann}},
 		{Name: "forgot", View: ui.View{Page: "forgot"}},
 		{Name: "forgot-refused", View: ui.View{Page: "forgot"}, Frame: ui.Frame{Posted: true, Alert: true, Fault: "Too many mails. Try again in 60 minutes."}},
@@ -97,6 +103,7 @@ func samples() []uitest.Sample {
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
+		{Name: "accept-managed", View: ui.View{Page: "accept", Body: managed}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: sampleAccount(profileTab), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},
@@ -116,7 +123,7 @@ func samples() []uitest.Sample {
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
 		{Name: "passkey", View: passkeyView(factor.NewChallenge{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
-		{Name: "login-passkey", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{true, true}}},
+		{Name: "login-passkey", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, Autofill: true}}},
 		{Name: "second-passkey", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
 		{Name: "second-both", View: ui.View{Page: "second", Scripts: passkeyScripts, Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},
 		{Name: "step-up-passkey", View: ui.View{Page: "step-up", Scripts: passkeyScripts, Body: stepUp{ByPasskey: true}}, Frame: ui.Frame{Caller: ann}},

@@ -14,13 +14,9 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// challengeCookie keeps the challenge between the steps of a login, in the browser that
-// has begun it: a query would appear in logs.
-const challengeCookie = "doorward_challenge"
+const challengeCookie = ui.ChallengeCookie
 
-func keepChallenge(c *ui.Call, b factor.NewChallenge) {
-	c.SetCookie(challengeCookie, b.Token.Reveal(), int(doorward.ChallengeLife.Seconds()))
-}
+func keepChallenge(c *ui.Call, b factor.NewChallenge) { ui.KeepChallenge(c.Call, b) }
 
 func challengeToken(c *ui.Call) string { return c.Cookie(challengeCookie) }
 

@@ -2,16 +2,22 @@ package hosted
 
 import (
 	"context"
+	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
-// stepUp is the content of /step-up: the ways in which the person can prove who they are.
-type stepUp struct{ ByCode, ByPassword, ByPasskey, ByRecovery bool }
+// stepUp is the content of /step-up: the ways in which the person can prove who they are. With BySSO, what
+// the account has proves less than the tenant's sign-on, and the other way round.
+type stepUp struct{ ByCode, ByPassword, ByPasskey, ByRecovery, BySSO bool }
+
+// OwnsMore reports whether the account has something to prove beside the tenant's sign-on.
+func (s stepUp) OwnsMore() bool { return s.ByCode || s.ByPassword || s.ByPasskey || s.ByRecovery }
 
 func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 	methods, err := h.app.Login.StepUpMethods(ctx, c.Caller)
@@ -21,7 +27,7 @@ func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 	c.KeepOnly("return")
 	can := func(method string) bool { return slices.Contains(methods, method) }
 	v := ui.View{Page: "step-up", FormReturns: true, Body: stepUp{
-		can(doorward.ByCode), can(doorward.ByPassword), can(doorward.ByPasskey), can(doorward.ByRecovery),
+		can(doorward.ByCode), can(doorward.ByPassword), can(doorward.ByPasskey), can(doorward.ByRecovery), can(doorward.BySSO),
 	}}
 	if can(doorward.ByPasskey) {
 		v.Scripts, v.Connects = passkeyScripts, true
@@ -42,16 +48,22 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 		if err != nil {
 			return ui.View{}, err
 		}
-		if err := requireFields(c, fieldFor(methods)); err != nil {
-			return ui.View{}, err
+		with := c.Value("with")
+		if with != doorward.BySSO {
+			if err := requireFields(c, fieldFor(methods, with)); err != nil {
+				return ui.View{}, err
+			}
 		}
 		begun, err := h.app.Login.BeginStepUp(ctx, c.Caller)
 		if err != nil {
 			return ui.View{}, err
 		}
 		token = begun.Token.Reveal()
+		if with == doorward.BySSO && begun.ConnectionID != "" {
+			return toProvider(c, begun), nil
+		}
 	}
-	if c.Caller.HasFactor { // then the page has no field for a password, so no place for its error
+	if c.Caller.HasFactor && c.Caller.Issuer == doorward.OwnIssuer { // then the page has no field for a password, so no place for its error
 		evidence.Password = ""
 	}
 	opened, err := h.app.Login.StepUp(ctx, c.Caller, token, evidence)
@@ -68,10 +80,21 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return c.Back(), nil
 }
 
-// fieldFor returns the name of the field that one of the methods needs, other than a passkey.
-func fieldFor(methods []string) string {
+// toProvider redirects to the sign-in by the connection that answers the challenge, which leads back.
+func toProvider(c *ui.Call, begun factor.NewChallenge) ui.View {
+	to := front.StartURL(c.Site().BaseURL(), begun.ConnectionID, begun.Token.Reveal())
+	if back := c.ReturnTo(); back != "" {
+		to += "&" + url.Values{"return": {back}}.Encode()
+	}
+	return c.Redirect(to)
+}
+
+// fieldFor returns the name of the field that one of the methods needs, other than a passkey. with is that
+// of the form, where the page has one for the factor and one for the password.
+func fieldFor(methods []string, with string) string {
+	hasFactor := slices.Contains(methods, doorward.ByCode) || slices.Contains(methods, doorward.ByRecovery)
 	switch {
-	case slices.Contains(methods, doorward.ByPassword):
+	case slices.Contains(methods, doorward.ByPassword) && (with == doorward.ByPassword || !hasFactor):
 		return "password"
 	case slices.Contains(methods, doorward.ByRecovery):
 		return "recoveryCode"

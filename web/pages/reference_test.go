@@ -228,9 +228,11 @@ func TestExamplesWorkUnchanged(t *testing.T) {
 // expectedCodes are the problem codes that answer examples whose codes, ids or passwords
 // exist only in the reference.
 var expectedCodes = map[string]string{
-	"applyModel":    "precondition_failed",
+	"applyModel":  "precondition_failed",
+	"startSignOn": "not_found", "finishSignOn": "not_found", "testConnection": "not_found",
 	"explainAccess": "validation_failed", // has only the action, since there are three ways to name the caller
-	"putPolicy":     "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
+	"putSsoPolicy":  "precondition_failed", "confirmSsoPolicy": "nothing_to_confirm",
+	"putPolicy": "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
 	"enrolTOTP": "challenge_over", "confirmTOTP": "not_found", "renameFactor": "not_found", "removeFactor": "not_found", "makeRecoveryCodes": "not_found",
 	"resetFactors": "reset_not_found", "keepFactors": "step_up_required", "resetUserFactors": "not_found",
@@ -248,6 +250,7 @@ var expectedCodes = map[string]string{
 	"beginPasskey": "challenge_over", "finishPasskey": "challenge_over", "finishPasskeyLogin": "challenge_over",
 	"getWebhook": "not_found", "editWebhook": "not_found", "deleteWebhook": "not_found", "rotateWebhookSecret": "not_found", "testWebhook": "not_found",
 	"listWebhookDeliveries": "not_found", "retryWebhookDelivery": "not_found", "replayWebhook": "not_found",
+	"getDomain": "not_found", "editDomain": "not_found", "verifyDomain": "not_found", "deleteDomain": "not_found",
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 

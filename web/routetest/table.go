@@ -33,6 +33,12 @@ var Samples = []Sample{
 	{Request: "GET /api/v2/auth/session", Who: "OWNER", Want: "200"},
 	{Request: "GET /api/v2/auth/memberships", Who: "OWNER", Want: "200"},
 	{Request: "DELETE /api/v2/auth/memberships/tnt_absent", Who: "OWNER", Want: "404 not_found"},
+	{Request: "GET /api/v2/auth/sso/con_absent/start", Want: "404 not_found"},
+	{Request: "GET /api/v2/auth/sso/con_absent/callback", Want: "404 not_found"},
+	{Request: "POST /api/v2/sso/connections/con_absent/test", Who: "OWNER", Want: "404 not_found"},
+	{Request: "GET /sso/con_absent", Want: "404"},
+	{Request: "GET /sso/con_absent/continue", Want: "404"},
+	{Request: "GET /sso/con_absent/test/tst_absent", Who: "OWNER", Want: "404"},
 	{Request: "POST /api/v2/auth/switch-tenant", Who: "OWNER", Body: Object{"tenantId": "tnt_absent"}, Want: "404 not_found", Twice: "opens a session, as a login does"},
 
 	// Second factors.
@@ -142,6 +148,16 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/webhooks/whk_absent/replay", Who: "OWNER", Body: Object{"after": 1}, Want: "404 not_found", Twice: "receivers recognise a repetition by its id"},
 	{Request: "POST /api/v2/webhooks/deliveries/whd_absent/retry", Who: "OWNER", Want: "404 not_found", Twice: "receivers recognise a repetition by its id"},
 
+	// Domains.
+	{Request: "GET /api/v2/domains", Who: "OWNER", Want: "200"},
+	{Request: "GET /api/v2/domains?limit=201", Who: "OWNER", Want: "422 validation_failed"},
+	{Request: "POST /api/v2/domains", Who: "OWNER", Body: Object{"domain": "acme.example"}, Want: "201"},
+	{Request: "POST /api/v2/domains", Who: "ADMIN", Body: Object{"domain": "acme.example"}, Want: "403 forbidden"},
+	{Request: "GET /api/v2/domains/dom_absent", Who: "OWNER", Want: "404 not_found"},
+	{Request: "PATCH /api/v2/domains/dom_absent", Who: "OWNER", Body: Object{"connectionId": ""}, Want: "404 not_found"},
+	{Request: "POST /api/v2/domains/dom_absent/verify", Who: "OWNER", Want: "404 not_found", Twice: "looks at the record once more"},
+	{Request: "DELETE /api/v2/domains/dom_absent", Who: "OWNER", Want: "404 not_found"},
+
 	// Roles and policies.
 	{Request: "GET /api/v2/roles", Who: "OWNER", Want: "200"},
 	{Request: "GET /api/v2/roles?foo=1", Who: "ADMIN", Want: "400 invalid_query"},
@@ -159,6 +175,15 @@ var Samples = []Sample{
 	{Request: "GET /api/v2/policy/versions", Who: "OWNER", Want: "200"},
 	{Request: "POST /api/v2/policy/versions/9/restore", Who: "OWNER", Want: "404 not_found", Twice: "a version that is in force makes no new one"},
 	{Request: "POST /api/v2/policy/confirm", Who: "OWNER", Want: "404 not_found", Twice: "changes nothing more"},
+	{Request: "POST /api/v2/auth/discover", Body: Object{"email": "nobody@acme.example"}, Want: "200", Twice: "changes nothing"},
+	{Request: "GET /api/v2/sso/policy", Who: "OWNER", Want: "200"},
+	{Request: "PUT /api/v2/sso/policy", Who: "OWNER", Body: Object{"mode": "off", "guests": "allowed"}, Header: "If-Match: *", Want: "200"},
+	{Request: "PUT /api/v2/sso/policy", Who: "OWNER", Body: Object{"mode": "off", "guests": "allowed"}, Want: "428 precondition_required"},
+	{Request: "PUT /api/v2/sso/policy", Who: "OWNER", Body: Object{"mode": "off", "guests": "allowed"}, Header: `If-Match: "7"`, Want: "412 precondition_failed"},
+	{Request: "PUT /api/v2/sso/policy", Who: "OWNER", Body: Object{"mode": "required", "guests": "allowed"}, Header: "If-Match: *", Want: "409 connection_needed"},
+	{Request: "PUT /api/v2/sso/policy", Who: "OWNER", Body: Object{"mode": "required", "guests": "allowed", "confirmMinutes": 4}, Header: "If-Match: *", Want: "422 validation_failed"},
+	{Request: "POST /api/v2/sso/policy/confirm", Who: "OWNER", Want: "409 nothing_to_confirm", Twice: "changes nothing more"},
+	{Request: "GET /api/v2/sso/readiness", Who: "OWNER", Want: "200"},
 	{Request: "POST /api/v2/policy/plan", Who: "OWNER", Body: Object{"text": ""}, Want: "200", Twice: "changes nothing"},
 	{Request: "POST /api/v2/policy/plan", Who: "OWNER", Body: Object{"text": "forbid("}, Want: "422 validation_failed"},
 	{Request: "POST /api/v2/policy/plan", Who: "OWNER", Body: Object{"text": "", "hours": 169}, Want: "422 validation_failed"},

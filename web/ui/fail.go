@@ -78,9 +78,10 @@ func SendErrorPage(fc *front.Call, err error) bool { return errorPages.ErrorPage
 // ErrorPage is the content of the page of an error.
 type ErrorPage struct {
 	Title, Text string
-	Again       bool // trying again may work
-	Support     bool // somebody else can help, who needs the request's id
-	Home        bool // the page links to the account
+	Again       bool   // trying again may work
+	Support     bool   // somebody else can help, who needs the request's id
+	Home        bool   // the page links to the account
+	SignOn      string // path of the connection by which to sign in again; empty: none
 }
 
 // sendErrorPage sends an error page, and reports whether it could; if not, that is a defect.
@@ -122,13 +123,16 @@ func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
 	if !front.Safe(c.R.Method) { // not_found is about what the form names, not about the address
 		texts = []string{"notice." + string(e.Code), key + ".text"}
 	}
+	if e.Check != "" {
+		texts = []string{key + "." + e.Check, key + ".text"}
+	}
 	sent := front.SentOrigin(c.R.Header)
 	if e.Code == doorward.CodeCrossOrigin && strings.Contains(sent, "://") {
 		texts = []string{key + ".from"}
 	}
 	m := ErrorPage{
 		Title:   p.words.firstMessageOr(problem.Title, []string{key + ".title"}),
-		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait, "sent", sent, "own", c.Site().Origin()),
+		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait, "sent", sent, "own", c.Site().Origin(), "check", e.Check),
 		Again:   problem.Kind == doorward.KindUnavailable,
 		Support: problem.Kind == doorward.KindInternal || problem.Kind == doorward.KindUnavailable || e.Policy != nil,
 	}
@@ -139,6 +143,9 @@ func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
 		m.Text = p.words.refusedBy(*e.Policy)
 	}
 	m.Home = !m.Again
+	if con := c.R.PathValue("con"); con != "" && (e.Check != "" || e.Code == doorward.CodeProviderUnavailable) {
+		m.Home, m.Again, m.Support, m.SignOn = false, false, true, SignOnPage(con) // loading a callback again can't work
+	}
 	return m, err
 }
 

@@ -1,0 +1,180 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// askWithin bounds the wait for a provider, so that a request that makes or tests a connection has time
+	// left for its answer, which comes within 12 s.
+	askWithin = 10 * time.Second
+	// discoveryAge is when what a provider has said of itself is read again.
+	discoveryAge = 24 * time.Hour
+	// discoveryRetry is the pause after a fault, while what is kept still serves.
+	discoveryRetry = 10 * time.Minute
+	// discoveriesAtOnce bounds the requests of the daily reading.
+	discoveriesAtOnce = 8
+	// dueEvery is the pause between two looks at what is due.
+	dueEvery = time.Minute
+)
+
+// look asks an issuer what it says of itself, unless there are faults already, or the issuer isn't known
+// yet. It returns the faults of the field /issuer. Errors: those of ctx.
+func (c *Connections) look(ctx context.Context, issuer string, faults []doorward.FieldError) (*oidcrp.Discovery, []doorward.FieldError, error) {
+	if issuer == "" || len(faults) > 0 {
+		return nil, nil, nil
+	}
+	said, err := c.discover(ctx, issuer)
+	var f *oidcrp.Fault
+	switch {
+	case err == nil:
+		return &said, nil, nil
+	case ctx.Err() != nil:
+		return nil, nil, doorward.Unavailable(ctx.Err())
+	case errors.As(err, &f):
+		return nil, []doorward.FieldError{issuerFault(f.Code)}, nil
+	}
+	return nil, nil, err
+}
+
+// discover asks the issuer, within askWithin. Errors: *oidcrp.Fault.
+func (c *Connections) discover(ctx context.Context, issuer string) (oidcrp.Discovery, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	return c.provider.Discover(ctx, issuer)
+}
+
+// keep keeps what the issuer has said, if it is still that of the connection.
+func keep(ctx context.Context, tx *store.Tx, id string, isPending bool, issuer string, said oidcrp.Discovery) error {
+	text, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	_, err = tx.KeepDiscovery(ctx, id, isPending, issuer, string(text))
+	return err
+}
+
+// read asks what the provider says of itself now, keeps it, and lists that in the protocol. A fault changes
+// nothing. Errors: *oidcrp.Fault, unavailable.
+func (c *Connections) read(ctx context.Context, kept store.KeptDiscovery) (oidcrp.Discovery, error) {
+	entry := doorward.Attempt{ConnectionID: kept.ConnectionID, Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptDone}
+	said, err := c.discover(ctx, kept.Issuer)
+	var f *oidcrp.Fault
+	if errors.As(err, &f) {
+		entry.Outcome, entry.Seen, entry.Advice = doorward.AttemptUnavailable, f.Code, f.Advice
+		c.Record(ctx, entry)
+		return said, err
+	}
+	if err == nil {
+		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
+			return keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, said)
+		})
+	}
+	if err == nil {
+		c.Record(ctx, entry)
+	}
+	return said, err
+}
+
+// discovered returns what the provider says of itself: as it is kept, or read again once that is a day old.
+// While it can't be read, what is kept serves. Errors: provider_unavailable if nothing is kept.
+func (c *Connections) discovered(ctx context.Context, id string, isPending bool) (said oidcrp.Discovery, err error) {
+	kept, err := c.db.Read().KeptDiscovery(ctx, id, isPending)
+	if err != nil {
+		return said, err
+	}
+	if kept.Text == "" {
+		said, err = c.read(ctx, kept)
+		return said, unavailable(err)
+	}
+	now := c.db.Now()
+	if now.Sub(kept.At) >= discoveryAge && now.Sub(kept.AskedAt) >= discoveryRetry {
+		if mine, err := c.claim(ctx, kept); err == nil && mine {
+			if said, err := c.read(ctx, kept); err == nil {
+				return said, nil
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(kept.Text), &said); err != nil {
+		return said, doorward.Unavailable(err)
+	}
+	return said, nil
+}
+
+// claim reports whether nobody else has begun to read it since it was due.
+func (c *Connections) claim(ctx context.Context, kept store.KeptDiscovery) (mine bool, err error) {
+	err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		mine, err = tx.AskDiscovery(ctx, kept)
+		return err
+	})
+	return mine, err
+}
+
+// unavailable turns a fault of the provider into provider_unavailable: a fault is no refusal.
+func unavailable(err error) error {
+	var f *oidcrp.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: time.Minute, Err: err}
+}
+
+// Run reads daily what the providers of active connections say of themselves, until ctx ends. Of several
+// nodes one reads each.
+func (c *Connections) Run(ctx context.Context) {
+	tick := time.NewTicker(dueEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := c.ReadDue(ctx); err != nil && ctx.Err() == nil {
+			c.warn(err)
+		}
+	}
+}
+
+// ReadDue reads what is due once, discoveriesAtOnce at a time. Faults of providers are in their protocols;
+// errors are those of the database.
+func (c *Connections) ReadDue(ctx context.Context) error {
+	if c.db.Clock().Wrong() {
+		return nil
+	}
+	for {
+		due, err := c.db.Read().DiscoveryDue(ctx, c.db.Now().Add(-discoveryAge), discoveriesAtOnce)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		if err := c.readAll(ctx, due); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Connections) readAll(ctx context.Context, due []store.KeptDiscovery) error {
+	errs := make([]error, len(due))
+	var reading sync.WaitGroup
+	for i, kept := range due {
+		reading.Go(func() {
+			mine, err := c.claim(ctx, kept)
+			if err == nil && mine {
+				_, err = c.read(ctx, kept)
+			}
+			if f := (*oidcrp.Fault)(nil); !errors.As(err, &f) {
+				errs[i] = err
+			}
+		})
+	}
+	reading.Wait()
+	return errors.Join(errs...)
+}

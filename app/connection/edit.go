@@ -1,0 +1,328 @@
+package connection
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/oidcrp"
+)
+
+// Values of pending, for the store.
+const inForce, pending = false, true
+
+// Create makes a draft of a connection. With an issuer it reads what the provider says of itself, within
+// askWithin. Errors: too_many_connections, master_key_missing for private_key_jwt, validation_failed.
+func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (Shown, error) {
+	made, faults := newConnection(by, d)
+	faults = append(faults, required("/name", d.Name)...)
+	faults = append(faults, d.setOwn(&made)...)
+	faults = append(faults, d.setParameters(&made.InForce)...)
+	if err := c.writer.Require(ctx, by, doorward.ConnectionCreate, object(made)); err != nil {
+		return Shown{}, err
+	}
+	said, seen, err := c.look(ctx, made.InForce.Issuer, faults)
+	if err != nil {
+		return Shown{}, err
+	}
+	created := Shown{}
+	_, err = c.writer.Do(ctx, by, doorward.ConnectionCreate, object(made), func(tx *access.Tx) error {
+		err := checkMaking(ctx, tx, made.TenantID, d, append(faults, seen...))
+		if err != nil {
+			return err
+		}
+		made.CreatedAt = tx.Now
+		for _, f := range append(ownFields(made), parameterFields(made.InForce)...) {
+			tx.Changed(f.name, "", f.value)
+		}
+		if err := tx.InsertConnection(ctx, made); err != nil {
+			return err
+		}
+		if err := c.complete(ctx, tx, made.ID, inForce, made.InForce, said); err != nil {
+			return err
+		}
+		if created, err = show(ctx, tx.Reader, by, made.ID); err != nil {
+			return err
+		}
+		return tx.KeepAnswer(ctx, created)
+	})
+	return created, err
+}
+
+func required(pointer string, typed *string) []doorward.FieldError {
+	if typed == nil || *typed == "" {
+		return []doorward.FieldError{fault(pointer, "required", "Name the connection; people see it when they sign in.")}
+	}
+	return nil
+}
+
+// checkMaking checks what a new connection needs, under the lock on the tenant. Errors:
+// too_many_connections, validation_failed.
+func checkMaking(ctx context.Context, tx *access.Tx, tenantID string, d Draft, faults []doorward.FieldError) error {
+	n, err := tx.CountConnections(ctx, tenantID)
+	if err == nil && n >= doorward.ConnectionsMax {
+		err = doorward.Fail(doorward.CodeTooManyConnections, "")
+	}
+	if err != nil {
+		return err
+	}
+	return checkUnderLock(ctx, tx, tenantID, d, faults)
+}
+
+// checkUnderLock returns validation_failed for the faults and those of roles, which may have changed since
+// the draft was typed.
+func checkUnderLock(ctx context.Context, tx *access.Tx, tenantID string, d Draft, faults []doorward.FieldError) error {
+	rules, err := tx.Rules(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	if faults = append(faults, d.checkRoles(rules)...); len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
+}
+
+// complete keeps what the provider has said, unless nil, and makes the first key where one is needed.
+func (c *Connections) complete(ctx context.Context, tx *access.Tx, id string, isPending bool, p doorward.ConnectionParameters, said *oidcrp.Discovery) error {
+	if said != nil {
+		if err := keep(ctx, tx.Tx, id, isPending, p.Issuer, *said); err != nil {
+			return err
+		}
+	}
+	if p.ClientAuth != doorward.PrivateKeyJWT {
+		return nil
+	}
+	return c.ensureKey(ctx, tx.Tx, id)
+}
+
+// Change is how a connection is to be changed.
+type Change struct {
+	Draft
+	// Versions, unless empty, are those that the change is based on.
+	Versions []string
+	// DryRun returns what disabling would end, and changes nothing.
+	DryRun bool
+}
+
+// Edit changes a connection, completely or not at all, and returns it with what disabling it has ended.
+// What an active connection signs people in by is pending until it has passed a test and is switched; of a
+// draft it is in force at once. Errors: not_found, precondition_failed, connection_not_tested,
+// master_key_missing, validation_failed.
+func (c *Connections) Edit(ctx context.Context, by doorward.Caller, id string, change Change) (after Shown, ended Ended, err error) {
+	found, err := find(ctx, c.db.Read(), by, id)
+	if err != nil {
+		return after, ended, err
+	}
+	operations, err := c.operations(ctx, by, found, change, &ended)
+	if err != nil {
+		return after, ended, err
+	}
+	last := &operations[len(operations)-1]
+	write := last.Write
+	last.Write = func(tx *access.Tx) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		after, err = show(ctx, tx.Reader, by, id)
+		return err
+	}
+	ended.Revocation, err = c.perform(ctx, by, change.DryRun, operations...)
+	return after, ended, err
+}
+
+// operations returns the steps of a change: what is edited, then the status.
+func (c *Connections) operations(ctx context.Context, by doorward.Caller, found doorward.Connection, change Change, ended *Ended) (all []access.Operation, err error) {
+	checked := func(_ *access.Tx, was doorward.Connection) error {
+		return doorward.CheckVersion(was.Version(), change.Versions)
+	}
+	if change.changesAny() || change.Status == nil {
+		write, err := c.edit(ctx, by, found, change.Draft)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, onConnection(ctx, by, doorward.ConnectionUpdate, found, checked, write))
+	}
+	if change.Status == nil {
+		return all, nil
+	}
+	if len(all) > 0 {
+		checked = func(*access.Tx, doorward.Connection) error { return nil } // the first step has, and changes it
+	}
+	switch doorward.ConnectionStatus(*change.Status) {
+	case doorward.ConnectionActive:
+		return append(all, onConnection(ctx, by, doorward.ConnectionEnable, found, checked, enable(ctx))), nil
+	case doorward.ConnectionDisabled:
+		return append(all, onConnection(ctx, by, doorward.ConnectionDisable, found, checked, c.disable(ctx, change.DryRun, ended))), nil
+	}
+	return nil, doorward.Invalid("/status", "invalid", "Write active or disabled.")
+}
+
+// writeConnection changes a connection, which is read again under the lock on its tenant.
+type writeConnection func(tx *access.Tx, was doorward.Connection) error
+
+// onConnection returns the operation that reads the connection again, and then calls each function.
+func onConnection(ctx context.Context, by doorward.Caller, action doorward.Action, found doorward.Connection, writes ...writeConnection) access.Operation {
+	return access.Operation{Action: action, On: object(found), Write: func(tx *access.Tx) error {
+		was, err := find(ctx, tx.Reader, by, found.ID)
+		for _, write := range writes {
+			if err == nil {
+				err = write(tx, was)
+			}
+		}
+		return err
+	}}
+}
+
+// edit returns the function that writes the draft. A new issuer is asked before, as the caller may.
+func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorward.Connection, d Draft) (writeConnection, error) {
+	proposed := found
+	parameters, _ := found.ToTest()
+	before := parameters.Issuer
+	faults := append(d.setOwn(&proposed), d.setParameters(&parameters)...)
+	var said *oidcrp.Discovery
+	if parameters.Issuer != before {
+		if err := c.writer.Require(ctx, by, doorward.ConnectionUpdate, object(found)); err != nil {
+			return nil, err
+		}
+		read, seen, err := c.look(ctx, parameters.Issuer, faults)
+		if err != nil {
+			return nil, err
+		}
+		said, faults = read, append(faults, seen...)
+	}
+	return func(tx *access.Tx, was doorward.Connection) error {
+		if err := checkUnderLock(ctx, tx, was.TenantID, d, faults); err != nil {
+			return err
+		}
+		ownChanged, err := writeOwn(ctx, tx, was, d)
+		if err != nil {
+			return err
+		}
+		parametersChanged, err := c.writeParameters(ctx, tx, was, d, said)
+		if err == nil && !ownChanged && !parametersChanged {
+			tx.SkipEvent()
+		}
+		return err
+	}, nil
+}
+
+// writeOwn writes what is in force at once, and reports whether it has changed.
+func writeOwn(ctx context.Context, tx *access.Tx, was doorward.Connection, d Draft) (bool, error) {
+	is := was
+	d.setOwn(&is)
+	if !record(tx, ownFields(was), ownFields(is)) {
+		return false, nil
+	}
+	return true, tx.UpdateConnection(ctx, is)
+}
+
+// writeParameters writes what the connection signs people in by, and reports whether it has changed: of a
+// draft what is in force, of an active connection what is pending. An issuer that the caller has changed at
+// the same time, so that nobody has asked it, is a conflict.
+func (c *Connections) writeParameters(ctx context.Context, tx *access.Tx, was doorward.Connection, d Draft, said *oidcrp.Discovery) (bool, error) {
+	before, isPending := was.ToTest()
+	isPending = isPending || was.Status == doorward.ConnectionActive
+	after := before
+	d.setParameters(&after)
+	if !record(tx, parameterFields(before), parameterFields(after)) {
+		return false, nil
+	}
+	if isPending {
+		if after.Issuer == "" || after.ClientID == "" {
+			return false, doorward.Invalid(emptyOf(after), "required", "A connection that has signed people in needs this.")
+		}
+		tx.Changed("pending", "", "true")
+	}
+	if after.Issuer != before.Issuer && after.Issuer != "" && (said == nil || said.Issuer != after.Issuer) {
+		return false, doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has changed the issuer at the same time.")
+	}
+	if err := tx.SetConnectionParameters(ctx, was.ID, isPending, after); err != nil {
+		return false, err
+	}
+	if !isPending && was.Status == doorward.ConnectionDisabled && isOtherClient(before, after) {
+		if err := tx.MarkConnectionSwitched(ctx, was.ID); err != nil {
+			return false, err
+		}
+	}
+	return true, c.complete(ctx, tx, was.ID, isPending, after, said)
+}
+
+func emptyOf(p doorward.ConnectionParameters) (pointer string) {
+	if p.Issuer == "" {
+		return "/issuer"
+	}
+	return "/clientId"
+}
+
+// isOtherClient reports whether subjects may mean other people.
+func isOtherClient(a, b doorward.ConnectionParameters) bool {
+	return a.Issuer != b.Issuer || a.ClientID != b.ClientID
+}
+
+// record adds the differences to the event and reports whether there are any.
+func record(tx *access.Tx, was, is []field) (changed bool) {
+	for i, before := range was {
+		if before != is[i] {
+			tx.Changed(before.name, before.value, is[i].value)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// Switched is what a switch has put in force, or would.
+type Switched struct {
+	Shown
+	// Identities is how many identities count only once they are used again, since issuer or client are
+	// others. People has some of those whom that concerns, in a dry run.
+	Identities int
+	People     []Person
+}
+
+// Switch puts in force what is pending, once a test of exactly that has passed. A dry run changes nothing.
+// Errors: not_found, nothing_pending, connection_not_tested.
+func (c *Connections) Switch(ctx context.Context, by doorward.Caller, id string, isDryRun bool) (done Switched, err error) {
+	found, err := find(ctx, c.db.Read(), by, id)
+	if err != nil {
+		return done, err
+	}
+	_, err = c.perform(ctx, by, isDryRun, onConnection(ctx, by, doorward.ConnectionSwitch, found, func(tx *access.Tx, was doorward.Connection) error {
+		done = Switched{}
+		switch {
+		case was.Pending == nil:
+			return doorward.Fail(doorward.CodeNothingPending, "")
+		case was.Pending.TestedAt == nil:
+			return doorward.Fail(doorward.CodeConnectionNotTested, "")
+		}
+		record(tx, parameterFields(was.InForce), parameterFields(*was.Pending))
+		newClient := isOtherClient(was.InForce, *was.Pending)
+		if newClient {
+			if err := done.concern(ctx, tx.Reader, id); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.SwitchConnection(ctx, id, newClient); err != nil {
+			return err
+		}
+		done.Shown, err = show(ctx, tx.Reader, by, id)
+		return err
+	}))
+	return done, err
+}
+
+// DropPending drops what is pending. Errors: not_found, also if nothing is pending.
+func (c *Connections) DropPending(ctx context.Context, by doorward.Caller, id string) error {
+	found, err := find(ctx, c.db.Read(), by, id)
+	if err != nil {
+		return err
+	}
+	_, err = c.perform(ctx, by, false, onConnection(ctx, by, doorward.ConnectionUpdate, found, func(tx *access.Tx, was doorward.Connection) error {
+		dropped, err := tx.DeletePendingParameters(ctx, id)
+		if err == nil && !dropped {
+			err = doorward.Fail(doorward.CodeNotFound, "")
+		}
+		tx.Changed("pending", "true", "")
+		return err
+	}))
+	return err
+}

@@ -1,0 +1,297 @@
+package signon
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/store"
+)
+
+// TabOf returns the name of the cookie that a callback needs.
+func TabOf(query url.Values) string { return tabOf(query.Get("state")) }
+
+// Finish takes a provider's answer for the connection: the query of the callback, and the value of the cookie
+// TabOf. What is answered to the browser is in Result or in the error. Errors: not_found for a connection that
+// signs nobody in; sign_on_state for an answer to nothing that this browser has begun, or to something that is
+// over; sign_on_refused with the check; provider_unavailable; too_many_attempts; those of
+// login.Login.EnterWith; master_key_missing, unavailable.
+func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tab string) (Result, error) {
+	if err := access.CheckCounters(ctx, s.db, refusals(by)); err != nil {
+		return Result{}, err
+	}
+	c, err := s.connection(ctx, conID)
+	if err != nil {
+		return Result{}, s.count(ctx, by, err)
+	}
+	f, err := s.take(ctx, by, c, query, tab)
+	if err != nil {
+		return Result{}, err
+	}
+	a := attempt{s: s, by: by, connection: c, flow: f}
+	result, err := a.finish(ctx, query)
+	result.Return = f.Return
+	return result, err
+}
+
+// count counts a callback that ends refused, and returns the error.
+func (s *SignOn) count(ctx context.Context, by doorward.Caller, reason error) error {
+	var e *doorward.Error
+	if !errors.As(reason, &e) || e.Kind() == doorward.KindUnavailable || e.Kind() == doorward.KindTooMany {
+		return reason
+	}
+	if err := s.writer.CountWithin(ctx, refusals(by)); err != nil {
+		return err
+	}
+	return reason
+}
+
+// take returns the flow that the answer belongs to, and uses it up.
+func (s *SignOn) take(ctx context.Context, by doorward.Caller, c doorward.Connection, query url.Values, tab string) (f flow, err error) {
+	isOurs, err := s.open(ctx, c.ID, TabOf(query), tab, &f)
+	if err != nil {
+		return f, err
+	}
+	if !isOurs || f.State != query.Get("state") || f.isOver(s.db.Now()) {
+		return f, s.refuseStray(ctx, by, c)
+	}
+	unused := false
+	err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		unused, err = tx.UseState(ctx, useHash("state", f.State), f.At.Add(FlowLife+time.Minute))
+		return err
+	})
+	if err == nil && !unused {
+		a := attempt{s: s, by: by, connection: c, flow: f}
+		err = a.refuseAs(ctx, doorward.CodeSignOnState, oidcrp.Fault{Check: string(CheckState), Advice: oidcrp.AdviceStartAgain})
+	}
+	return f, err
+}
+
+// refuseStray refuses a callback without a cookie of the connection. A connection that signs nobody in isn't
+// there.
+func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward.Connection) error {
+	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
+	if err != nil {
+		return err
+	}
+	if !signsIn {
+		return s.count(ctx, by, doorward.Fail(doorward.CodeNotFound, ""))
+	}
+	if n := s.strays.take(c.ID, s.db.Now()); n > 0 {
+		s.recordStrays(ctx, by, c.ID, n)
+	}
+	return s.count(ctx, by, stateError())
+}
+
+func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID string, n int) {
+	entry := doorward.Attempt{
+		ConnectionID: conID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused,
+		Check: string(CheckState), Advice: oidcrp.AdviceStartAgain, Count: n,
+	}
+	if by.RequestID != "" {
+		entry.RequestIDs = []string{by.RequestID}
+	}
+	s.connections.Record(ctx, entry)
+}
+
+func stateError() *doorward.Error {
+	return &doorward.Error{Code: doorward.CodeSignOnState, Check: string(CheckState)}
+}
+
+// attempt is a callback in progress.
+type attempt struct {
+	s          *SignOn
+	by         doorward.Caller
+	connection doorward.Connection
+	flow       flow
+	subject    string // of the provider, once it is known
+	userID     string // of the account, once it is known
+}
+
+// kind returns what the protocol calls the attempt.
+func (a *attempt) kind() doorward.AttemptKind {
+	switch a.flow.Purpose {
+	case ForTest:
+		return doorward.AttemptTest
+	case ForStepUp:
+		return doorward.AttemptStepUp
+	}
+	return doorward.AttemptSignIn
+}
+
+// record writes the entry of the protocol. Nothing depends on whether that succeeds.
+func (a *attempt) record(ctx context.Context, outcome doorward.AttemptOutcome, f oidcrp.Fault) {
+	a.s.connections.Record(ctx, doorward.Attempt{
+		ConnectionID: a.connection.ID, Kind: a.kind(), Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
+		Subject: a.subject, UserID: a.userID, Count: 1, RequestIDs: []string{a.by.RequestID},
+	})
+}
+
+// refuse records a refusal in the protocol and in the trail, and returns the error.
+func (a *attempt) refuse(ctx context.Context, f oidcrp.Fault) error {
+	return a.refuseAs(ctx, doorward.CodeSignOnRefused, f)
+}
+
+func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f oidcrp.Fault) error {
+	reason := &doorward.Error{Code: code, Check: f.Check, Err: f.Err}
+	a.record(ctx, doorward.AttemptRefused, f)
+	if a.flow.Purpose == ForSignIn {
+		if err := a.s.writer.RefuseSignOn(ctx, a.by, object(a.connection), reason); !errors.Is(err, error(reason)) {
+			return err
+		}
+	}
+	return a.s.count(ctx, a.by, reason)
+}
+
+// finish asks the provider, and goes on as the flow was begun for.
+func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) {
+	test, err := a.current(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	ready, err := a.s.connections.Ready(ctx, a.connection.ID, test.Pending)
+	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+		return a.unavailable(ctx, err)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	said, err := a.s.connections.Provider().Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
+	a.subject = said.Subject
+	if a.flow.Purpose == ForTest {
+		return a.finishTest(ctx, ready, said, err)
+	}
+	if err != nil {
+		return Result{}, a.fault(ctx, err)
+	}
+	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
+	rules, err := a.s.db.Read().Rules(ctx, a.connection.TenantID)
+	if err != nil {
+		return Result{}, err
+	}
+	h := hold(a.connection, rules, ready.Parameters.Issuer, said, a.s.db.Now())
+	if a.flow.Purpose == ForStepUp {
+		return a.stepUp(ctx, h)
+	}
+	return a.signIn(ctx, h, proved{})
+}
+
+// current judges what may have changed since the sign-in began: whether the connection signs people in, or
+// the test is still the one to be done.
+func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) {
+	if a.flow.Purpose == ForTest {
+		test, err := a.s.db.Read().ConnectionTest(ctx, a.flow.Test)
+		if errors.Is(err, store.ErrNone) {
+			err = stateError()
+		}
+		return test, err
+	}
+	signsIn, err := a.s.signsIn(ctx, a.s.db.Read(), a.connection)
+	if err == nil && !signsIn {
+		err = a.refuse(ctx, oidcrp.Fault{Check: string(CheckState)})
+	}
+	return doorward.ConnectionTest{}, err
+}
+
+// unavailable records that what the provider says of itself can't be read, and returns the error.
+func (a *attempt) unavailable(ctx context.Context, err error) (Result, error) {
+	f := &oidcrp.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
+	if a.flow.Purpose == ForTest {
+		return a.finishTest(ctx, connection.Ready{}, oidcrp.Asserted{}, f)
+	}
+	a.record(ctx, doorward.AttemptUnavailable, *f)
+	return Result{}, err
+}
+
+// fault turns what oidcrp found into the error for the browser. A fault of the provider is no refusal.
+func (a *attempt) fault(ctx context.Context, err error) error {
+	var f *oidcrp.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	if f.Unavailable {
+		a.record(ctx, doorward.AttemptUnavailable, *f)
+		return providerUnavailable(f)
+	}
+	return a.refuse(ctx, *f)
+}
+
+// retryAfter is how long a browser waits before it asks a provider again that was out of reach.
+const retryAfter = time.Minute
+
+func providerUnavailable(cause error) *doorward.Error {
+	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: cause}
+}
+
+// signIn signs in whom the provider names, or asks for what is missing.
+func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error) {
+	f, err := a.s.read(ctx, a.s.db.Read(), h)
+	if err != nil {
+		return Result{}, err
+	}
+	a.subject, a.userID = h.Subject, f.userID()
+	switch {
+	case f.plan.step == refuse:
+		return Result{}, a.refuse(ctx, oidcrp.Fault{Check: string(f.plan.check)})
+	case !h.Agreed && replaces(a.by, f, a.connection), f.plan.step == prove && !own.isEnough():
+		return a.ask(ctx, h)
+	}
+	outcome, err := a.s.enter(ctx, a.by, h, f, own)
+	if err != nil {
+		return a.failed(ctx, h, f, err)
+	}
+	a.signedIn(ctx, h, outcome)
+	return Result{Outcome: outcome}, nil
+}
+
+// replaces reports whether the session would take the place of another account's, or of one in another
+// tenant, in the browser.
+func replaces(by doorward.Caller, f facts, c doorward.Connection) bool {
+	return by.Kind == doorward.ByUser && (by.TenantID != c.TenantID || by.ID != f.userID())
+}
+
+// ask holds what the provider said, since the person is asked for something before the session.
+func (a *attempt) ask(ctx context.Context, h held) (Result, error) {
+	cookie, err := a.s.sealed(ctx, a.connection.ID, HeldCookie, h)
+	if err == nil {
+		a.record(ctx, doorward.AttemptAsked, oidcrp.Fault{})
+	}
+	return Result{Held: cookie}, err
+}
+
+// failed answers a transaction that has opened no session.
+func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Result, error) {
+	var refused refusal
+	var e *doorward.Error
+	switch {
+	case errors.As(err, &refused):
+		return Result{}, a.refuse(ctx, oidcrp.Fault{Check: string(refused.check)})
+	case doorward.HasCode(err, doorward.CodeSignInRequired): // the tenant demands a factor, which is the account's to set up
+		if f.canProve || f.account != nil && f.account.PasswordHash != "" {
+			return a.ask(ctx, h)
+		}
+		return Result{}, a.refuse(ctx, oidcrp.Fault{Check: string(CheckFactor)})
+	case errors.As(err, &e) && e.Kind() == doorward.KindForbidden:
+		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
+		return Result{}, a.s.count(ctx, a.by, err)
+	}
+	return Result{}, err
+}
+
+// signedIn records the end in the protocol. Groups that can't be read are said there.
+func (a *attempt) signedIn(ctx context.Context, h held, outcome login.Outcome) {
+	note, done := oidcrp.Fault{}, doorward.AttemptAsked
+	if h.Groups == oidcrp.GroupsOverage || h.Groups == oidcrp.GroupsMalformed {
+		note = oidcrp.Fault{Check: string(CheckGroups), Seen: string(h.Groups)}
+	}
+	if in, ok := outcome.(login.SignedIn); ok {
+		a.userID, done = in.User.ID, doorward.AttemptSignedIn
+	}
+	a.record(ctx, done, note)
+}

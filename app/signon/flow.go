@@ -1,0 +1,182 @@
+package signon
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// Limits of what a browser keeps of sign-ins that have begun.
+const (
+	FlowLife = 10 * time.Minute
+	MaxTabs  = 5 // sign-ins at once; a further one ends the oldest
+	// maxReturn is the longest return address that is kept, in bytes: with it the cookie stays far below
+	// the 4,096 bytes that browsers take.
+	maxReturn = 1024
+)
+
+// Purpose is what a sign-in at the provider is for.
+type Purpose string
+
+// The purposes.
+const (
+	ForSignIn Purpose = "sign_in"
+	ForTest   Purpose = "test"
+	ForStepUp Purpose = "step_up"
+)
+
+// flow is a sign-in at a provider that has begun. It lies sealed in a cookie of the browser.
+type flow struct {
+	oidcrp.Flow
+	Purpose Purpose `json:"purpose"`
+	Test    string  `json:"test,omitempty"`    // the test's id
+	Session string  `json:"session,omitempty"` // of a step-up, or of who tests
+	Return  string  `json:"return,omitempty"`  // as it was asked for, and allowed then
+}
+
+// isOver reports whether the flow's time has passed.
+func (f flow) isOver(now time.Time) bool {
+	return now.After(f.At.Add(FlowLife)) || now.Before(f.At.Add(-time.Minute))
+}
+
+// Tab is a cookie by which a browser keeps a sign-in that has begun.
+type Tab struct{ Name, Value string }
+
+// TabPrefix begins the names of these cookies.
+const TabPrefix = "doorward_sso_"
+
+// tabOf returns the name of the cookie with the flow of a state.
+func tabOf(state string) string {
+	sum := sha256.Sum256([]byte("tab\x00" + state))
+	return TabPrefix + strings.ToLower(base32Text.EncodeToString(sum[:8]))
+}
+
+// sealed returns the value of a cookie, which opens for the same connection and name alone.
+func (s *SignOn) sealed(ctx context.Context, conID, name string, v any) (string, error) {
+	key, err := s.key(ctx)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(v)
+	return base64.RawURLEncoding.EncodeToString(key.Seal(seal.Place{Table: "cookies", ID: conID, Column: name}, text)), err
+}
+
+// open reads what sealed has returned, and reports whether it could: not for another connection or name,
+// nor for anything made elsewhere.
+func (s *SignOn) open(ctx context.Context, conID, name, value string, into any) (bool, error) {
+	key, err := s.key(ctx)
+	if err != nil {
+		return false, err
+	}
+	bits, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return false, nil
+	}
+	text, err := key.Open(seal.Place{Table: "cookies", ID: conID, Column: name}, bits)
+	return err == nil && json.Unmarshal(text, into) == nil, nil
+}
+
+// secretName is the name of the secret from which the key of these cookies is made.
+const secretName = "signon"
+
+// key returns the key that seals the cookies: the same on all nodes and after a restart. The first use in an
+// installation makes it.
+func (s *SignOn) key(ctx context.Context) (seal.Key, error) {
+	if key := s.cookieKey.Load(); key != nil {
+		return *key, nil
+	}
+	secret, err := s.db.Read().SharedSecret(ctx, secretName)
+	if errors.Is(err, store.ErrNone) {
+		fresh := []byte(rand.Text())
+		err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			secret, err = tx.MakeSharedSecret(ctx, secretName, fresh)
+			return err
+		})
+	}
+	if err != nil {
+		return seal.Key{}, err
+	}
+	key := seal.KeyFrom(sha256.Sum256(append([]byte("cookies of sign-ins\x00"), secret...)))
+	s.cookieKey.Store(&key)
+	return key, nil
+}
+
+// held is what a provider has said of somebody, while the person is asked for something before the session.
+// It lies sealed in a cookie, and is used once.
+type held struct {
+	ID         string              `json:"id"`
+	At         time.Time           `json:"at"`
+	Issuer     string              `json:"issuer"`
+	Subject    string              `json:"subject"`
+	Address    string              `json:"address,omitempty"`
+	Groups     oidcrp.GroupsState  `json:"groups,omitempty"`
+	Group      string              `json:"group,omitempty"` // the one that gives the role
+	Name       string              `json:"name,omitempty"`
+	AMR        []string            `json:"amr,omitempty"`
+	ACR        string              `json:"acr,omitempty"`
+	AuthTime   time.Time           `json:"authTime,omitzero"`
+	Agreed     bool                `json:"agreed,omitempty"` // to replace the session of the browser
+	connection doorward.Connection // as read for this request
+	now        time.Time           // of that
+}
+
+// Limits of held, so that the cookie stays small.
+const (
+	maxAMR      = 10
+	maxAMRBytes = 40
+	maxACRBytes = 255
+)
+
+// hold returns what is kept of the provider's words.
+func hold(c doorward.Connection, rules *doorward.Rules, issuer string, a oidcrp.Asserted, now time.Time) held {
+	h := held{
+		ID: rand.Text(), At: now, Issuer: issuer, Subject: a.Subject, Address: a.Address,
+		Groups: a.Groups.State, Group: deciding(c, rules, a.Groups), AMR: bounded(a.AMR), ACR: a.ACR, AuthTime: a.AuthTime, connection: c,
+	}
+	if name, ok := a.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {
+		h.Name = name
+	}
+	if len(h.ACR) > maxACRBytes {
+		h.ACR = ""
+	}
+	return h
+}
+
+func bounded(values []string) (few []string) {
+	for _, v := range values {
+		if v != "" && len(v) <= maxAMRBytes && len(few) < maxAMR && !strings.ContainsAny(v, " \t\r\n") {
+			few = append(few, v)
+		}
+	}
+	return few
+}
+
+// asserted returns what was kept in the form in which the provider said it.
+func (h held) asserted() oidcrp.Asserted {
+	a := oidcrp.Asserted{Subject: h.Subject, Address: h.Address, AMR: h.AMR, ACR: h.ACR, AuthTime: h.AuthTime, Groups: oidcrp.Groups{State: h.Groups}}
+	if h.Group != "" {
+		a.Groups.Names = []string{h.Group}
+	}
+	return a
+}
+
+// useHash is what used_states has of a state, or of what was held.
+func useHash(kind, text string) []byte {
+	sum := sha256.Sum256([]byte(kind + "\x00" + text))
+	return sum[:]
+}
+
+// sawGroups reports whether the provider has sent the claim with the groups.
+func (h held) sawGroups() bool {
+	return h.connection.GroupsFrom != "" && h.Groups != oidcrp.GroupsAbsent
+}

@@ -1,0 +1,136 @@
+package signon
+
+import (
+	"github.com/doorward/doorward"
+)
+
+// known is what the database says of a person whom a provider names, at one moment.
+type known struct {
+	jit doorward.JIT
+	// address is what the provider says; empty if it says none that can be used. It identifies nobody.
+	address string
+	// account is that of the identity, or else that of the address; nil: there is none.
+	account *doorward.Account
+	// identified reports whether the account is that of the identity.
+	identified bool
+	// member is the account here; nil: no member.
+	member *doorward.User
+	// elsewhere reports whether the account is in another tenant, or suspended there.
+	elsewhere bool
+	// hasIdentity reports whether the account has an identity of this connection that counts: another
+	// subject of the provider is that person.
+	hasIdentity bool
+	// managed reports whether this tenant manages the account.
+	managed bool
+	// canProve reports whether the account has something to prove it with: a password or a passkey.
+	canProve bool
+	// proved here: inTenant by this tenant, and not for another connection; inConnection for this one.
+	inTenant, inConnection bool
+	// allowed reports whether the tenant takes addresses of this domain.
+	allowed bool
+	// invitation is one to the address that can be accepted by a sign-in now; nil: none.
+	invitation *doorward.Invitation
+	// removed reports whether somebody with the address was removed from the tenant.
+	removed bool
+}
+
+// Check is what refused a sign-in, by the name that the protocol has for it.
+type Check string
+
+// The checks of this package; those of the protocol itself are in internal/oidcrp.
+const (
+	CheckState     Check = "state"
+	CheckEmail     Check = "email"
+	CheckDomain    Check = "domain"
+	CheckJIT       Check = "jit"
+	CheckRemoved   Check = "removed"
+	CheckSuspended Check = "suspended"
+	CheckJoining   Check = "joining"
+	CheckFactor    Check = "factor"
+	CheckGroups    Check = "groups"
+	CheckSub       Check = "sub"
+	CheckAuthTime  Check = "auth_time"
+)
+
+// step is what a sign-in does about the account before its session.
+type step uint8
+
+const (
+	refuse step = iota
+	enter       // the identity is the account's already
+	link        // the account that exists is joined to the identity, without another proof
+	prove       // the person proves the account once; then it is joined to the identity
+	create      // an account is made
+)
+
+// plan is what follows from known.
+type plan struct {
+	step  step
+	check Check // which refused
+	// joins reports whether a membership is made.
+	joins bool
+}
+
+func refused(check Check) plan { return plan{check: check} }
+
+// plan decides. It never opens an account by its address alone (law 4): the tenant must have proved the
+// domain, and the account must be the tenant's alone; else the person proves it. For an address that isn't
+// in a domain of the connection it says the same whether there is an account or not.
+func (k known) plan() plan {
+	switch {
+	case k.member != nil && k.member.Status != doorward.UserActive:
+		return refused(CheckSuspended)
+	case k.identified && k.member != nil:
+		return plan{step: enter}
+	case k.address == "":
+		return refused(CheckEmail)
+	case k.member != nil:
+		return k.join()
+	}
+	if check := k.admit(); check != "" {
+		return refused(check)
+	}
+	switch {
+	case k.identified:
+		return plan{step: enter, joins: true}
+	case k.account == nil:
+		return plan{step: create, joins: true}
+	case k.canProve:
+		return plan{step: prove, joins: true}
+	}
+	return refused(CheckJoining)
+}
+
+// join decides how a member's account gets the identity.
+func (k known) join() plan {
+	switch {
+	case k.isTenantsAlone() && !k.hasIdentity && (k.account.Factors == 0 || k.managed):
+		return plan{step: link}
+	case k.canProve:
+		return plan{step: prove}
+	}
+	return refused(CheckJoining)
+}
+
+// isTenantsAlone reports whether the tenant speaks for the account: it has proved the domain, and the account
+// is a member here and nowhere else, and no OWNER.
+func (k known) isTenantsAlone() bool {
+	return k.inTenant && !k.elsewhere && k.member.Role != doorward.RoleOwner
+}
+
+// admit says what keeps somebody from becoming a member by a sign-in; empty: nothing.
+func (k known) admit() Check {
+	switch {
+	case k.jit == doorward.JITOff:
+		return CheckJIT
+	case !k.inConnection, !k.allowed:
+		return CheckDomain
+	case k.invitation != nil:
+		return ""
+	case k.removed:
+		return CheckRemoved
+	case k.jit == doorward.JITDomains:
+		return ""
+	}
+	return CheckJIT
+}

@@ -1,0 +1,99 @@
+package signon
+
+import (
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// Limits of a minute and client address.
+const (
+	maxStarts = 600
+	// maxRefused is how many callbacks end refused, or carry no cookie of ours.
+	maxRefused  = 60
+	limitWindow = time.Minute
+	// maxNetworks bounds the memory of a node. Beyond it the counts begin again.
+	maxNetworks = 100_000
+)
+
+// starts counts sign-ins that begin, in the memory of a node: beginning writes nothing to the database, so
+// each node grants the limit. The zero value has counted nothing.
+type starts struct {
+	mu     sync.Mutex
+	since  time.Time
+	counts map[string]int
+}
+
+// take counts a start of the client. Errors: too_many_attempts.
+func (s *starts) take(by doorward.Caller, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if age := now.Sub(s.since); age < 0 || age >= limitWindow || len(s.counts) > maxNetworks {
+		s.since, s.counts = now, map[string]int{}
+	}
+	networks := doorward.NetworkLimits(by.IP, maxStarts)
+	for _, n := range networks {
+		if s.counts[n.Network] >= n.Limit {
+			return access.TooManyAttempts(s.since.Add(limitWindow).Sub(now))
+		}
+	}
+	for _, n := range networks {
+		s.counts[n.Network]++
+	}
+	return nil
+}
+
+// refusals are the counters of callbacks that end refused, over all nodes.
+func refusals(by doorward.Caller) []access.Counter {
+	return access.ClientCounters("signon", by, maxRefused, limitWindow)
+}
+
+// strays counts callbacks without a cookie of the connection, in the memory of a node: the protocol has one
+// entry a minute for all of them. The zero value has counted nothing.
+type strays struct {
+	mu    sync.Mutex
+	since map[string]time.Time // when the last entry was made, by connection
+	more  map[string]int       // callbacks since
+}
+
+// take counts a callback. It returns how many the entry to make now stands for; 0: none is due.
+func (s *strays) take(conID string, now time.Time) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since == nil {
+		s.since, s.more = map[string]time.Time{}, map[string]int{}
+	}
+	s.more[conID]++
+	if age := now.Sub(s.since[conID]); age >= 0 && age < limitWindow {
+		return 0
+	}
+	return s.due(conID, now)
+}
+
+// due takes what was counted for a connection.
+func (s *strays) due(conID string, now time.Time) (n int) {
+	n = s.more[conID]
+	s.since[conID] = now
+	delete(s.more, conID)
+	return n
+}
+
+// overdue takes what was counted more than a minute ago, by connection.
+func (s *strays) overdue(now time.Time) map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]int{}
+	for conID, since := range s.since {
+		if age := now.Sub(since); age >= 0 && age < limitWindow {
+			continue
+		}
+		if s.more[conID] > 0 {
+			all[conID] = s.due(conID, now)
+		} else {
+			delete(s.since, conID)
+		}
+	}
+	return all
+}

@@ -1,0 +1,42 @@
+package signon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Shown is a connection as the page shows it at which a sign-in begins.
+type Shown struct {
+	Connection doorward.Connection
+	Tenant     doorward.Tenant
+}
+
+// Show returns a connection that signs people in. Errors: not_found for every other, unavailable.
+func (s *SignOn) Show(ctx context.Context, conID string) (Shown, error) {
+	c, err := s.connection(ctx, conID)
+	if err != nil {
+		return Shown{}, err
+	}
+	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
+	if err == nil && !signsIn {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return Shown{}, err
+	}
+	tenant, err := s.db.Read().Tenant(ctx, c.TenantID)
+	return Shown{c, tenant}, err
+}
+
+// ShowTest returns the result of a test of the connection, to whom has begun it: in the same session. Errors:
+// not_found, unavailable.
+func (s *SignOn) ShowTest(ctx context.Context, by doorward.Caller, conID, id string) (doorward.ConnectionTest, error) {
+	test, err := s.db.Read().ConnectionTest(ctx, id)
+	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, conID, by) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return test, err
+}

@@ -1,0 +1,128 @@
+// Package signon signs people in by a tenant's own provider.
+//
+//	begun, err := signOn.Start(ctx, by, conID, signon.Ask{Return: "/inbox"}) // 303 to begun.URL, begun.Tab as a cookie
+//	result, err := signOn.Finish(ctx, by, conID, query, tab)                 // at the callback
+//
+// Start writes nothing to the database: what it needs later lies sealed in a cookie of the browser. Finish
+// uses that up by one row, so that a replay and another node are refused. Then it goes on in this order:
+//
+//	internal/oidcrp   what the provider says, check by check
+//	facts.go join.go  the account: the identity's; one that may be joined to it; one to be made; or none
+//	apply.go role.go  identity, account, membership and role are written …
+//	app/login         … in the transaction that asks for a second factor or opens the session
+//
+// A refusal writes nothing but an entry in the connection's protocol and a count for the trail. Where
+// somebody has to agree or to prove an account first, what the provider said is held in another sealed cookie,
+// and is used once (prove.go).
+//
+// A provider speaks for its own tenant. It gives nobody a role above ADMIN and touches no OWNER, and no account
+// of others opens by an address that it names.
+package signon
+
+import (
+	"context"
+	"encoding/base32"
+	"errors"
+	"sync/atomic"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// SignOn is the feature. Make it with New.
+type SignOn struct {
+	writer      *access.Writer
+	db          *store.DB
+	connections *connection.Connections
+	login       *login.Login
+	factors     *factor.Factors
+	verifier    *proof.Verifier
+	sessions    *session.Sessions
+	baseURL     string
+
+	cookieKey atomic.Pointer[seal.Key]
+	starts    starts
+	strays    strays
+}
+
+// New returns the feature. baseURL is the address of the installation, without a slash at the end.
+func New(writer *access.Writer, db *store.DB, connections *connection.Connections, l *login.Login, factors *factor.Factors,
+	verifier *proof.Verifier, sessions *session.Sessions, baseURL string,
+) *SignOn {
+	return &SignOn{
+		writer: writer, db: db, connections: connections, login: l, factors: factors, verifier: verifier, sessions: sessions,
+		baseURL: baseURL,
+	}
+}
+
+var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// Result is how a callback, or the answer to what was asked after it, has ended. One of Outcome, Raised, Held,
+// Second and Test is set.
+type Result struct {
+	Return  string          // where the sign-in leads, as it was asked for
+	Outcome login.Outcome   // of a sign-in
+	Raised  *session.Opened // the session under its new token, after a step-up
+	Held    string          // the cookie of what was held: the person is asked for something
+	Second  *factor.NewChallenge
+	Test    string // id of the test that has ended
+}
+
+// refusal is a refusal on its way out of a transaction.
+type refusal struct{ check Check }
+
+// Error names the check.
+func (r refusal) Error() string { return "signon: refused by the check " + string(r.check) }
+
+var (
+	// errChanged: somebody else has changed what was read before the transaction.
+	errChanged = errors.New("signon: the account has changed since it was read")
+	errTries   = errors.New("signon: the account was changed by others at each try")
+)
+
+// maxTries bounds the tries of a transaction that begins with what was read before it.
+const maxTries = 3
+
+// connection returns the connection, or not_found.
+func (s *SignOn) connection(ctx context.Context, id string) (doorward.Connection, error) {
+	c, err := s.db.Read().Connection(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return c, err
+}
+
+// signsIn reports whether the connection signs people in now.
+func (s *SignOn) signsIn(ctx context.Context, read store.Reader, c doorward.Connection) (bool, error) {
+	if c.Status != doorward.ConnectionActive {
+		return false, nil
+	}
+	policy, err := read.SSOPolicy(ctx, c.TenantID, s.db.Now())
+	return policy.SignsIn(), err
+}
+
+// object is the connection as the object of an action.
+func object(c doorward.Connection) doorward.Object {
+	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
+}
+
+// asConnection returns the caller with the connection as the principal, for what it does to people.
+func asConnection(by doorward.Caller, c doorward.Connection) doorward.Caller {
+	by.Principal = doorward.Principal{Kind: doorward.ByConnection, ID: c.ID, TenantID: c.TenantID}
+	return by
+}
+
+// Sweep writes into protocols what was counted and not written yet. Errors: unavailable.
+func (s *SignOn) Sweep(ctx context.Context) error {
+	for conID, n := range s.strays.overdue(s.db.Now()) {
+		s.recordStrays(ctx, doorward.Caller{}, conID, n)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package signon
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/store"
+)
+
+// Ask says what a sign-in is for.
+type Ask struct {
+	Return    string // where it leads, an address that the caller has allowed; empty: home
+	LoginHint string // the address that the person has typed; empty: none
+	Test      string // id of the test that it is; empty: none
+	StepUp    bool   // it proves the caller's session again, if that is one of the connection
+	Tabs      []Tab  // the browser's cookies that TabPrefix begins
+}
+
+// Begun is a sign-in that has begun.
+type Begun struct {
+	URL  string // of the provider
+	Tab  Tab
+	Drop []string // names of cookies that the browser is to delete
+}
+
+// Start begins a sign-in by the connection. Errors: too_many_attempts; not_found for a connection that signs
+// nobody in, or a test that is over or somebody else's; provider_unavailable, master_key_missing, unavailable.
+func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, ask Ask) (Begun, error) {
+	if err := s.starts.take(by, s.db.Now()); err != nil {
+		return Begun{}, err
+	}
+	c, err := s.connection(ctx, conID)
+	if err != nil {
+		return Begun{}, err
+	}
+	f, pending, err := s.flow(ctx, by, c, ask)
+	if err != nil {
+		return Begun{}, err
+	}
+	ready, err := s.connections.Ready(ctx, conID, pending)
+	if err != nil {
+		return Begun{}, err
+	}
+	begun := Begun{URL: oidcrp.AuthURL(ready.Discovery, ready.Config, f.Flow, hint(ask.LoginHint)), Tab: Tab{Name: tabOf(f.State)}}
+	if begun.Tab.Value, err = s.sealed(ctx, conID, begun.Tab.Name, f); err != nil {
+		return Begun{}, err
+	}
+	begun.Drop, err = s.surplus(ctx, conID, ask.Tabs)
+	return begun, err
+}
+
+// flow returns what the sign-in is for, and whether it is by parameters that await a switch.
+func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connection, ask Ask) (f flow, pending bool, err error) {
+	f = flow{Flow: oidcrp.Begin(s.db.Now()), Purpose: ForSignIn}
+	if len(ask.Return) <= maxReturn {
+		f.Return = ask.Return
+	}
+	if ask.Test != "" {
+		test, err := s.beginTest(ctx, by, c, ask.Test)
+		f.Purpose, f.Test, f.Session = ForTest, test.ID, by.SessionID
+		return f, test.Pending, err
+	}
+	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
+	if err == nil && !signsIn {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if ask.StepUp && by.SessionID != "" && string(by.Issuer) == c.ID {
+		f.Purpose, f.Session, f.Fresh = ForStepUp, by.SessionID, true
+	}
+	return f, false, err
+}
+
+// beginTest uses up the test, for the browser with the session that has asked for it.
+func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, id string) (doorward.ConnectionTest, error) {
+	test, err := s.db.Read().ConnectionTest(ctx, id)
+	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err == nil {
+		test, err = s.connections.BeginTest(ctx, id, test.BrowserHash)
+	}
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		err = doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, was asked for in another browser, or the connection has changed since. Begin another one.")
+	}
+	return test, err
+}
+
+// isOfBrowser reports whether the test is one of the connection that the caller's session has asked for.
+func isOfBrowser(test doorward.ConnectionTest, conID string, by doorward.Caller) bool {
+	return test.ConnectionID == conID && by.SessionID != "" && bytes.Equal(test.BrowserHash, browserHash(by.SessionID))
+}
+
+// browserHash names the browser of a session in the row of a test.
+func browserHash(sessionID string) []byte {
+	sum := sha256.Sum256([]byte(sessionID))
+	return sum[:]
+}
+
+// surplus returns the names of the cookies to delete: those that are over, and the oldest, so that with a
+// further one there are MaxTabs. Cookies of other connections stay, unless there are too many.
+func (s *SignOn) surplus(ctx context.Context, conID string, tabs []Tab) (drop []string, err error) {
+	type open struct {
+		name string
+		at   time.Time
+	}
+	var kept []open
+	for _, tab := range tabs {
+		var f flow
+		isOurs, err := s.open(ctx, conID, tab.Name, tab.Value, &f)
+		switch {
+		case err != nil:
+			return nil, err
+		case isOurs && f.isOver(s.db.Now()):
+			drop = append(drop, tab.Name)
+		default: // of another connection: as if it were the oldest
+			kept = append(kept, open{tab.Name, f.At})
+		}
+	}
+	slices.SortFunc(kept, func(a, b open) int { return a.at.Compare(b.at) })
+	for len(kept) >= MaxTabs {
+		drop, kept = append(drop, kept[0].name), kept[1:]
+	}
+	return drop, nil
+}
+
+// maxHint is the longest address (RFC 5321, section 4.5.3.1.3, with erratum 1690).
+const maxHint = 254
+
+// hint returns the address to suggest to the provider; empty for anything that isn't one.
+func hint(address string) string {
+	if len(address) > maxHint || !strings.Contains(address, "@") || strings.ContainsFunc(address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return ""
+	}
+	return address
+}

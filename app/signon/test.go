@@ -1,0 +1,120 @@
+package signon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/internal/oidcrp"
+)
+
+// Test prepares a sign-in that opens no session and joins nobody; see connection.Connections.NewTest. It
+// begins at TestURL, in the browser of the caller's session.
+func (s *SignOn) Test(ctx context.Context, by doorward.Caller, conID string) (doorward.ConnectionTest, error) {
+	return s.connections.NewTest(ctx, by, conID, browserHash(by.SessionID))
+}
+
+// TestURL returns where the browser begins the test.
+func (s *SignOn) TestURL(test doorward.ConnectionTest) string {
+	return s.connections.StartURL(test.ConnectionID) + "?test=" + test.ID
+}
+
+// finishTest writes the result of a test: what every check says, and the claims. A fault of the provider fails
+// the test, too.
+func (a *attempt) finishTest(ctx context.Context, ready connection.Ready, said oidcrp.Asserted, err error) (Result, error) {
+	var f *oidcrp.Fault
+	if err != nil && !errors.As(err, &f) {
+		return Result{}, err
+	}
+	checks, err := a.checks(ctx, ready, said, f)
+	if err != nil {
+		return Result{}, err
+	}
+	if said.Claims == nil {
+		said.Claims = map[string]any{}
+	}
+	claims, err := json.Marshal(said.Claims)
+	if err != nil {
+		return Result{}, doorward.Unavailable(err)
+	}
+	test, err := a.s.connections.EndTest(ctx, a.flow.Test, claims, checks)
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		err = stateError()
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	a.recordTest(ctx, test, f)
+	return Result{Test: test.ID}, nil
+}
+
+// checks returns what each check says, in the order in which they are made. After the one that failed there
+// are none.
+func (a *attempt) checks(ctx context.Context, ready connection.Ready, said oidcrp.Asserted, f *oidcrp.Fault) (all []doorward.TestCheck, err error) {
+	if f != nil && !slices.Contains(oidcrp.Checks, f.Check) { // such as a provider that can't be reached
+		return []doorward.TestCheck{failing(*f)}, nil
+	}
+	for _, name := range oidcrp.Checks {
+		if f != nil && f.Check == name {
+			return append(all, failing(*f)), nil
+		}
+		all = append(all, doorward.TestCheck{Name: name, OK: true})
+	}
+	own, err := a.ownChecks(ctx, ready, said)
+	return append(all, own...), err
+}
+
+func failing(f oidcrp.Fault) doorward.TestCheck {
+	return doorward.TestCheck{Name: f.Check, Seen: f.Seen, Wanted: f.Wanted, Advice: f.Advice}
+}
+
+// The advice of this package's checks: keys of texts, as those of oidcrp.
+const (
+	adviceEmail  = "email_claim"  // the claim that emailFrom names has no address
+	adviceDomain = "domain"       // the domain isn't proved for the connection
+	adviceGroups = "groups_claim" // the claim that groupsFrom names has no list of texts
+)
+
+// ownChecks returns what a sign-in would read besides: the address, its domain, and the groups. Domain and
+// groups of whoever tests may be others than those of the people who will sign in, so they give advice and
+// don't fail the test.
+func (a *attempt) ownChecks(ctx context.Context, ready connection.Ready, said oidcrp.Asserted) ([]doorward.TestCheck, error) {
+	address, err := mailaddr.Parse(said.Address)
+	if err != nil {
+		return []doorward.TestCheck{{Name: string(CheckEmail), Seen: said.Address, Wanted: ready.Parameters.EmailFrom, Advice: adviceEmail}}, nil
+	}
+	domains, err := a.s.db.Read().VerifiedDomainsOf(ctx, a.connection.ID)
+	if err != nil {
+		return nil, err
+	}
+	domain := doorward.TestCheck{Name: string(CheckDomain), OK: true, Seen: mailaddr.Domain(address)}
+	if !slices.ContainsFunc(domains, func(d doorward.Domain) bool { return d.Name == domain.Seen }) {
+		domain.Advice = adviceDomain
+	}
+	all := []doorward.TestCheck{{Name: string(CheckEmail), OK: true, Seen: address}, domain}
+	if from := a.connection.GroupsFrom; from != "" {
+		groups := doorward.TestCheck{Name: string(CheckGroups), OK: true, Seen: string(said.Groups.State), Wanted: from}
+		if said.Groups.State != oidcrp.GroupsList {
+			groups.Advice = adviceGroups
+		}
+		all = append(all, groups)
+	}
+	return all, nil
+}
+
+func (a *attempt) recordTest(ctx context.Context, test doorward.ConnectionTest, f *oidcrp.Fault) {
+	i := slices.IndexFunc(test.Checks, func(c doorward.TestCheck) bool { return !c.OK })
+	switch {
+	case f != nil && f.Unavailable:
+		a.record(ctx, doorward.AttemptUnavailable, *f)
+	case i >= 0:
+		failed := test.Checks[i]
+		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Check: failed.Name, Seen: failed.Seen, Advice: failed.Advice})
+	default:
+		a.record(ctx, doorward.AttemptDone, oidcrp.Fault{})
+	}
+}

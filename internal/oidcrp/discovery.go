@@ -1,0 +1,107 @@
+package oidcrp
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Discovery is what Doorward needs of a provider's document (OpenID Connect Discovery 1.0, section 3).
+// It can be kept as JSON.
+type Discovery struct {
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorizationEndpoint"`
+	TokenEndpoint         string   `json:"tokenEndpoint"`
+	JWKSURI               string   `json:"jwksUri"`
+	Algorithms            []string `json:"algorithms"`       // of ID tokens, of those that Doorward takes
+	PromisesIss           bool     `json:"promisesIss"`      // of each callback (RFC 9207, section 3)
+	TokenAuthMethods      []string `json:"tokenAuthMethods"` // of the token endpoint
+}
+
+// document is the provider's own form.
+type document struct {
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	JWKSURI               string   `json:"jwks_uri"`
+	Algorithms            []string `json:"id_token_signing_alg_values_supported"`
+	PromisesIss           bool     `json:"authorization_response_iss_parameter_supported"`
+	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
+}
+
+// Discover reads the provider's document, under the issuer's address. Errors: a *Fault with
+// CheckOfIssuer and one of its codes; those of CodeUnreachable and CodeAddressRefused are Unavailable.
+func (c *Client) Discover(ctx context.Context, issuer string) (Discovery, error) {
+	if err := CheckIssuer(issuer); err != nil {
+		return Discovery{}, err
+	}
+	body, err := c.getJSON(ctx, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration")
+	if err != nil {
+		return Discovery{}, c.unreachable(CheckOfIssuer, withoutAddress(err))
+	}
+	var read document
+	if err := json.Unmarshal(body, &read); err != nil {
+		return Discovery{}, c.unreachable(CheckOfIssuer, errNotJSON)
+	}
+	if fault := read.check(issuer); fault != nil {
+		return Discovery{}, fault
+	}
+	return read.discovery(), nil
+}
+
+// check returns the fault of the document, nil if it has none.
+func (d document) check(issuer string) *Fault {
+	switch {
+	case isTemplate(d.Issuer):
+		return multiTenant(d.Issuer)
+	case d.Issuer != issuer:
+		return &Fault{
+			Check: CheckOfIssuer, Code: CodeIssuerMismatch, Seen: clip(d.Issuer), Wanted: clip(issuer), Advice: AdviceIssuer,
+		}
+	}
+	for _, endpoint := range []string{d.AuthorizationEndpoint, d.TokenEndpoint, d.JWKSURI} {
+		if _, ok := plainURL(endpoint); !ok {
+			return &Fault{
+				Check: CheckOfIssuer, Code: CodeInvalid, Seen: clip(endpoint), Advice: AdviceProvider,
+				Wanted: "endpoints with https for authorization, tokens and keys",
+			}
+		}
+	}
+	if d.algorithms() == nil {
+		return &Fault{
+			Check: CheckOfIssuer, Code: CodeInvalid, Seen: clip(strings.Join(d.Algorithms, " ")),
+			Wanted: strings.Join(algorithmNames(), " "), Advice: AdviceSigning,
+		}
+	}
+	return nil
+}
+
+func (d document) discovery() Discovery {
+	methods := d.TokenAuthMethods
+	if methods == nil {
+		methods = []string{"client_secret_basic"} // the default of the specification
+	}
+	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return clip(m) != m })
+	return Discovery{
+		Issuer: d.Issuer, AuthorizationEndpoint: d.AuthorizationEndpoint, TokenEndpoint: d.TokenEndpoint,
+		JWKSURI: d.JWKSURI, Algorithms: d.algorithms(), PromisesIss: d.PromisesIss,
+		TokenAuthMethods: methods[:min(len(methods), 20)],
+	}
+}
+
+// algorithms returns which of the announced ones Doorward takes; nil: none. RS256 is what a provider
+// without an announcement has to sign by.
+func (d document) algorithms() []string {
+	if d.Algorithms == nil {
+		return []string{"RS256"}
+	}
+	var taken []string
+	for _, name := range algorithmNames() {
+		if slices.Contains(d.Algorithms, name) {
+			taken = append(taken, name)
+		}
+	}
+	return taken
+}

@@ -1,0 +1,114 @@
+package oidcrp
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// header is that of a signed token. Keys and addresses in it are not read.
+type header struct {
+	Alg      string         `json:"alg"`
+	Kid      string         `json:"kid"`
+	Critical jsontext.Value `json:"crit"`
+}
+
+// verified returns the claims of a token that a key of the provider has signed.
+func (c *Client) verified(ctx context.Context, d Discovery, token string) (claims, error) {
+	head, fault := readHeader(d, token)
+	if fault != nil {
+		return nil, fault
+	}
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(head.Alg)})
+	if err != nil {
+		return nil, &Fault{Check: CheckSignature, Seen: "no signed token", Advice: AdviceProvider, Err: err}
+	}
+	payload, err := c.payload(ctx, d, head, signed)
+	if err != nil {
+		return nil, err
+	}
+	var read claims
+	if err := json.Unmarshal(payload, &read); err != nil || read == nil {
+		return nil, &Fault{
+			Check: CheckProvider, Seen: "claims that are not an object of JSON, or name one twice", Advice: AdviceProvider,
+		}
+	}
+	return read, nil
+}
+
+// readHeader checks form and algorithm.
+func readHeader(d Discovery, token string) (header, *Fault) {
+	parts := strings.Split(token, ".")
+	if len(parts) == 5 {
+		return header{}, &Fault{Check: CheckAlg, Seen: "an encrypted token", Wanted: "a signed token", Advice: AdviceSigning}
+	}
+	var head header
+	text, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err == nil {
+		err = json.Unmarshal(text, &head)
+	}
+	if err != nil || len(parts) != 3 {
+		return header{}, &Fault{Check: CheckSignature, Seen: "no signed token", Advice: AdviceProvider}
+	}
+	taken := slices.DeleteFunc(algorithmNames(), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
+	switch {
+	case !slices.Contains(taken, head.Alg):
+		return header{}, &Fault{Check: CheckAlg, Seen: clip(head.Alg), Wanted: strings.Join(taken, " "), Advice: AdviceSigning}
+	case head.Critical != nil:
+		return header{}, &Fault{Check: CheckSignature, Seen: "a critical header (crit)", Advice: AdviceProvider}
+	}
+	return head, nil
+}
+
+// payload returns what the token says, if a key of the provider has signed it. Keys in memory are tried
+// first, then those that the provider publishes by now: it may have rotated them, under the same kid,
+// too.
+func (c *Client) payload(ctx context.Context, d Discovery, head header, signed *jose.JSONWebSignature) ([]byte, error) {
+	var fault *Fault
+	for _, again := range []bool{false, true} {
+		keys, err := c.keysAt(ctx, d.JWKSURI, again)
+		if err != nil {
+			return nil, c.unreachable(CheckSignature, withoutAddress(err))
+		}
+		var text []byte
+		if text, fault = signedBy(keys, head, signed); fault == nil {
+			return text, nil
+		}
+	}
+	return nil, fault
+}
+
+// signedBy returns what the token says, if one of the keys has signed it. Without a kid each of the keys
+// may have.
+func signedBy(keys []jose.JSONWebKey, head header, signed *jose.JSONWebSignature) ([]byte, *Fault) {
+	isKnown := false
+	for _, key := range keys {
+		if head.Kid != "" && key.KeyID != head.Kid {
+			continue
+		}
+		isKnown = true
+		if !fits(key, head.Alg) {
+			continue
+		}
+		if text, err := signed.Verify(key.Key); err == nil {
+			return text, nil
+		}
+	}
+	if !isKnown {
+		return nil, &Fault{Check: CheckKid, Seen: clip(head.Kid), Wanted: kidsOf(keys), Advice: AdviceKeys}
+	}
+	return nil, &Fault{Check: CheckSignature, Seen: "a signature of another key", Wanted: "one of the published keys", Advice: AdviceKeys}
+}
+
+func kidsOf(keys []jose.JSONWebKey) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.KeyID
+	}
+	return clip(strings.Join(names, " "))
+}

@@ -1,0 +1,199 @@
+package oidcrp
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// keysLife is how long a provider's keys are used without reading them again.
+	keysLife = 24 * time.Hour
+	// keysPause is the time between two readings because of a token that no key has signed.
+	keysPause = time.Minute
+	// keysWait bounds a reading, which goes on when the sign-in that began it is given up, since others
+	// may wait for it.
+	keysWait = 10 * time.Second
+	// keysOfSet and setsMax bound the memory: of a set's keys the first count, and of the sets those that
+	// were used last.
+	keysOfSet = 50
+	setsMax   = 1000
+	// Sizes of RSA: RFC 7518, section 3.3, and what can be verified in less than a millisecond.
+	rsaMin, rsaMax = 2048, 8192
+)
+
+// algorithms are those of ID tokens that Doorward takes: none of a shared secret, never none.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.ES256, jose.PS256, jose.EdDSA, jose.RS384, jose.RS512, jose.ES384, jose.ES512, jose.PS384, jose.PS512,
+}
+
+func algorithmNames() []string {
+	names := make([]string, len(algorithms))
+	for i, a := range algorithms {
+		names[i] = string(a)
+	}
+	return names
+}
+
+// keyCache has the keys of providers by their address.
+type keyCache struct {
+	mu   sync.Mutex
+	sets map[string]*keySet
+}
+
+// keySet are the keys at one address. Its fields are guarded by keyCache.mu.
+type keySet struct {
+	keys        []jose.JSONWebKey // nil: none read yet
+	read, tried time.Time
+	used        time.Time
+	failed      error    // of the last reading
+	reading     *reading // under way; nil: none
+}
+
+// reading is a request for keys for which several sign-ins may wait.
+type reading struct {
+	done chan struct{} // closed at the end
+	keys []jose.JSONWebKey
+	err  error
+}
+
+// keysAt returns the keys at the address. With again they are read anew, unless that was done within
+// keysPause. Errors: those of getJSON, errNotJSON, that of the context.
+func (c *Client) keysAt(ctx context.Context, address string, again bool) ([]jose.JSONWebKey, error) {
+	keys, under, err := c.cachedKeys(ctx, address, again)
+	if under == nil {
+		return keys, err
+	}
+	select {
+	case <-under.done:
+		return under.keys, under.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// cachedKeys returns the keys in memory, or a reading to wait for.
+func (c *Client) cachedKeys(ctx context.Context, address string, again bool) ([]jose.JSONWebKey, *reading, error) {
+	c.keys.mu.Lock()
+	defer c.keys.mu.Unlock()
+	now := c.now()
+	set := c.keys.set(address)
+	set.used = now
+	if set.keys != nil && now.Sub(set.read) < keysLife {
+		switch {
+		case !again:
+			return set.keys, nil, nil
+		case set.reading == nil && now.Sub(set.tried) < keysPause:
+			return set.keys, nil, set.failed
+		}
+	}
+	if set.reading == nil {
+		set.reading, set.tried = &reading{done: make(chan struct{})}, now
+		go c.readKeys(context.WithoutCancel(ctx), address, set, set.reading)
+	}
+	return nil, set.reading, nil
+}
+
+// set returns the set of the address; a new one takes the place of the one that was used longest ago.
+func (k *keyCache) set(address string) *keySet {
+	if set := k.sets[address]; set != nil {
+		return set
+	}
+	if k.sets == nil {
+		k.sets = make(map[string]*keySet)
+	}
+	if len(k.sets) >= setsMax {
+		oldest := ""
+		for name, set := range k.sets {
+			if oldest == "" || set.used.Before(k.sets[oldest].used) {
+				oldest = name
+			}
+		}
+		delete(k.sets, oldest)
+	}
+	set := &keySet{}
+	k.sets[address] = set
+	return set
+}
+
+// readKeys reads the keys, and ends the reading. Keys that were read before stay if that fails.
+func (c *Client) readKeys(ctx context.Context, address string, set *keySet, under *reading) {
+	ctx, cancel := context.WithTimeout(ctx, keysWait)
+	defer cancel()
+	body, err := c.getJSON(ctx, address)
+	if err == nil {
+		under.keys, err = parseKeys(body)
+	}
+	under.err = err
+	c.keys.mu.Lock()
+	defer c.keys.mu.Unlock()
+	if set.reading, set.failed = nil, err; err == nil {
+		set.keys, set.read = under.keys, c.now()
+	}
+	close(under.done)
+}
+
+// parseKeys returns the keys of a JSON Web Key Set that verify signatures. A member that can't be read,
+// of another kind or for encryption is passed over: it mustn't keep the others from use.
+func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
+	var set struct {
+		Keys []jsontext.Value `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, errNotJSON
+	}
+	keys := []jose.JSONWebKey{}
+	for _, text := range set.Keys {
+		var key jose.JSONWebKey
+		if len(keys) < keysOfSet && key.UnmarshalJSON(text) == nil && isUsable(key) {
+			// Only these are needed: certificates would take memory.
+			keys = append(keys, jose.JSONWebKey{Key: key.Key, KeyID: key.KeyID, Algorithm: key.Algorithm})
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errNoKeys
+	}
+	return keys, nil
+}
+
+var errNoKeys = errors.New("the provider published no key that verifies signatures")
+
+// isUsable reports whether the key is public, strong enough, and for signatures.
+func isUsable(k jose.JSONWebKey) bool {
+	if k.Use != "" && k.Use != "sig" || !k.Valid() || len(k.KeyID) > textMax {
+		return false
+	}
+	switch key := k.Key.(type) {
+	case *rsa.PublicKey:
+		return key.N.BitLen() >= rsaMin && key.N.BitLen() <= rsaMax && key.E > 2
+	case *ecdsa.PublicKey, ed25519.PublicKey:
+		return true
+	}
+	return false
+}
+
+// fits reports whether a key may have signed by the algorithm.
+func fits(k jose.JSONWebKey, alg string) bool {
+	if k.Algorithm != "" && k.Algorithm != alg {
+		return false
+	}
+	switch key := k.Key.(type) {
+	case *rsa.PublicKey:
+		return strings.HasPrefix(alg, "RS") || strings.HasPrefix(alg, "PS")
+	case *ecdsa.PublicKey:
+		return alg == curveAlgorithms[key.Params().BitSize]
+	}
+	return alg == string(jose.EdDSA)
+}
+
+// curveAlgorithms has the algorithm of each curve, by its bits (RFC 7518, section 3.4).
+var curveAlgorithms = map[int]string{256: string(jose.ES256), 384: string(jose.ES384), 521: string(jose.ES512)}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"github.com/doorward/doorward"
+)
+
+const (
+	sqlInsertRemovedMember = `INSERT INTO removed_members (tenant_id, address_hash, removed_at) VALUES ($1, $2, $3)
+ON CONFLICT (tenant_id, address_hash) DO UPDATE SET removed_at = $3`
+	sqlIsRemovedMember     = `SELECT count(*) FROM removed_members WHERE tenant_id = $1 AND address_hash = $2`
+	sqlDeleteRemovedMember = `DELETE FROM removed_members WHERE tenant_id = $1 AND address_hash = $2`
+)
+
+// addressHash is what is kept of the address of somebody who was removed.
+func addressHash(address string) []byte {
+	sum := sha256.Sum256([]byte(address))
+	return sum[:]
+}
+
+// RememberRemoval records that somebody with the canonical address was removed from the tenant.
+func (tx *Tx) RememberRemoval(ctx context.Context, tenantID, address string) error {
+	return tx.run(ctx, sqlInsertRemovedMember, tenantID, addressHash(address), micros(tx.Now))
+}
+
+// WasRemoved reports whether somebody with the canonical address was removed from the tenant, and hasn't
+// become a member by hand since.
+func (r Reader) WasRemoved(ctx context.Context, tenantID, address string) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlIsRemovedMember, tenantID, addressHash(address))
+	return n > 0, err
+}
+
+// ForgetRemoval ends what RememberRemoval has recorded.
+func (tx *Tx) ForgetRemoval(ctx context.Context, tenantID, address string) error {
+	return tx.run(ctx, sqlDeleteRemovedMember, tenantID, addressHash(address))
+}
+
+const (
+	sqlRoleFloor    = `SELECT role_floor FROM memberships WHERE tenant_id = $1 AND user_id = $2`
+	sqlSetRoleFloor = `UPDATE memberships SET role_floor = $3 WHERE tenant_id = $1 AND user_id = $2`
+)
+
+// RoleFloor returns the role that an OWNER, or the operator, last gave the member by hand; empty: none has.
+// Or ErrNone.
+func (r Reader) RoleFloor(ctx context.Context, tenantID, userID string) (doorward.Role, error) {
+	return one(ctx, r, func(role *doorward.Role) []any { return []any{role} }, sqlRoleFloor, tenantID, userID)
+}
+
+// SetRoleFloor records such a role: groups of a connection don't lower the member's below it.
+func (tx *Tx) SetRoleFloor(ctx context.Context, tenantID, userID string, role doorward.Role) error {
+	return tx.run(ctx, sqlSetRoleFloor, tenantID, userID, role)
+}

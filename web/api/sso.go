@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// signOnRoutes are those of sign-ins by a tenant's own provider.
+func (a *api) signOnRoutes() []front.Route {
+	return []front.Route{
+		front.On("GET /api/v2/auth/sso/{con}/start", front.Optional(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
+		front.On("GET /api/v2/auth/sso/{con}/callback", front.Optional(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
+		front.On("POST /api/v2/sso/connections/{id}/test", front.Allowed(doorward.ConnectionTry), front.Create(http.StatusCreated, a.testConnection, a.viewBegunTest), docTestConnection).CallsOut(),
+	}
+}
+
+// redirects returns the endpoint of a browser that is led on. Its errors are pages for browsers, and problems for
+// other clients.
+func redirects(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
+	e := front.Raw(func(ctx context.Context, c *front.Call) error {
+		to, err := fn(ctx, c)
+		if err == nil {
+			c.W.Header().Set("Location", to)
+			c.W.WriteHeader(http.StatusSeeOther)
+		}
+		return err
+	})
+	e.Status = http.StatusSeeOther
+	return e.WithErrorHandler(func(_ context.Context, c *front.Call, err error) {
+		if !c.AsksForPage() || !ui.SendErrorPage(c, err) {
+			c.Site().Fail(c.W, c.R, err)
+		}
+	})
+}
+
+var docStartSignOn = front.Doc{
+	ID: "startSignOn", Tag: "Sign-on", Summary: "Begin to sign in at a tenant's own provider",
+	Description: "For browsers: leads to the provider, and writes nothing. What it needs at the callback lies sealed in a cookie `doorward_sso_…` of the browser, for 10 minutes, one for each of up to 5 tabs. A browser that another site has led here sees the page /sso/{con} first. A connection that signs nobody in is 404.",
+	Query: []front.Parameter{
+		{Name: "return", Description: "Where the browser goes after the sign-in: an address below the base URL, or one that `--return-to` allows; any other is ignored", Example: "https://app.example.com/inbox"},
+		{Name: "loginHint", Description: "The address of the person, for the provider", Example: "ann@acme.example"},
+		{Name: "stepup", Description: "The challenge of step_up_required, which has the method sso: the provider signs the same person in again, and the session is proved by that"},
+		{Name: "test", Description: "The id of a test"},
+	},
+	Headers: []front.Parameter{{Name: "Location", Description: "The provider, or the page /sso/{con}"}},
+	Errors:  []doorward.Code{doorward.CodeNotFound, doorward.CodeTooManyAttempts, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
+}
+
+func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
+	conID, err := c.ID("con", doorward.PrefixConnection)
+	if err != nil {
+		return "", err
+	}
+	query := c.R.URL.Query()
+	ask := signon.Ask{LoginHint: query.Get("loginHint"), Test: query.Get("test"), StepUp: query.Get("stepup") != ""}
+	if asked := query.Get("return"); asked != "" {
+		to, ok := ui.ReturnAddress(c.Site(), asked)
+		if !ok {
+			c.LogRefusedReturn(asked)
+		}
+		ask.Return = to
+	}
+	if c.FromElsewhere() {
+		kept := url.Values{}
+		for name, value := range map[string]string{"return": ask.Return, "loginHint": ask.LoginHint} {
+			if value != "" {
+				kept.Set(name, value)
+			}
+		}
+		return c.Site().BasePath() + ui.SignOnPage(conID) + "?" + kept.Encode(), nil
+	}
+	for name, value := range c.CookiesLike(signon.TabPrefix) {
+		ask.Tabs = append(ask.Tabs, signon.Tab{Name: name, Value: value})
+	}
+	begun, err := a.app.SignOn.Start(ctx, c.Caller, conID, ask)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range begun.Drop {
+		c.SetCookie(name, "", 0)
+	}
+	c.SetCookie(begun.Tab.Name, begun.Tab.Value, int(signon.FlowLife.Seconds()))
+	return begun.URL, nil
+}
+
+var docFinishSignOn = front.Doc{
+	ID: "finishSignOn", Tag: "Sign-on", Summary: "End a sign-in at a tenant's own provider",
+	Description: "The address that the provider leads the browser to. The answer leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.",
+	Query: []front.Parameter{
+		{Name: "state", Description: "As it was given to the provider"}, {Name: "code", Description: "Of the provider"},
+		{Name: "iss", Description: "The issuer (RFC 9207)"}, {Name: "error", Description: "Of the provider"},
+	},
+	Headers: []front.Parameter{{Name: "Location", Description: "Where the browser goes"}},
+	Errors: []doorward.Code{
+		doorward.CodeNotFound, doorward.CodeSignOnState, doorward.CodeSignOnRefused, doorward.CodeTooManyAttempts, doorward.CodeProviderUnavailable,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeMasterKeyMissing, doorward.CodeQuotaExceeded,
+	},
+}
+
+func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
+	conID, err := c.ID("con", doorward.PrefixConnection)
+	if err != nil {
+		return "", err
+	}
+	by := c.Caller
+	by.ViewOnly = false // it may open a session
+	for _, token := range c.AllSessions() {
+		hash := token.Hash()
+		by.Replaced = append(by.Replaced, hash[:])
+	}
+	query := c.R.URL.Query()
+	name := signon.TabOf(query)
+	tab := c.Cookie(name)
+	if tab != "" {
+		c.SetCookie(name, "", 0)
+	}
+	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tab)
+	if err != nil {
+		return "", err
+	}
+	return ui.AfterSignOn(c, conID, by, result), nil
+}
+
+type begunTestView struct {
+	TestID string `json:"testId" example:"tst_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	URL    string `json:"url" format:"uri" doc:"Where the browser of the session that asked begins the test, once and within 10 minutes"`
+}
+
+var docTestConnection = front.Doc{
+	ID: "testConnection", Tag: "Sign-on", Summary: "Test a connection",
+	Description: "Prepares a real sign-in in a window, which opens no session and joins nobody. It tests what awaits a switch, if there is something, else what is in force. GET /api/v2/sso/connections/{id}/tests/{testId} has the result.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
+}
+
+func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (doorward.ConnectionTest, error) {
+	conID, err := c.ID("id", doorward.PrefixConnection)
+	if err != nil {
+		return doorward.ConnectionTest{}, err
+	}
+	return a.app.SignOn.Test(ctx, c.Caller, conID)
+}
+
+func (a *api) viewBegunTest(_ *front.Call, t doorward.ConnectionTest) begunTestView {
+	return begunTestView{t.ID, a.app.SignOn.TestURL(t)}
+}

@@ -19,6 +19,11 @@ func (c *Connections) Identities(ctx context.Context, by doorward.Caller, id str
 	return read.IdentityPage(ctx, id, w)
 }
 
+// Identity returns an identity in the caller's tenant. Errors: not_found.
+func (c *Connections) Identity(ctx context.Context, by doorward.Caller, id string) (doorward.Identity, error) {
+	return findIdentity(ctx, c.db.Read(), by, id)
+}
+
 // Unlink deletes an identity, and ends the person's sessions of its connection on every node before it
 // returns. Errors: not_found.
 func (c *Connections) Unlink(ctx context.Context, by doorward.Caller, id string) (ended Ended, err error) {

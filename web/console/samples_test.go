@@ -691,7 +691,7 @@ func onTab(current string, names ...string) ui.Tabs {
 var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
-var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery"}
+var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections"}
 
 // keepsItselfFresh reports whether the page is refreshed; of one with tabs only one is.
 func keepsItselfFresh(v ui.View) bool {
@@ -707,7 +707,7 @@ func keepsItselfFresh(v ui.View) bool {
 // TestPagesRender renders every page with canned data, in every language, without a
 // server. With -render it writes them to files.
 func TestPagesRender(t *testing.T) {
-	all := slices.Concat(samples(), findSamples())
+	all := slices.Concat(samples(), findSamples(), signOnSamples())
 	for i := range all {
 		v := &all[i].View
 		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)

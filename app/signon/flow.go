@@ -143,6 +143,9 @@ func hold(c doorward.Connection, rules *doorward.Rules, issuer string, a oidcrp.
 		ID: rand.Text(), At: now, Issuer: issuer, Subject: a.Subject, Address: a.Address,
 		Groups: a.Groups.State, Group: deciding(c, rules, a.Groups), AMR: bounded(a.AMR), ACR: a.ACR, AuthTime: a.AuthTime, connection: c,
 	}
+	if name, ok := a.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {
+		h.Name = name
+	}
 	if len(h.ACR) > maxACRBytes {
 		h.ACR = ""
 	}

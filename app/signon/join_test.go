@@ -1,0 +1,205 @@
+package signon_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/store"
+)
+
+// member makes a member of the site with an address of its domain and a password.
+func (s *site) member(local string, role doorward.Role) apptest.Person {
+	s.w.Helper()
+	email := local + "@" + s.domain
+	_, code := s.w.Invite(s.owner, email, role)
+	_, err := s.w.Node(0).Invitations.Complete(s.w.Context(), apptest.Anonymous(0), code, apptest.FirstPassword, apptest.FirstPassword)
+	s.w.NoError(err)
+	return s.w.SignIn(email, apptest.FirstPassword)
+}
+
+// asked ends the test unless the person is asked for something, and returns what the page shows.
+func (b *browser) asked(r signon.Result, err error) signon.Waiting {
+	b.s.w.Helper()
+	b.s.w.NoError(err)
+	if r.Held == "" {
+		b.s.w.Fatalf("nothing is asked: %T", r.Outcome)
+	}
+	w, err := b.signOn().Waiting(b.s.w.Context(), b.by, b.s.conID, b.held)
+	b.s.w.NoError(err)
+	return w
+}
+
+// isJoined reports whether the account has an identity of the connection.
+func (s *site) isJoined(userID string) bool {
+	s.w.Helper()
+	all, err := s.w.DB.Read().IdentitiesOf(s.w.Context(), userID)
+	s.w.NoError(err)
+	return slices.ContainsFunc(all, func(i doorward.Identity) bool { return i.ConnectionID == s.conID })
+}
+
+// TestTenantsOwn: the account of a member who is in this tenant alone, with an address that the tenant has
+// proved, is joined at once, and keeps its password.
+func TestTenantsOwn(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITOff)
+		ben := s.member("ben", doorward.RoleUser)
+		s.says("subject-ben", "ben@acme.example", nil)
+		if in := s.in(s.browser().signIn()); in.User.ID != ben.User.ID || in.User.Role != doorward.RoleUser {
+			t.Errorf("the sign-in is of %s", in.User.ID)
+		}
+		if w.TryLogin("ben@acme.example", apptest.FirstPassword) != "" {
+			t.Error("the password of the account is gone")
+		}
+		// A recycled address: another subject with the address of somebody who has an identity.
+		s.says("subject-successor", "ben@acme.example", nil)
+		b := s.browser()
+		if waits := b.asked(b.signIn()); !waits.Proves {
+			t.Error("a recycled address opens the account")
+		}
+	})
+}
+
+// TestProvedOnce: whom the tenant alone doesn't speak for proves the account once. An OWNER, a member of
+// another tenant, somebody with a factor, and an address that isn't proved are such.
+func TestProvedOnce(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITOff)
+		other := w.site("globex.example", doorward.JITOff)
+		both := s.member("both", doorward.RoleUser)
+		_, code := w.Invite(other.owner, both.User.Email, doorward.RoleUser)
+		w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), both.Caller, code, "")))
+		withFactor := s.member("factor", doorward.RoleUser)
+		app := w.Enrol(&withFactor)
+		guest := w.Join(s.owner, doorward.RoleUser)
+		for _, p := range []apptest.Person{both, guest, s.owner} {
+			s.says("subject-"+p.User.ID, p.User.Email, nil)
+			b := s.browser()
+			if waits := b.asked(b.signIn()); !waits.Proves || !waits.Password || waits.Email != p.User.Email {
+				t.Errorf("%s: the page shows %+v", p.User.Email, waits)
+			}
+			s.refused("", func() (signon.Result, error) { return b.prove("a wrong password of somebody") })
+			held := b.held
+			in := s.in(b.prove(apptest.FirstPassword))
+			if in.User.ID != p.User.ID || in.User.Role != p.User.Role || in.Session.PasswordAt.IsZero() || !s.isJoined(p.User.ID) {
+				t.Errorf("%s: the session is of %s, %s, the password at %v", p.User.Email, in.User.ID, in.User.Role, in.Session.PasswordAt)
+			}
+			b.held = held
+			s.refused("state", func() (signon.Result, error) { return b.prove(apptest.FirstPassword) }) // it is used once
+			s.in(s.browser().signIn())
+		}
+		s.says("subject-factor", withFactor.User.Email, nil)
+		b := s.browser()
+		b.asked(b.signIn())
+		result, err := b.prove(apptest.FirstPassword)
+		w.NoError(err)
+		if result.Second == nil || s.isJoined(withFactor.User.ID) {
+			t.Fatalf("after the password: %+v", result)
+		}
+		challenge := result.Second.Token.Reveal()
+		if _, err := b.signOn().ProveSecond(w.Context(), b.by, s.conID, b.held, challenge, factor.Answer{Code: "000000"}); apptest.Code(err) != doorward.CodeInvalidCode {
+			t.Errorf("a wrong code is answered %v", err)
+		}
+		in := s.in(b.signOn().ProveSecond(w.Context(), b.by, s.conID, b.held, challenge, factor.Answer{Code: app.Code(w.DB.Now())}))
+		if in.User.ID != withFactor.User.ID || in.Session.AAL != 2 || in.Session.FactorAt.IsZero() {
+			t.Errorf("the session is of %s, level %d", in.User.ID, in.Session.AAL)
+		}
+		if _, err := w.Node(0).Login.Switch(w.Context(), apptest.PersonOf(s.in(s.browser().signIn())).Caller, other.tenantID()); apptest.Code(err) != doorward.CodeSignInRequired {
+			t.Errorf("a switch is answered %v", err)
+		}
+	})
+}
+
+// prove answers the page with a password.
+func (b *browser) prove(password string) (signon.Result, error) {
+	r, err := b.signOn().Prove(b.s.w.Context(), b.by, b.s.conID, b.held, password)
+	if r.Held != "" {
+		b.held = r.Held
+	}
+	return r, err
+}
+
+// TestNothingIsRevealed: for an address outside of the domains of the connection, the answer is the same whether
+// it has an account or not.
+func TestNothingIsRevealed(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		for _, jit := range []doorward.JIT{doorward.JITOff, doorward.JITInvited, doorward.JITDomains} {
+			s := w.site(string(jit)+".example", jit)
+			_, stranger := w.Tenant()
+			check := map[bool]string{true: "jit", false: "domain"}[jit == doorward.JITOff]
+			s.says("subject-1", stranger.User.Email, nil)
+			s.refused(check, s.browser().signIn)
+			s.says("subject-2", "nobody@example.com", nil)
+			s.refused(check, s.browser().signIn)
+		}
+	})
+}
+
+// TestOtherTenantsAddress: a provider that names the address of another tenant's people, even with JIT for a
+// domain that it has proved, gets nothing that they haven't proved.
+func TestOtherTenantsAddress(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		other := w.site("globex.example", doorward.JITDomains)
+		victim := other.member("victim", doorward.RoleAdmin)
+		w.write(func(tx *store.Tx) error { // the address belongs to a domain of s, the account to others
+			return tx.SetEmail(w.Context(), victim.User.ID, "victim@acme.example")
+		})
+		s.says("subject-1", "victim@acme.example", nil)
+		b := s.browser()
+		if waits := b.asked(b.signIn()); !waits.Proves {
+			t.Error("the account of another tenant opens by its address")
+		}
+		if s.isJoined(victim.User.ID) {
+			t.Error("the account is joined")
+		}
+		if in := s.in(b.prove(apptest.FirstPassword)); in.User.ID != victim.User.ID || in.User.Role != doorward.RoleUser {
+			t.Errorf("after the proof the session is of %s, %s", in.User.ID, in.User.Role)
+		}
+	})
+}
+
+// TestReplacedSession: a browser with a live session of another account, or in another tenant, is asked before
+// that is replaced.
+func TestReplacedSession(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		ben := s.member("ben", doorward.RoleUser)
+		s.says("subject-1", "ann@acme.example", nil)
+		b := s.browser().as(ben)
+		waits := b.asked(b.signIn())
+		if !waits.Replaces || waits.Proves {
+			t.Errorf("the page shows %+v", waits)
+		}
+		s.refused("state", func() (signon.Result, error) { return b.prove(apptest.FirstPassword) })
+		in := s.in(b.signOn().Agree(w.Context(), b.by, s.conID, b.held))
+		if in.User.ID == ben.User.ID {
+			t.Error("the session is of the account that was replaced")
+		}
+		s.in(s.browser().as(apptest.PersonOf(in)).signIn())
+	})
+}
+
+// TestPasswordBeforeFactor: where the tenant demands a factor and the account, which isn't managed, has none, its
+// password comes first.
+func TestPasswordBeforeFactor(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITOff)
+		s.member("ben", doorward.RoleUser)
+		s.says("subject-ben", "ben@acme.example", nil)
+		w.EditTenant(s.owner, func(settings *doorward.TenantSettings) { settings.SecondFactor.Since = w.DB.Now().Add(-1) })
+		b := s.browser()
+		if waits := b.asked(b.signIn()); !waits.Password {
+			t.Errorf("the page shows %+v", waits)
+		}
+		r, err := b.prove(apptest.FirstPassword)
+		w.NoError(err)
+		if _, ok := r.Outcome.(login.EnrolmentNeeded); !ok {
+			t.Errorf("after the password: %T", r.Outcome)
+		}
+	})
+}

@@ -238,7 +238,7 @@ func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View,
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
 	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, connection.NewSecret{Secret: strings.TrimSpace(c.Value("clientSecret")), ExpiresAt: ends})
-	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret", nil), err
+	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret-add", nil), err
 }
 
 func (h *console) fillKeys(ctx context.Context, body *connectionPage) error {

@@ -81,9 +81,9 @@ func (p ssoPolicyPage) Before() doorward.SSOMode {
 	return mode
 }
 
-// TimeLeft is the rest of the time to confirm, at least a minute, so that it is never shown as nothing.
+// TimeLeft is the rest of the time to confirm, in whole minutes, the last one begun.
 func (p ssoPolicyPage) TimeLeft(now time.Time) time.Duration {
-	return max(p.Policy.ConfirmBy.Sub(now).Truncate(time.Minute), time.Minute)
+	return max((p.Policy.ConfirmBy.Sub(now) + time.Minute - 1).Truncate(time.Minute), time.Minute)
 }
 
 // readiness says whom a demand would shut out, by name.

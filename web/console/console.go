@@ -25,6 +25,8 @@
 //	connections.go  sign-on: the list of connections, creating
 //	connection.go   sign-on: one connection with its secrets, test, identities and protocol; who gets in
 //	                (connectionaccess.go); what is confirmed first (connectionact.go)
+//	signonwarning.go
+//	                sign-on: what the overview warns of
 //	domains.go      sign-on: domains and their records
 //	ssopolicy.go    sign-on: what the tenant demands, whom it would shut out
 //	policy.go       policies: the editor, versions with their differences

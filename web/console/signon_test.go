@@ -52,7 +52,7 @@ var (
 	connectionLink = regexp.MustCompile(`/console/sso/connections/(con_[a-z0-9]+)`)
 	domainLink     = regexp.MustCompile(`/console/sso/domains/(dom_[a-z0-9]+)`)
 	testLink       = regexp.MustCompile(`href="([^"]*/start\?test=tst_[a-z0-9]+)"`)
-	tokenOf        = regexp.MustCompile(`doorward-verification=[a-z0-9]+`)
+	tokenOf        = regexp.MustCompile(`(doorward-verification=[a-z0-9]+)`)
 )
 
 // made adds a connection with the secret of the provider, and returns the path of its page.
@@ -87,29 +87,51 @@ func (s signOn) test(b *browser, at string) string {
 	}
 	result := res.Header.Get("Location")
 	page := b.get(result, http.StatusOK, "Sign in to test", "Show the result")
-	start, err := url.Parse(html.UnescapeString(b.findOn(testLink, page)))
+	s.signIn(b, html.UnescapeString(b.findOn(testLink, page)))
+	return b.get(result, http.StatusOK)
+}
+
+// signIn follows the address of a start to the provider and back, in the browser, and returns the answer of
+// the callback.
+func (s signOn) signIn(b *browser, address string) *http.Response {
+	b.Helper()
+	start, err := url.Parse(address)
 	if err != nil {
 		b.Fatal(err)
 	}
-	res, body = b.ask("GET", start.RequestURI(), nil)
+	res, body := b.ask("GET", start.RequestURI(), nil)
 	if res.StatusCode != http.StatusSeeOther {
 		b.Fatalf("the start: %d\n%s", res.StatusCode, body)
 	}
-	var tabs []string
+	cookies := []string{"JSESSIONID=" + b.token}
 	for _, c := range res.Cookies() {
 		if c.Value != "" {
-			tabs = append(tabs, c.Name+"="+c.Value)
+			cookies = append(cookies, c.Name+"="+c.Value)
 		}
 	}
 	callback, err := s.provider.SignIn(res.Header.Get("Location"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	res, body = b.ask("GET", callback.RequestURI(), nil, "Cookie", "JSESSIONID="+b.token+"; "+strings.Join(tabs, "; "))
+	res, body = b.ask("GET", callback.RequestURI(), nil, "Cookie", strings.Join(cookies, "; "))
 	if res.StatusCode != http.StatusSeeOther {
 		b.Fatalf("the callback: %d\n%s", res.StatusCode, body)
 	}
-	return b.get(result, http.StatusOK)
+	return res
+}
+
+// opened enables the connection, with a proved domain, for whoever has an address there.
+func (s signOn) opened(b *browser, at string) {
+	b.Helper()
+	s.test(b, at)
+	b.submit(at+"/enable", url.Values{})
+	page := b.submit("/console/sso/domains", url.Values{"domain": {"acme.example"}})
+	domain := "/console/sso/domains/" + b.findOn(domainLink, page)
+	s.dns.TXT("_doorward.acme.example", b.findOn(tokenOf, page))
+	page = b.submit(domain+"/verify", url.Values{})
+	b.submit(domain+"/connection", url.Values{"connectionId": {strings.TrimPrefix(at, "/console/sso/connections/")}, "version": {b.version(page)}})
+	policy := url.Values{"mode": {"optional"}, "guests": {"allowed"}, "minutes": {"30"}, "version": {b.version(b.get("/console/sso/policy", http.StatusOK))}}
+	b.submit("/console/sso/policy", policy, "The policy is saved")
 }
 
 // An OWNER adds a connection, sees why a test failed, enables what has passed one, changes it without an
@@ -218,7 +240,7 @@ func TestDomainPages(t *testing.T) {
 	b.post("/console/sso/domains", url.Values{"domain": {"acme.example"}}, http.StatusConflict, "in the list already")
 	s.dns.TXT("_doorward.acme.example", "doorward-verification=wrong", "v=spf1")
 	lacks(t, b.post(domain+"/verify", url.Values{}, http.StatusConflict, "The record was not found", "<code dir=\"ltr\">doorward-verification=wrong</code>"), "spf1")
-	s.dns.TXT("_doorward.acme.example", b.findOn(regexp.MustCompile("("+tokenOf.String()+")"), page))
+	s.dns.TXT("_doorward.acme.example", b.findOn(tokenOf, page))
 	b.submit(domain+"/verify", url.Values{}, "the domain is proved", ">Proved<")
 	con := strings.TrimPrefix(at, "/console/sso/connections/")
 	version := b.version(b.get(domain, http.StatusOK))
@@ -226,6 +248,8 @@ func TestDomainPages(t *testing.T) {
 	b.post(domain+"/connection", url.Values{"connectionId": {""}, "version": {version}}, http.StatusPreconditionFailed)
 	b.get("/console/sso/domains", http.StatusOK, "1 domain<", "Acme &lt;ID&gt;")
 	b.get("/console/sso", http.StatusOK, "<bdi>acme.example</bdi>")
+	b.get("/console/find?q=acme", http.StatusOK, `href="`+domain+`"`, `href="`+at+`"`)
+	lacks(t, s.browserOf(t, "ADMIN").get("/console/find?q=acme", http.StatusOK), domain, at)
 	open(t, s.Server, s.other).get(domain, http.StatusNotFound)
 	b.get(domain+"/delete", http.StatusOK, "Nobody is recognised by an address there", "Acme &lt;ID&gt;")
 	b.submit(domain+"/delete", url.Values{}, "The domain is deleted", "There are no domains yet")
@@ -248,22 +272,41 @@ func TestSignOnPolicy(t *testing.T) {
 	b.post("/console/sso/policy", put("required", "guests", "x"), http.StatusUnprocessableEntity)
 	b.post("/console/sso/policy", put("required", "minutes", "4", "confirmed", "1"), http.StatusUnprocessableEntity, "Give 5 to 60 minutes")
 	b.submit("/console/sso/policy", put("optional"), "The policy is saved", `value="optional" checked`)
+	b.post("/console/sso/policy", put("off"), http.StatusOK, "Turn sign-on off?", "end at once")
 	b.post("/console/sso/policy", put("required", "version", "0", "confirmed", "1"), http.StatusPreconditionFailed, "Somebody else has changed the policy")
 
-	at := s.made(b)
-	s.test(b, at)
-	b.submit(at+"/enable", url.Values{})
-	page := b.submit("/console/sso/domains", url.Values{"domain": {"acme.example"}})
-	domain := "/console/sso/domains/" + b.findOn(domainLink, page)
-	s.dns.TXT("_doorward.acme.example", b.findOn(regexp.MustCompile("("+tokenOf.String()+")"), page))
-	page = b.submit(domain+"/verify", url.Values{})
-	b.submit(domain+"/connection", url.Values{"connectionId": {strings.TrimPrefix(at, "/console/sso/connections/")}, "version": {b.version(page)}})
+	s.opened(b, s.made(b))
 	b.post("/console/sso/policy", put("required", "confirmed", "1"), http.StatusConflict, "An active owner needs a way back first")
 	b.token = enrolTOTP(t, s.fixture)
 	b.post("/console/sso/policy", put("required", "minutes", "5"), http.StatusOK, "Require sign-on?", "within 5 minutes", `name="confirmed" value="1"`)
 	b.submit("/console/sso/policy", put("required", "minutes", "5", "confirmed", "1"), "Confirm it in time", "undone in 5 minutes", "Then it is optional again", "Sign in by Acme", ">Gets in<")
 	b.post("/console/sso/policy/confirm", url.Values{}, http.StatusForbidden, "confirm it in that session")
+	b.get("/console", http.StatusOK, "Required sign-on is undone on")
 	b.get("/console/sso/policy?lang=de", http.StatusOK, "wird in 5 Minuten zurückgenommen")
 	s.Advance(6 * time.Minute)
 	b.get("/console/sso/policy?lang=en", http.StatusOK, `value="optional" checked`)
+}
+
+// Who has signed in by a connection is on its page and on the person's, with the sessions, and is unlinked.
+func TestPeopleOfAConnection(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	at := s.made(b)
+	s.opened(b, at)
+	b.get(at+"?tab=identities", http.StatusOK, "Nobody has signed in by this connection yet")
+	res := s.signIn(&browser{T: t, server: s.Server}, "/api/v2/auth/sso/"+strings.TrimPrefix(at, "/console/sso/connections/")+"/start")
+	if to := res.Header.Get("Location"); to != "/account" {
+		t.Fatalf("the sign-in leads to %q", to)
+	}
+	person := "/console/people/" + s.people["USER"].ID
+	b.get(at+"?tab=protocol", http.StatusOK, ">Signed in<", `href="`+person+`"`)
+	b.get(person+"?tab=sessions", http.StatusOK, "by Acme &lt;ID&gt;")
+	b.get(person+"?tab=security", http.StatusOK, `<code dir="ltr">ann-1</code>`, at+"/unlink/idn_")
+	lacks(t, s.browserOf(t, "ADMIN").get(person+"?tab=security", http.StatusOK), "ann-1")
+	b.get("/console", http.StatusOK, "The client secret of Acme &lt;ID&gt; ends on")
+	page := b.get(at+"?tab=identities", http.StatusOK, "1 identity<", "user@acme.example", "ann-1")
+	unlink := at + "/unlink/" + b.findOn(regexp.MustCompile(`/unlink/(idn_[a-z0-9]+)`), page)
+	b.get(unlink, http.StatusOK, "Unlink this identity?", "user@acme.example")
+	b.submit(unlink, url.Values{}, "The identity is unlinked. 1 session has ended.", "Nobody has signed in by this connection yet")
+	b.get(unlink, http.StatusNotFound)
 }

@@ -3,7 +3,9 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -282,6 +284,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies in environment variables are not used",
 		},
 		{
+			Name: "dns-server", Value: newField(&c.DNSServer, "", isDNSServer),
+			Help: "`HOST:PORT` of the name server that is asked for the records that prove domains (default those of the system)",
+		},
+		{
 			Name: "tenant-hold", Shared: true, Strict: true,
 			Value: newField(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
 			Help:  "time between the closing of a tenant and the destruction of its data",
@@ -291,6 +297,15 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "start although other nodes have other session limits, another cookie name or another --tenant-hold, to change these node by node",
 		},
 	}
+}
+
+// isDNSServer says what is wrong with the address of a name server; empty: nothing.
+func isDNSServer(v string) string {
+	host, port, err := net.SplitHostPort(v)
+	if n, portErr := strconv.ParseUint(port, 10, 16); v != "" && (err != nil || host == "" || portErr != nil || n == 0) {
+		return "it must be an address with a port, such as 192.0.2.53:53."
+	}
+	return ""
 }
 
 func schemaSettings(c *Config, _ *RawConfig) []Setting {

@@ -191,6 +191,14 @@ func (tx *Tx) DeleteFreeDomain(ctx context.Context, id string, lapsed time.Time)
 	return tx.affected(ctx, sqlDeleteFreeDomain, id, micros(lapsed))
 }
 
+const sqlIsDomainDue = `SELECT count(*) FROM (SELECT 1 FROM domains WHERE look_at <= $1 LIMIT 1) due`
+
+// IsDomainDue reports whether the daily look at some domain is due at now.
+func (r Reader) IsDomainDue(ctx context.Context, now time.Time) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlIsDomainDue, micros(now))
+	return n > 0, err
+}
+
 // The condition is repeated outside: of two nodes, one claims a domain.
 const sqlClaimDomains = `UPDATE domains SET look_at = $2 WHERE look_at <= $1 AND id IN
   (SELECT id FROM domains WHERE look_at <= $1 ORDER BY look_at LIMIT $3)

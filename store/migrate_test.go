@@ -418,6 +418,7 @@ func TestIncompatibleMigrationsAreFound(t *testing.T) {
 		"CREATE TABLE nicks (nick TEXT); CREATE UNIQUE INDEX nicks_nick ON nicks (nick)":                                 true,
 		"CREATE TABLE nicks (user_id TEXT NOT NULL REFERENCES users (id))":                                               false,
 		"CREATE TABLE nicks (user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE)":                             true,
+		"CREATE TABLE nicks (user_id TEXT REFERENCES users (id) ON DELETE SET NULL)":                                     true,
 		"CREATE TABLE a (id TEXT PRIMARY KEY); CREATE TABLE b (a TEXT REFERENCES a (id)); INSERT INTO a VALUES ('x; y')": true,
 		"UPDATE users SET locale = 'en'":                                                                                 true,
 		"DELETE FROM users":                                                                                              false,
@@ -433,7 +434,7 @@ func TestIncompatibleMigrationsAreFound(t *testing.T) {
 var (
 	oldestBinary = regexp.MustCompile(`UPDATE oldest_binary SET knows = (\d+);`)
 	createsTable = regexp.MustCompile(`CREATE TABLE (\w+)`)
-	references   = regexp.MustCompile(`REFERENCES (\w+) \(\w+\)( ON DELETE CASCADE)?`)
+	references   = regexp.MustCompile(`REFERENCES (\w+) \(\w+\)( ON DELETE (?:CASCADE|SET NULL))?`)
 	statements   = regexp.MustCompile(`(?s)[^;']*(?:'[^']*'[^;']*)*;`)
 	harmless     = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|DROP INDEX|INSERT INTO|UPDATE|SELECT|ALTER TABLE \w+ ADD COLUMN) `)
 	uniqueIndex  = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
@@ -477,7 +478,7 @@ func blockedRows(s string, made map[string]bool) string {
 	}
 	for _, reference := range references.FindAllStringSubmatch(s, -1) {
 		if !made[reference[1]] && reference[2] == "" {
-			return "the previous version can't delete what this refers to: ON DELETE CASCADE is missing in " + s
+			return "the previous version can't delete what this refers to: ON DELETE CASCADE or SET NULL is missing in " + s
 		}
 	}
 	return ""

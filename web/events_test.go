@@ -104,6 +104,12 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.WebhookRetry:            "somebody has a delivery tried again",
 	doorward.WebhookReplay:           "somebody has events of the past sent again",
 	doorward.WebhookFailing:          "nothing could be delivered to a webhook for an hour, and for a day",
+	doorward.DomainCreate:            "a domain is added",
+	doorward.DomainUpdate:            "a domain is given to a connection, or taken away from it",
+	doorward.DomainVerify:            "the record of a domain was seen, and the tenant holds it; by Doorward itself: one that had lapsed is verified again",
+	doorward.DomainLapse:             "the record of a domain has been missing for 72 hours",
+	doorward.DomainRelease:           "the operator releases a domain: whoever proves it next has it",
+	doorward.DomainDelete:            "a domain is deleted; by Doorward itself: another tenant has proved it after it had lapsed",
 	doorward.WebhookDisable:          "Doorward disables a webhook: the endpoint answered 410, nothing could be delivered for five days, or the database was restored from a backup",
 }
 
@@ -123,6 +129,8 @@ var fieldMeanings = withSettings(map[string]string{
 	"invitations":           "how many pending invitations got the role that replaces the deleted one",
 	"members":               "how many people got the role that replaces the deleted one",
 	"timeZone":              "the time zone in which the policies read the hour and the weekday, before and after; empty: UTC",
+	"domain":                "the domain, as A-labels",
+	"connectionId":          "the connection by which the people of the domain sign in, before and after",
 	"mode":                  "whether the policies refuse or only observe, before and after",
 	"replacedBy":            "the role that takes the place of the deleted one",
 	"rotateBy":              "when a key that got another owner ends unless it is rotated before",
@@ -242,6 +250,9 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.SSOBypass, "user", doorward.FieldUserAgent),
 	recordedWith(doorward.WebhookFailing, "webhook", "url", "failingSince"),
 	recordedWith(doorward.WebhookDisable, "webhook", "url", "reason"),
+	recordedWith(doorward.DomainUpdate, "domain", "domain", "connectionId"),
+	recordedWith(doorward.DomainLapse, "domain", "domain", "status"),
+	recordedWith(doorward.DomainDelete, "domain", "connectionId"),
 }
 
 // TestGoldenEvents: docs/events.md has a row for each event and each of its fields,
@@ -251,7 +262,7 @@ func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	d := start(t, masterKey(t), withPasskeys())
 	r := newRecorder(t, d)
-	for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
+	for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.domainSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
 		r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 		s.do()
 	}

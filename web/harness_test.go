@@ -26,6 +26,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
@@ -58,6 +59,7 @@ type server struct {
 	base   string // the base URL
 	path   string // of the base URL
 	clock  *clock
+	dns    *dnstest.Server // that the server asks for records of domains
 	client *http.Client
 	spec   *spec
 	keys   atomic.Int32 // number of keys created; makes their names unique
@@ -90,8 +92,8 @@ func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtes
 
 func start(t *testing.T, options ...doorwardtest.Option) *server {
 	t.Helper()
-	d := &server{t: t, clock: &clock{instant: time.Now()}}
-	d.Server = doorwardtest.Start(t, append(options[:len(options):len(options)], func(c *node.Config) { c.Clock = d.clock.now })...)
+	d := &server{t: t, clock: &clock{instant: time.Now()}, dns: dnstest.New(t)}
+	d.Server = doorwardtest.Start(t, append(options[:len(options):len(options)], func(c *node.Config) { c.Clock, c.DNSServer = d.clock.now, d.dns.Addr })...)
 	d.base = d.Node.URL()
 	if u, err := url.Parse(d.base); err == nil {
 		d.path = u.Path

@@ -88,6 +88,7 @@ func (s *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]c
 		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(s.operatorKey(t))},
 		"POST /api/v2/invitations/{id}/resend": {"POST /api/v2/invitations/" + pending + "/resend", nil, "", owner},
 		keyPath:                                {keyPath, apiKey, `{"name":"shop","permissions":["message.read"]}`, owner},
+		"POST /api/v2/domains":                 {"POST /api/v2/domains", m{"domain": "acme.example"}, `{"domain":"other.example"}`, owner},
 		"POST /api/v2/roles":                   {"POST /api/v2/roles", m{"name": "DESK", "permissions": []string{"user.read"}}, `{"name":"DESK","permissions":["tenant.read"]}`, owner},
 		"POST /api/v2/api-keys/{id}/rotate":    {keyPath + "/" + rotated + "/rotate", m{"graceHours": 0}, `{"graceHours":1}`, owner},
 	}

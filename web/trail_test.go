@@ -110,7 +110,7 @@ type step struct {
 func TestOneEventForEachOperation(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		r := newRecorder(t, d)
-		for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
+		for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.domainSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
 			r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 			s.do()
 			if diff := cmp.Diff(s.want, r.newEvents()); diff != "" {
@@ -869,6 +869,7 @@ func (r *recorder) checkAllVerbsRecorded() {
 	seen[doorward.MasterKeyRotate], seen[doorward.SigningKeyRotate] = true, true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true // tested in app/webhook
+	seen[doorward.DomainUpdate], seen[doorward.DomainLapse] = true, true      // tested in app/domain
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			r.t.Errorf("no step records %s: add one", verb.Action)

@@ -1,7 +1,6 @@
 package domain_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -180,11 +179,6 @@ func TestNoAnswer(t *testing.T) {
 			if e := wantCode(f, err, doorward.CodeProviderUnavailable); e.RetryAfter <= 0 || e.Err == nil {
 				f.Errorf("the error has no time to wait, or no cause: %+v", e)
 			}
-			f.DNS.Silence("_doorward."+d.Name, true)
-			ctx, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
-			_, err = f.Node(0).Domains.Verify(ctx, owner.Caller, d.ID)
-			cancel()
-			wantCode(f, err, doorward.CodeProviderUnavailable)
 			wantEqual(f, get(f, d), before)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 
 // A name server that accepts the question and never answers is given up after lookupWithin, which leaves time
 // for the answer within 12 s.
-func TestSilentServer(t *testing.T) {
+func TestRaceSilentServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &Domains{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {

@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestRaceProofs(t *testing.T) {
 }
 
 // Two transactions that have both seen no holder: the index lets one be it, and the other is run again.
-func TestProofsInTurn(t *testing.T) {
+func TestRaceProofsInTurn(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
@@ -99,4 +100,24 @@ func TestRaceWatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A caller who gives up while a name server is silent changes nothing.
+func TestRaceSilence(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		d := proved(f, owner, "acme.example")
+		f.DNS.Silence(record, true)
+		before, asked := get(f, d), f.DNS.Asked(record)
+		ctx, cancel := context.WithCancel(f.Context())
+		refused := make(chan error, 1)
+		go func() {
+			_, err := f.Node(0).Domains.Verify(ctx, owner.Caller, d.ID)
+			refused <- err
+		}()
+		f.Until("the question", func() bool { return f.DNS.Asked(record) > asked })
+		cancel()
+		wantCode(f, <-refused, doorward.CodeProviderUnavailable)
+		wantEqual(f, get(f, d), before)
+	})
 }

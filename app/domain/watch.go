@@ -65,6 +65,9 @@ func (d *Domains) Watch(ctx context.Context) error {
 
 // claim returns domains whose look is due, which no other node looks at until lookAgain.
 func (d *Domains) claim(ctx context.Context) (due []doorward.Domain, err error) {
+	if isDue, err := d.db.Read().IsDomainDue(ctx, d.db.Now()); err != nil || !isDue {
+		return nil, err // mostly, and it writes nothing
+	}
 	err = d.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		due, err = tx.ClaimDomains(ctx, tx.Now.Add(lookAgain), claimedAtOnce)
 		return err

@@ -100,10 +100,14 @@ func requireOwnAccount(ctx context.Context, read store.Reader, u doorward.User) 
 
 // missing sets the step. Where the account has a second factor, that is asked for, unless a browser in
 // which it was proved stands in for it, for as long as the tenant allows. Where it has none, the tenant
-// may demand one, after the days of grace.
+// may demand one, after the days of grace. To the word of a connection that is asked for only where the
+// tenant demands it.
 func (next *Admission) missing(ctx context.Context, tx *access.Tx) (err error) {
 	demand := next.Settings.SecondFactor
+	deadline, demanded := demand.DueFrom(next.User.Role, next.User.CreatedAt)
 	switch {
+	case next.Assurance.Issuer != doorward.OwnIssuer && !demanded:
+		return nil
 	case next.Assurance.LacksFactor(next.User.Factors > 0):
 		next.Assurance.Remembered, err = next.isRemembered(ctx, tx)
 		if err == nil && !next.Assurance.Remembered {
@@ -113,7 +117,7 @@ func (next *Admission) missing(ctx context.Context, tx *access.Tx) (err error) {
 	case next.Assurance.AAL > 1:
 		return nil
 	}
-	if deadline, demanded := demand.DueFrom(next.User.Role, next.User.CreatedAt); demanded && !tx.Now.Before(deadline) {
+	if demanded && !tx.Now.Before(deadline) {
 		next.Step = Enrol
 	}
 	return nil

@@ -109,6 +109,13 @@ func (d *document) write(id string, now time.Time) {
 	items(d, "webhooks", func(add func(any) error) error {
 		return d.read.EachWebhook(d.ctx, id, func(w doorward.Webhook) error { return add(webhookOf(w)) })
 	})
+	items(d, "domains", func(add func(any) error) error {
+		all, err := d.read.Domains(d.ctx, id)
+		for _, one := range all {
+			err = cmp.Or(err, add(domainOf(one)))
+		}
+		return err
+	})
 	items(d, "auditEvents", func(add func(any) error) error {
 		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(e.View()) })
 	})
@@ -312,4 +319,20 @@ type exportedWebhook struct {
 
 func webhookOf(w doorward.Webhook) exportedWebhook {
 	return exportedWebhook{w.ID, w.URL, w.Events, w.About, w.Include, w.Enabled, w.PublicKey, w.CreatedAt}
+}
+
+// exportedDomain has no record: another installation makes one of its own.
+type exportedDomain struct {
+	ID           string     `json:"id"`
+	Domain       string     `json:"domain"`
+	ConnectionID string     `json:"connectionId,omitempty"`
+	Status       string     `json:"status"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	VerifiedAt   *time.Time `json:"verifiedAt,omitempty"`
+	CheckedAt    *time.Time `json:"checkedAt,omitempty"`
+	MissingSince *time.Time `json:"missingSince,omitempty"`
+}
+
+func domainOf(d doorward.Domain) exportedDomain {
+	return exportedDomain{d.ID, d.Name, d.ConnectionID, string(d.Status), d.CreatedAt, d.VerifiedAt, d.CheckedAt, d.MissingSince}
 }

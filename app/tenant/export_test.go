@@ -74,6 +74,8 @@ func TestExport(t *testing.T) {
 			f.NoError(err)
 		}
 		hookSecret := createWebhook(f, owner)
+		domain, err := f.Node(0).Domains.Add(f.Context(), owner.Caller, "acme.example")
+		f.NoError(err)
 		hash := f.Account(owner).PasswordHash
 		for _, hashes := range []bool{false, true} {
 			var file bytes.Buffer
@@ -81,7 +83,7 @@ func TestExport(t *testing.T) {
 			if got := strings.Contains(file.String(), hash); got != hashes {
 				f.Errorf("hashes requested: %v, exported: %v", hashes, got)
 			}
-			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email, hookSecret} {
+			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email, hookSecret, domain.Token} {
 				if strings.Contains(file.String(), secret) {
 					f.Errorf("the export contains %q", secret)
 				}
@@ -140,6 +142,7 @@ func wantComplete(f *apptest.Fixture, text []byte, hashes bool) {
 		}
 		Invitations []struct{ Email, Status string }
 		Webhooks    []struct{ URL, PublicKey string }
+		Domains     []struct{ ID, Domain, Status string }
 		AuditEvents []struct {
 			Action  string
 			Changes []doorward.Change
@@ -157,6 +160,9 @@ func wantComplete(f *apptest.Fixture, text []byte, hashes bool) {
 	}
 	if len(doc.Webhooks) != 1 || doc.Webhooks[0].URL == "" || doc.Webhooks[0].PublicKey == "" {
 		f.Errorf("the webhooks are %+v", doc.Webhooks)
+	}
+	if len(doc.Domains) != 1 || doc.Domains[0].ID == "" || doc.Domains[0].Domain != "acme.example" || doc.Domains[0].Status != "pending" {
+		f.Errorf("the domains are %+v", doc.Domains)
 	}
 	if p := doc.People[0]; p.Role != "OWNER" || !p.HasPassword || hashes && argon.CheckHash(p.PasswordHash) != nil {
 		f.Errorf("the OWNER is %+v", p)

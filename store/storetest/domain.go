@@ -67,6 +67,8 @@ func looksAtDomains(f *fixture) {
 	acme := f.tenant("Acme")
 	d := f.domain(acme.ID, "acme.example")
 	claimed := func() (ids []string) {
+		isDue := f.value(f.Read().IsDomainDue(ctx, f.clock.read()))
+		defer func() { equal(f, isDue, len(ids) > 0) }()
 		f.write(func(tx *store.Tx) {
 			ids = nil
 			all, err := tx.ClaimDomains(ctx, tx.Now.Add(time.Hour), 10)

@@ -249,6 +249,7 @@ var expectedCodes = map[string]string{
 	"beginPasskey": "challenge_over", "finishPasskey": "challenge_over", "finishPasskeyLogin": "challenge_over",
 	"getWebhook": "not_found", "editWebhook": "not_found", "deleteWebhook": "not_found", "rotateWebhookSecret": "not_found", "testWebhook": "not_found",
 	"listWebhookDeliveries": "not_found", "retryWebhookDelivery": "not_found", "replayWebhook": "not_found",
+	"getDomain": "not_found", "editDomain": "not_found", "verifyDomain": "not_found", "deleteDomain": "not_found",
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 

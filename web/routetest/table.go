@@ -142,6 +142,16 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/webhooks/whk_absent/replay", Who: "OWNER", Body: Object{"after": 1}, Want: "404 not_found", Twice: "receivers recognise a repetition by its id"},
 	{Request: "POST /api/v2/webhooks/deliveries/whd_absent/retry", Who: "OWNER", Want: "404 not_found", Twice: "receivers recognise a repetition by its id"},
 
+	// Domains.
+	{Request: "GET /api/v2/domains", Who: "OWNER", Want: "200"},
+	{Request: "GET /api/v2/domains?limit=201", Who: "OWNER", Want: "422 validation_failed"},
+	{Request: "POST /api/v2/domains", Who: "OWNER", Body: Object{"domain": "acme.example"}, Want: "201"},
+	{Request: "POST /api/v2/domains", Who: "ADMIN", Body: Object{"domain": "acme.example"}, Want: "403 forbidden"},
+	{Request: "GET /api/v2/domains/dom_absent", Who: "OWNER", Want: "404 not_found"},
+	{Request: "PATCH /api/v2/domains/dom_absent", Who: "OWNER", Body: Object{"connectionId": ""}, Want: "404 not_found"},
+	{Request: "POST /api/v2/domains/dom_absent/verify", Who: "OWNER", Want: "404 not_found", Twice: "looks at the record once more"},
+	{Request: "DELETE /api/v2/domains/dom_absent", Who: "OWNER", Want: "404 not_found"},
+
 	// Roles and policies.
 	{Request: "GET /api/v2/roles", Who: "OWNER", Want: "200"},
 	{Request: "GET /api/v2/roles?foo=1", Who: "ADMIN", Want: "400 invalid_query"},

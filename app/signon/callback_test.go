@@ -1,0 +1,417 @@
+package signon_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	mrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/internal/fulltest"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
+)
+
+// lies are what a provider may say wrongly, with the check that refuses it.
+var lies = []struct {
+	check string
+	lie   func(*oidctest.Lies)
+}{
+	{"state", func(l *oidctest.Lies) { l.Callback = func(p url.Values) { p.Set("state", "another") } }},
+	{"iss_parameter", func(l *oidctest.Lies) { l.Callback = func(p url.Values) { p.Set("iss", "https://other.example") } }},
+	{"iss_parameter", func(l *oidctest.Lies) { l.Callback = func(p url.Values) { p.Del("iss") } }},
+	{"provider_error", func(l *oidctest.Lies) { l.Callback = func(p url.Values) { p.Set("error", "access_denied") } }},
+	{"provider_error", func(l *oidctest.Lies) { l.Callback = func(p url.Values) { p.Set("code", "another") } }},
+	{"alg", func(l *oidctest.Lies) { l.Header = func(h map[string]any) { h["alg"] = "none" } }},
+	{"alg", func(l *oidctest.Lies) { l.Header = func(h map[string]any) { h["alg"] = "HS256" } }},
+	{"kid", func(l *oidctest.Lies) { l.Header = func(h map[string]any) { h["kid"] = "another" } }},
+	{"signature", func(l *oidctest.Lies) { l.Signature = func(b []byte) []byte { b[0] ^= 1; return b } }},
+	{"iss", claim("iss", "https://other.example")},
+	{"aud", claim("aud", "another")},
+	{"azp", claim("azp", "another")},
+	{"nonce", claim("nonce", "another")},
+	{"exp", claim("exp", 1)},
+	{"iat", func(l *oidctest.Lies) {
+		l.Claims = func(c map[string]any) {
+			c["iat"] = time.Now().Add(time.Hour).Unix()
+			c["exp"] = time.Now().Add(2 * time.Hour).Unix()
+		}
+	}},
+	{"lifetime", func(l *oidctest.Lies) {
+		l.Claims = func(c map[string]any) { c["exp"] = time.Now().Add(48 * time.Hour).Unix() }
+	}},
+	{"sub", claim("sub", "")},
+	{"sub", claim("sub", "a\x00b")},
+	{"sub", claim("sub", strings.Repeat("a", 256))},
+	{"email", claim("email", "no address")},
+	{"email", claim("email", 1)},
+}
+
+func claim(name string, value any) func(*oidctest.Lies) {
+	return func(l *oidctest.Lies) { l.Claims = func(c map[string]any) { c[name] = value } }
+}
+
+// TestEachLieIsRefused: with its check, which the protocol has, and nothing is written.
+func TestEachLieIsRefused(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", nil)
+		for _, l := range lies {
+			s.provider.Change(func(p *oidctest.Settings) { p.Lies = oidctest.Lies{}; l.lie(&p.Lies) })
+			b := s.browser()
+			b.by.IP = "192.0.2." + string(rune('0'+mrand.IntN(10)))
+			s.refused(l.check, b.signIn)
+			if got, err := w.DB.Read().LastAttempt(w.Context(), s.conID, doorward.AttemptSignIn); err != nil || got.Check != l.check || got.Outcome != doorward.AttemptRefused {
+				t.Errorf("the protocol has %+v, %v", got, err)
+			}
+		}
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies = oidctest.Lies{} })
+		s.in(s.browser().signIn())
+	})
+}
+
+// TestProviderDown: a fault of the provider is no refusal.
+func TestProviderDown(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", nil)
+		ann := s.in(s.browser().signIn())
+		for _, answer := range []func(http.ResponseWriter, *http.Request) bool{
+			func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true },
+			func(w http.ResponseWriter, r *http.Request) bool { _, _ = w.Write([]byte("<html>")); return true },
+		} {
+			b := s.browser()
+			address, err := b.start(signon.Ask{})
+			w.NoError(err)
+			query := b.callback(address)
+			s.provider.Change(func(p *oidctest.Settings) {
+				p.Lies.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+					return r.URL.Path == oidctest.TokenPath && answer(w, r)
+				}
+			})
+			before := w.rows()
+			if _, err := b.finish(query); apptest.Code(err) != doorward.CodeProviderUnavailable {
+				t.Errorf("a provider with a fault is answered %v", err)
+			}
+			if diff := difference(before, w.rows()); diff != "" || !w.IsValid(ann.Token) {
+				t.Errorf("a fault has written %s, and ended the session", diff)
+			}
+			s.provider.Change(func(p *oidctest.Settings) { p.Lies.Answer = nil })
+		}
+		got, err := w.DB.Read().LastAttempt(w.Context(), s.conID, doorward.AttemptSignIn)
+		if err != nil || got.Outcome != doorward.AttemptUnavailable {
+			t.Errorf("the protocol has %+v, %v", got, err)
+		}
+	})
+}
+
+// TestStepUpByProvider: a fresh sign-in of the same identity proves the session again, under a new token.
+// Another person, and a provider that doesn't say when it was, change nothing.
+func TestStepUpByProvider(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-2", "ben@acme.example", nil)
+		s.in(s.browser().signIn())
+		s.says("subject-1", "ann@acme.example", nil)
+		in := s.in(s.browser().signIn())
+		b := s.browser().as(apptest.PersonOf(in))
+		stepUp := func() (signon.Result, error) {
+			address, err := b.start(signon.Ask{StepUp: true})
+			if err != nil {
+				return signon.Result{}, err
+			}
+			if !strings.Contains(address, "prompt=login") || !strings.Contains(address, "max_age=0") {
+				t.Errorf("the provider is asked by %s", address)
+			}
+			return b.finish(b.callback(address))
+		}
+		s.says("subject-2", "ann@acme.example", nil)
+		s.refused("sub", stepUp)
+		s.says("subject-1", "ann@acme.example", nil)
+		for _, at := range []any{nil, w.DB.Now().Add(-time.Hour).Unix()} {
+			s.provider.Change(func(p *oidctest.Settings) {
+				p.Lies.Claims = func(c map[string]any) {
+					if c["auth_time"] = at; at == nil {
+						delete(c, "auth_time")
+					}
+				}
+			})
+			s.refused("auth_time", stepUp)
+		}
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies.Claims = nil })
+		if !w.IsValid(in.Token) {
+			t.Fatal("a refused step-up ends the session")
+		}
+		done, err := stepUp()
+		w.NoError(err)
+		if done.Raised == nil || done.Raised.Session.ID != in.Session.ID || !done.Raised.Session.ProvedAt.After(in.Session.ProvedAt) || w.IsValid(in.Token) || !w.IsValid(done.Raised.Token) {
+			t.Errorf("the session is %+v", done.Raised)
+		}
+	})
+}
+
+// TestTest: a test is a whole sign-in, which opens no session, joins nobody, and counts for exactly what it has
+// tested; once, in the browser of the session that asked.
+func TestTest(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		w.write(func(tx *store.Tx) error {
+			return apptest.ErrorOf(tx.SetConnectionStatus(w.Context(), s.conID, doorward.ConnectionDraft))
+		})
+		s.says("subject-1", "ann@elsewhere.example", nil)
+		run := func(lie func(*oidctest.Lies)) doorward.ConnectionTest {
+			s.provider.Change(func(p *oidctest.Settings) {
+				p.Lies = oidctest.Lies{}
+				if lie != nil {
+					lie(&p.Lies)
+				}
+			})
+			test, err := w.Node(0).SignOn.Test(w.Context(), s.owner.Caller, s.conID)
+			w.NoError(err)
+			before := w.rows()
+			if _, err := s.browser().start(signon.Ask{Test: test.ID}); apptest.Code(err) != doorward.CodeNotFound {
+				t.Errorf("another browser is answered %v", err)
+			}
+			b := s.browser().as(s.owner)
+			address, err := b.start(signon.Ask{Test: test.ID})
+			w.NoError(err)
+			if _, err := b.start(signon.Ask{Test: test.ID}); apptest.Code(err) != doorward.CodeNotFound {
+				t.Errorf("a second beginning is answered %v", err)
+			}
+			done, err := b.finish(b.callback(address))
+			w.NoError(err)
+			if done.Test != test.ID {
+				t.Errorf("the result is %+v", done)
+			}
+			if diff := difference(before, w.rows()); diff != "" {
+				t.Errorf("a test has written %s", diff)
+			}
+			test, err = w.DB.Read().ConnectionTest(w.Context(), test.ID)
+			w.NoError(err)
+			return test
+		}
+		if test := run(claim("nonce", "another")); test.Status != doorward.TestFailed || test.Checks[len(test.Checks)-1].Name != "nonce" {
+			t.Errorf("a lie ends with %s, %+v", test.Status, test.Checks)
+		}
+		if test := run(claim("email", "")); test.Status != doorward.TestFailed {
+			t.Errorf("without an address it ends with %s", test.Status)
+		}
+		if c, _ := w.DB.Read().Connection(w.Context(), s.conID); c.InForce.TestedAt != nil {
+			t.Error("a failed test counts")
+		}
+		test := run(nil)
+		last := test.Checks[len(test.Checks)-1]
+		if test.Status != doorward.TestPassed || last.Name != "domain" || last.Advice != "domain" || !strings.Contains(string(test.Claims), "subject-1") {
+			t.Errorf("the test ends with %s, %+v, %s", test.Status, test.Checks, test.Claims)
+		}
+		if c, _ := w.DB.Read().Connection(w.Context(), s.conID); c.InForce.TestedAt == nil {
+			t.Error("a passed test doesn't count")
+		}
+	})
+}
+
+// TestStrayCallbacks: callbacks without a cookie are one entry a minute, with a count, and limited.
+func TestStrayCallbacks(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		w := &world{f}
+		s := w.site("acme.example", doorward.JITDomains)
+		b := s.browser()
+		code := func() doorward.Code {
+			_, err := b.finish(url.Values{"state": {"none"}, "code": {"none"}})
+			return apptest.Code(err)
+		}
+		for range 60 {
+			if got := code(); got != doorward.CodeSignOnState {
+				t.Fatalf("a stray callback is answered %q", got)
+			}
+		}
+		if got := code(); got != doorward.CodeTooManyAttempts {
+			t.Errorf("beyond the limit: %q", got)
+		}
+		clock.Move(2 * time.Minute)
+		w.NoError(w.Node(0).SignOn.Sweep(w.Context()))
+		page, err := w.DB.Read().AttemptPage(w.Context(), s.conID, doorward.Window{Limit: 10})
+		w.NoError(err)
+		n := 0
+		for _, a := range page.Items {
+			n += a.Count
+		}
+		if len(page.Items) > 2 || n != 60 {
+			t.Errorf("the protocol has %+v", page.Items)
+		}
+		for range 600 {
+			if _, err := b.start(signon.Ask{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.start(signon.Ask{}); apptest.Code(err) != doorward.CodeTooManyAttempts {
+			t.Errorf("the 601st start is answered %v", err)
+		}
+	})
+}
+
+// TestRaceSameAnswer: of many callbacks with the same answer on two nodes, one opens a session; of many new
+// tabs of one new person, all are one account.
+func TestRaceSameAnswer(t *testing.T) {
+	onEach(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", nil)
+		b := s.browser()
+		address, err := b.start(signon.Ask{})
+		w.NoError(err)
+		query := b.callback(address)
+		errs := apptest.Concurrently(8, func(i int) error {
+			one := *b
+			one.node = i
+			return apptest.ErrorOf(one.finish(query))
+		})
+		w.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeSignOnState: 7})
+		s.says("subject-2", "ben@acme.example", nil)
+		errs = apptest.Concurrently(6, func(i int) error {
+			one := s.browser()
+			one.node = i
+			return apptest.ErrorOf(one.signIn())
+		})
+		w.WantOnly(errs, "")
+		if n := w.count("identities"); n != 2 {
+			t.Errorf("there are %d identities", n)
+		}
+	})
+}
+
+// TestRaceOff: once the connection is disabled, no sign-in by it opens a session that stays.
+func TestRaceOff(t *testing.T) {
+	onEach(t, func(w *world) {
+		for range apptest.Rounds(3, 20) {
+			s := w.site(w.NewEmail("d")[:3]+rand.Text()[:8]+".example", doorward.JITDomains)
+			s.domainFor("subject-1")
+			var tokens apptest.OpenedSessions
+			errs := apptest.Concurrently(5, func(i int) error {
+				if i == 0 {
+					return w.Node(1).Access.Upkeep(w.Context(), func(tx *store.Tx) error {
+						if err := tx.LockTenant(w.Context(), s.tenantID()); err != nil {
+							return err
+						}
+						if _, err := tx.SetConnectionStatus(w.Context(), s.conID, doorward.ConnectionDisabled); err != nil {
+							return err
+						}
+						return apptest.ErrorOf(tx.DeleteIssuerSessions(w.Context(), store.SessionLifetime{}, s.tenantID(), doorward.Issuer(s.conID)))
+					})
+				}
+				one := s.browser()
+				one.node = i
+				r, err := one.signIn()
+				if err != nil {
+					return err
+				}
+				in, err := apptest.SignedIn(r.Outcome, nil)
+				return tokens.Add(in.Opened, err)
+			})
+			w.WantOnly(errs, "", doorward.CodeNotFound, doorward.CodeSignOnRefused)
+			if n := w.CountValid(&tokens); n > 0 {
+				t.Errorf("%d sessions outlive the connection", n)
+			}
+		}
+	})
+}
+
+// domainFor makes the provider name somebody in the site's domain.
+func (s *site) domainFor(subject string) { s.says(subject, subject+"@"+s.domain, nil) }
+
+// TestRandomLiar: whatever the providers of three tenants say, nobody gets anything of another tenant, nobody
+// becomes an OWNER, and no account changes.
+func TestRandomLiar(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		sites := []*site{w.site("one.example", doorward.JITDomains), w.site("two.example", doorward.JITInvited), w.site("three.example", doorward.JITOff)}
+		var people []apptest.Person
+		for _, s := range sites {
+			people = append(people, s.owner, s.member("ann", doorward.RoleAdmin), s.member("ben", doorward.RoleUser))
+			s.edit(func(c *doorward.Connection) {
+				c.GroupsFrom, c.TrustFactor = "groups", true
+				c.Mappings = []doorward.GroupMapping{{Group: "a", Role: doorward.RoleAdmin}, {Group: "o", Role: doorward.RoleOwner}}
+			})
+		}
+		before := map[string]doorward.Account{}
+		for _, p := range people {
+			before[p.User.ID] = w.Account(p)
+		}
+		var addresses []string
+		for _, p := range people {
+			addresses = append(addresses, p.User.Email)
+		}
+		addresses = append(addresses, "new@one.example", "new@two.example", "nobody@elsewhere.example", "", "ANN@ONE.EXAMPLE")
+		owners := w.count("memberships WHERE role = 'OWNER'")
+		seed := mrand.Uint64()
+		r := mrand.New(mrand.NewPCG(seed, 0))
+		for range fulltest.Of(80, 1000) {
+			s := sites[r.IntN(len(sites))]
+			groups := []any{nil, "o", []string{"o"}, []string{"a", "o"}, []any{1}}
+			subject, address := fmt.Sprintf("s%d", r.IntN(4)), addresses[r.IntN(len(addresses))]
+			s.says(subject, address, map[string]any{"groups": groups[r.IntN(len(groups))], "amr": []string{"mfa"}})
+			b := s.browser()
+			b.by.IP = fmt.Sprintf("198.51.100.%d", r.IntN(100))
+			result, err := b.signIn()
+			if err != nil || result.Held != "" {
+				continue
+			}
+			in := s.in(result, err)
+			if in.Session.TenantID != s.tenantID() || in.User.Role == doorward.RoleOwner {
+				t.Fatalf("seed %d: a session of %s in %s as %s", seed, in.User.Email, in.Session.TenantID, in.User.Role)
+			}
+			if i := slices.IndexFunc(people, func(p apptest.Person) bool { return p.User.ID == in.User.ID }); i >= 0 && people[i].User.TenantID != s.tenantID() {
+				t.Fatalf("seed %d: %s of another tenant is signed in", seed, in.User.Email)
+			}
+		}
+		for id, was := range before {
+			now, err := w.DB.Read().Account(w.Context(), id)
+			w.NoError(err)
+			if now.Email != was.Email || now.PasswordHash != was.PasswordHash || now.Factors != was.Factors || now.ManagedBy != was.ManagedBy || now.Generation != was.Generation {
+				t.Errorf("the account %s has changed", was.Email)
+			}
+		}
+		if n := w.count("memberships WHERE role = 'OWNER'"); n != owners {
+			t.Errorf("there are %d OWNERs, and were %d", n, owners)
+		}
+	})
+}
+
+// count counts the rows of a table, with a condition.
+func (w *world) count(from string) int {
+	w.Helper()
+	return storetest.Query[int](w.T, storetest.Raw(w.T, w.DSN), "SELECT count(*) FROM "+from)
+}
+
+// TestAnswersInTime: a provider that never answers is a fault by the deadline of the request.
+func TestAnswersInTime(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", nil)
+		b := s.browser()
+		address, err := b.start(signon.Ask{})
+		w.NoError(err)
+		query := b.callback(address)
+		s.provider.Change(func(p *oidctest.Settings) {
+			p.Lies.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+				_, _ = io.Copy(io.Discard, r.Body) // else the server doesn't notice that the client has gone
+				<-r.Context().Done()
+				return true
+			}
+		})
+		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err = b.signOn().Finish(ctx, b.by, s.conID, query, b.tabs[signon.TabOf(query)])
+		if code := apptest.Code(err); code != doorward.CodeProviderUnavailable && code != doorward.CodeUnavailable {
+			t.Errorf("the answer is %v", err)
+		}
+	})
+}

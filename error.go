@@ -44,8 +44,6 @@ type Error struct {
 	Allowance *Allowance
 	// Challenge, unless nil, asks for another proof.
 	Challenge *Challenge
-	// ConnectionID is the connection to sign in by, with sso_required; empty for none.
-	ConnectionID string
 	// Err is the cause, for the log.
 	Err error
 }

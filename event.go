@@ -111,6 +111,7 @@ const (
 	FieldSSOMode            = "ssoMode"       // what a tenant demands of sign-on: off, optional, required
 	FieldSSOGuests          = "ssoGuests"     // allowed, refused
 	FieldConfirmBy          = "confirmBy"     // RFC 3339
+	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldDomain             = "domain"
 	FieldStatus             = "status"

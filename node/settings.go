@@ -70,6 +70,7 @@ type RawConfig struct {
 	BrandLogo, PasswordList     string
 	WebhookAllow                []string
 	WebhookProxy                string
+	SSOAllow                    []string
 	Texts                       string
 }
 
@@ -283,6 +284,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Name: "webhook-proxy", Secret: true, Value: newField(&r.WebhookProxy, ""),
 			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies in environment variables are not used",
 		},
+		{Name: "sso-allow", Value: newField(&r.SSOAllow, nil), Help: "`CIDR` of internal addresses that the providers of tenants may have; may be repeated"},
 		{
 			Name: "dns-server", Value: newField(&c.DNSServer, "", isDNSServer),
 			Help: "`HOST:PORT` of the name server that is asked for the records that prove domains (default those of the system)",

@@ -11,8 +11,10 @@ import (
 
 func connectionFields(c *doorward.Connection) []any {
 	return []any{
-		&c.ID, &c.TenantID, &c.Type, &c.Name, &c.Product, &c.Status, (*storedTime)(&c.CreatedAt), nullableTime{&c.LastSignInAt},
-		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor, optionalTime{&c.SwitchedAt},
+		&c.ID, &c.TenantID, &c.Type, &c.Name, &c.Product, &c.Status, (*storedTime)(&c.CreatedAt),
+		nullableTime{&c.LastSignInAt},
+		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor,
+		optionalTime{&c.SwitchedAt},
 	}
 }
 

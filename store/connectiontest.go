@@ -14,7 +14,10 @@ import (
 func connectionTestFields(t *doorward.ConnectionTest) []any {
 	return []any{
 		&t.ID, &t.ConnectionID, &t.Pending, &t.BrowserHash, &t.Fingerprint, &t.Status, (*storedTime)(&t.CreatedAt),
-		nullableTime{&t.BegunAt}, nullableTime{&t.EndedAt}, jsonText{&t.Claims}, jsonText{&t.Checks},
+		nullableTime{&t.BegunAt},
+		nullableTime{&t.EndedAt},
+		jsonText{&t.Claims},
+		jsonText{&t.Checks},
 	}
 }
 

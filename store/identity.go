@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/doorward/doorward"
 )
@@ -22,8 +23,9 @@ const (
 
 	sqlInsertIdentity = `INSERT INTO identities (id, connection_id, tenant_id, issuer, subject, user_id, created_at, last_used_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (connection_id, issuer, subject) DO NOTHING`
-	sqlTouchIdentity  = `UPDATE identities SET last_used_at = $2 WHERE id = $1`
-	sqlDeleteIdentity = `DELETE FROM identities WHERE id = $1`
+	sqlTouchIdentity         = `UPDATE identities SET last_used_at = $2 WHERE id = $1`
+	sqlDeleteIdentitiesSince = `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2`
+	sqlDeleteIdentity        = `DELETE FROM identities WHERE id = $1`
 )
 
 // Identity returns who the subject of the issuer is at the connection, or ErrNone.
@@ -79,6 +81,12 @@ func (tx *Tx) InsertIdentity(ctx context.Context, i doorward.Identity) (bool, er
 // TouchIdentity records a sign-in now, and reports whether the identity exists.
 func (tx *Tx) TouchIdentity(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlTouchIdentity, id, micros(tx.Now))
+}
+
+// DeleteIdentitiesSince deletes the identities of the account that were joined at an instant or after, and
+// returns how many.
+func (tx *Tx) DeleteIdentitiesSince(ctx context.Context, userID string, since time.Time) (int64, error) {
+	return tx.exec(ctx, sqlDeleteIdentitiesSince, userID, micros(since))
 }
 
 // DeleteIdentity deletes the identity, and reports whether it existed. DeleteIssuerSessionsOf ends its

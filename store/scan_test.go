@@ -23,7 +23,7 @@ var smallTables = []string{
 }
 
 // perTenant are tables with few rows for each tenant, read by statements about all tenants.
-var perTenant = []string{"audit_chains", "factor_demands", "feed_chains", "logos", "policies", "roles", "tenants"}
+var perTenant = []string{"audit_chains", "factor_demands", "feed_chains", "logos", "policies", "roles", "sso_policies", "tenants"}
 
 // mayScan are the statements that read another table from its beginning, by the reason.
 var mayScan = map[string][]string{

@@ -229,8 +229,8 @@ func TestStatementsKeepTheRules(t *testing.T) {
 
 // unordered are lists whose callers need no order.
 var unordered = []string{
-	"sqlConfirmedFormerEmails", "sqlFormerEmails", "sqlInboxSources", "sqlKnownDevices", "sqlObserved", "sqlOverdueSessions",
-	"sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations",
+	"sqlConfirmedFormerEmails", "sqlFormerEmails", "sqlHomeLost", "sqlInboxSources", "sqlKnownDevices", "sqlObserved", "sqlOverdueSSOPolicies", "sqlOverdueSessions",
+	"sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations", "sqlTenantsOwned",
 }
 
 // TestListsHaveAnOrder: without ORDER BY both databases often return rows in the right order, so

@@ -30,7 +30,15 @@ func (r Reader) SSOPolicy(ctx context.Context, tenantID string, now time.Time) (
 	return p.At(now), err
 }
 
-const sqlOverdueSSOPolicies = selectSSOPolicy + `WHERE p.confirm_by <= $1 ORDER BY p.confirm_by, p.tenant_id LIMIT $2`
+const sqlSSOIsUsed = `SELECT count(*) FROM (SELECT p.tenant_id FROM sso_policies p WHERE p.mode <> 'off' OR p.before_mode NOT IN ('', 'off') LIMIT 1) used`
+
+// SSOIsUsed reports whether connections of any tenant sign people in, or may do so again soon.
+func (r Reader) SSOIsUsed(ctx context.Context) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlSSOIsUsed)
+	return n > 0, err
+}
+
+const sqlOverdueSSOPolicies = selectSSOPolicy + `WHERE p.confirm_by <= $1 LIMIT $2`
 
 // OverdueSSOPolicies returns the tenants, at most limit, whose provisional change has not been confirmed
 // in time, and whose return is still to be written.
@@ -75,9 +83,10 @@ func (r Reader) ConnectionIsActive(ctx context.Context, id, tenantID string) (bo
 
 // Conditions and columns about a member m with the account u.
 const (
-	// An address lies in a domain if it ends in @ and the domain, which both are in canonical form.
+	// An address without the characters of domains at its end is what stands before its domain. Both are in
+	// canonical form: A-labels in lower case.
 	domainOfMember = `FROM domains d LEFT JOIN connections c ON c.id = d.connection_id AND c.status = 'active'
-  WHERE d.tenant_id = m.tenant_id AND d.status <> 'pending' AND substr(u.email, length(u.email) - length(d.domain)) = '@' || d.domain`
+  WHERE d.tenant_id = m.tenant_id AND d.status <> 'pending' AND u.email = rtrim(u.email, 'abcdefghijklmnopqrstuvwxyz0123456789-.') || d.domain`
 	identityOfMember = `FROM identities i JOIN connections c ON c.id = i.connection_id AND c.status = 'active'
   WHERE i.user_id = m.user_id AND i.tenant_id = m.tenant_id`
 	isCovered = `(EXISTS (SELECT 1 ` + domainOfMember + `) OR EXISTS (SELECT 1 ` + identityOfMember + `))`
@@ -122,9 +131,9 @@ func (r Reader) SSOBasis(ctx context.Context, tenantID string) (doorward.SSOBasi
 }
 
 const sqlSSODefaultHome = `SELECT c.id FROM connections c WHERE c.tenant_id = $1 AND c.status = 'active'
-ORDER BY (SELECT count(*) FROM domains d WHERE d.connection_id = c.id AND d.status <> 'pending') DESC, c.created_at, c.id LIMIT 1`
+AND EXISTS (SELECT 1 FROM domains d WHERE d.connection_id = c.id AND d.status <> 'pending') ORDER BY c.created_at, c.id LIMIT 1`
 
-// SSODefaultHome returns the active connection of the tenant that has the most domains, for members of
+// SSODefaultHome returns the oldest active connection of the tenant that has a domain, for members of
 // whom nothing says by which one they sign in, or ErrNone.
 func (r Reader) SSODefaultHome(ctx context.Context, tenantID string) (string, error) {
 	return one(ctx, r, textField, sqlSSODefaultHome, tenantID)

@@ -202,6 +202,8 @@ var fieldMeanings = withSettings(map[string]string{
 	"userAgent":             "the browser, if the mail about the action names it",
 	"version":               "the number of the model, or of the policies, before and after",
 	"factorsDisabled":       "how many second factors the undo of a change of the address has disabled",
+	"connectionId":          "the tenant's own sign-on that vouches for the session; absent for Doorward itself",
+	"managed":               "whether a tenant's sign-on manages the account; its first password ends that, and removes its second factors",
 	"recoveryCodesDisabled": "how many recovery codes it has ended",
 })
 
@@ -232,6 +234,8 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.InstallationMove, "installation", "database"),
 	recordedWith(doorward.AccountErase, "user", doorward.FieldBlankedEvent, doorward.FieldWebhookLeft, doorward.FieldAPIKeyLeft, doorward.FieldPersonRaised, doorward.FieldPersonInvited),
 	recordedWith(doorward.AccountEmail, "user", "factorsDisabled", "recoveryCodesDisabled"),
+	recordedWith(doorward.SessionOpen, "session", doorward.FieldConnection),
+	recordedWith(doorward.PasswordReset, "user", "managed"),
 	recordedWith(doorward.ModelApply, "model", "policiesOff"),
 	recordedWith(doorward.WebhookUpdate, "webhook", "about", "enabled", "url"),
 	recordedWith(doorward.APIKeyUpdate, "key", "expiresAt", "ownerId", "permissions", "rotateBy"),

@@ -1,7 +1,10 @@
 package web_test
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/login"
@@ -31,7 +34,7 @@ func TestAnotherIssuer(t *testing.T) {
 		"POST /api/v2/auth/factors/totp": m{}, "POST /api/v2/auth/factors/passkey/begin": m{}, "POST /api/v2/auth/factors/recovery": nil,
 		"PATCH /api/v2/auth/factors/{id}": nil, "DELETE /api/v2/auth/factors/{id}": nil, "DELETE /api/v2/auth/factors/reset": nil,
 		"GET /api/v2/auth/account/export": nil, "DELETE /api/v2/auth/account": nil,
-		"POST /api/v2/auth/step-up/begin": nil, // what Doorward asks for doesn't speak for the sign-on
+		"GET /api/v2/auth/factors":        nil,
 		"POST /api/v2/auth/switch-tenant": nil, "DELETE /api/v2/auth/memberships/{tenantId}": nil,
 		"POST /api/v2/auth/accept-invitation": m{},
 	}
@@ -50,6 +53,44 @@ func TestAnotherIssuer(t *testing.T) {
 			if got := a.text("code") == "sign_in_required"; got != isOfAccount {
 				t.Errorf("%s is answered %d %s", e.Request, a.status, a.text("code"))
 			}
+		}
+	})
+}
+
+// TestStepUpByAConnection: the refusal names what counts, and its challenge takes that alone. The session
+// goes on to name the connection; what the provider said is shown beside.
+func TestStepUpByAConnection(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		methods := func(a answer) string { return fmt.Sprint(a.at("methods")) }
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "OWNER")
+		token := d.enterFrom(t, ann, acme.ID, "con_acme")
+		d.Advance(20 * time.Minute)
+		webhook := m{"url": "https://hooks.example.com/doorward", "events": []string{"*"}}
+		refused := d.send(t, "POST /api/v2/webhooks", webhook, as(token)).fails(http.StatusForbidden, "step_up_required")
+		if got := methods(refused); got != "[sso]" || refused.text("startUrl") != d.URL+"/api/v2/auth/sso/con_acme/start?stepup="+refused.text("challenge") {
+			t.Errorf("methods %v, startUrl %s", got, refused.text("startUrl"))
+		}
+		d.send(t, "POST /api/v2/auth/step-up/finish", m{"challenge": refused.text("challenge"), "password": password}, as(token)).invalid("/password", "wrong")
+
+		bob := acme.Join("bob@acme.example", "USER")
+		raise := func(token string) answer {
+			return d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"role": "OWNER"}, as(token))
+		}
+		refused = raise(token).fails(http.StatusForbidden, "step_up_required")
+		if got := methods(refused); got != "[password]" || refused.at("startUrl") != nil {
+			t.Errorf("methods %v, startUrl %v", got, refused.at("startUrl"))
+		}
+		proved := d.send(t, "POST /api/v2/auth/step-up/finish", m{"challenge": refused.text("challenge"), "password": password}, as(token)).ok(http.StatusOK)
+		token = proved.text("token")
+		if proved.text("session.connectionId") != "con_acme" || proved.text("session.authAt") != proved.text("session.createdAt") {
+			t.Errorf("the session is %v", proved.at("session"))
+		}
+		raise(token).ok(http.StatusOK)
+		d.send(t, "POST /api/v2/webhooks", webhook, as(token)).fails(http.StatusForbidden, "step_up_required")
+		begun := d.send(t, "POST /api/v2/auth/step-up/begin", nil, as(token)).ok(http.StatusOK)
+		if got := methods(begun); got != "[sso password]" || begun.text("startUrl") == "" {
+			t.Errorf("methods %v, startUrl %q", got, begun.text("startUrl"))
 		}
 	})
 }

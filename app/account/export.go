@@ -22,6 +22,7 @@ type Held struct {
 	Factors       []HeldFactor      `json:"factors"`
 	RecoveryCodes int               `json:"recoveryCodes" doc:"How many recovery codes are left"`
 	Challenges    []HeldChallenge   `json:"challenges"`
+	Identities    []HeldIdentity    `json:"identities" doc:"Who the person is at the providers of tenants, by which they sign in"`
 	EmailChanges  []HeldEmailChange `json:"emailChanges"`
 	Resets        []HeldReset       `json:"resets"`
 	FactorResets  []HeldFactorReset `json:"factorResets"`
@@ -104,6 +105,17 @@ type HeldChallenge struct {
 	TenantID  string    `json:"tenantId,omitempty"`
 	Methods   []string  `json:"methods"`
 	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// HeldIdentity is who the person is at the provider of a tenant.
+type HeldIdentity struct {
+	ID           string    `json:"id" example:"idn_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	TenantID     string    `json:"tenantId"`
+	ConnectionID string    `json:"connectionId"`
+	Issuer       string    `json:"issuer" example:"https://acme.okta.example"`
+	Subject      string    `json:"subject"`
+	CreatedAt    time.Time `json:"createdAt"`
+	LastUsedAt   time.Time `json:"lastUsedAt"`
 }
 
 // HeldEmailChange is a recent change of the address, requested or confirmed.
@@ -286,7 +298,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 	now := a.db.Now()
 	h := Held{
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
-		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
+		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, Identities: []HeldIdentity{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
 		FactorResets: []HeldFactorReset{}, FactorCodes: []HeldReset{},
 		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
@@ -349,8 +361,15 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 	return err
 }
 
-// addPending adds challenges and changes of the address.
+// addPending adds identities, challenges and changes of the address.
 func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
+	identities, err := read.IdentitiesOf(ctx, h.Account.ID)
+	if err != nil {
+		return err
+	}
+	for _, i := range identities {
+		h.Identities = append(h.Identities, HeldIdentity{i.ID, i.TenantID, i.ConnectionID, i.Issuer, i.Subject, i.CreatedAt, i.LastUsedAt})
+	}
 	challenges, err := read.ChallengesOf(ctx, h.Account.ID, now)
 	if err != nil {
 		return err

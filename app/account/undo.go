@@ -15,7 +15,7 @@ import (
 )
 
 // UndoEmail restores the address to which the code was mailed, ends all sessions, forgets all known
-// browsers, disables what somebody may have set up before (disableFactors), suspends what the old address
+// browsers, disables what somebody may have set up before (disableFactors), deletes identities that were joined since, suspends what the old address
 // has no claim to (suspendLater), and mails a link for a new password. A change that isn't confirmed yet
 // is cancelled; later changes can no longer be confirmed or undone. Errors: validation_failed,
 // email_change_not_found, email_change_over, account_exists, unavailable.
@@ -49,6 +49,13 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	disabled, err := disableFactors(ctx, tx, change)
 	if err != nil {
 		return err
+	}
+	unlinked, err := tx.DeleteIdentitiesSince(ctx, change.UserID, change.CreatedAt)
+	if err != nil {
+		return err
+	}
+	if unlinked > 0 {
+		disabled = append(disabled, doorward.Change{Field: "identitiesDeleted", To: strconv.FormatInt(unlinked, 10)})
 	}
 	if err := recordChange(ctx, tx, account.Email, change.Old, disabled...); err != nil {
 		return err

@@ -17,12 +17,8 @@ package apptest
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +35,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
@@ -82,9 +79,6 @@ type Fixture struct {
 	Nodes []*app.App
 	Log   logtest.Journal // of all nodes
 	DNS   *dnstest.Server // that all nodes ask for records of domains
-
-	// Authorities sign the certificates of the test's servers (httptest).
-	Authorities *x509.CertPool
 
 	keyFolder string // of the master key
 	stop      []func()
@@ -137,7 +131,7 @@ func OnEachClock[C Clock](t *testing.T, limits proof.Limits, newClock func() C, 
 // have joined.
 func New(t *testing.T, e Engine, limits proof.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
-	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir(), DNS: dnstest.New(t), Authorities: authorities()}
+	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keyFolder: t.TempDir(), DNS: dnstest.New(t)}
 	for range e.Nodes {
 		f.AddNode(limits, now)
 	}
@@ -146,18 +140,6 @@ func New(t *testing.T, e Engine, limits proof.Limits, now doorward.Clock) *Fixtu
 	}
 	return f
 }
-
-// loopback is where the test's servers are.
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-
-// authorities returns the certificate that all servers of httptest have.
-var authorities = sync.OnceValue(func() *x509.CertPool {
-	server := httptest.NewTLSServer(http.NotFoundHandler())
-	defer server.Close()
-	pool := x509.NewCertPool()
-	pool.AddCert(server.Certificate())
-	return pool
-})
 
 // AddNode starts another node, which may have a clock of its own.
 func (f *Fixture) AddNode(limits proof.Limits, now doorward.Clock) {
@@ -178,7 +160,7 @@ func (f *Fixture) start(db *store.DB, limits proof.Limits) *app.App {
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:        argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		HashWait:    waittest.Limit, // many log in at once, however slow the machine is
-		Connections: connection.Settings{Allow: loopback, Authorities: f.Authorities},
+		Connections: connection.Settings{Allow: oidctest.Addresses(), Authorities: oidctest.Authorities()},
 		Webhooks:    webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
 		DNSServer:   f.DNS.Addr,
 		Transport:   f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),

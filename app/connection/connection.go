@@ -27,7 +27,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -43,9 +42,6 @@ type Settings struct {
 	Allow       []netip.Prefix // internal addresses that providers may have
 	Authorities *x509.CertPool // that sign the certificates of providers; nil: those of this machine
 }
-
-// Deadline bounds what waits for a provider: making and testing a connection, and signing in.
-const Deadline = 12 * time.Second
 
 // Connections is the feature. Make it with New. It is safe for use by several goroutines.
 type Connections struct {

@@ -13,6 +13,9 @@ import (
 )
 
 const (
+	// askWithin bounds the wait for a provider, so that a request that makes or tests a connection has time
+	// left for its answer, which comes within 12 s.
+	askWithin = 10 * time.Second
 	// discoveryAge is when what a provider has said of itself is read again.
 	discoveryAge = 24 * time.Hour
 	// discoveryRetry is the pause after a fault, while what is kept still serves.
@@ -42,9 +45,9 @@ func (c *Connections) look(ctx context.Context, issuer string, faults []doorward
 	return nil, nil, err
 }
 
-// discover asks the issuer, within Deadline. Errors: *oidcrp.Fault.
+// discover asks the issuer, within askWithin. Errors: *oidcrp.Fault.
 func (c *Connections) discover(ctx context.Context, issuer string) (oidcrp.Discovery, error) {
-	ctx, cancel := context.WithTimeout(ctx, Deadline)
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	return c.provider.Discover(ctx, issuer)
 }

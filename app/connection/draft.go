@@ -248,8 +248,13 @@ func ownFields(c doorward.Connection) []field {
 		mappings[i] = m.Group + "=" + string(m.Role)
 	}
 	return []field{
-		{doorward.FieldName, c.Name}, {"jit", string(c.JIT)}, {"jitRole", string(c.JITRole)}, {"mappings", strings.Join(mappings, ", ")},
-		{"groupsFrom", c.GroupsFrom}, {"factorAcr", strings.Join(c.FactorACR, " ")}, {"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
+		{doorward.FieldName, c.Name},
+		{"jit", string(c.JIT)},
+		{"jitRole", string(c.JITRole)},
+		{"mappings", strings.Join(mappings, ", ")},
+		{"groupsFrom", c.GroupsFrom},
+		{"factorAcr", strings.Join(c.FactorACR, " ")},
+		{"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
 	}
 }
 

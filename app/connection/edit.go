@@ -12,7 +12,7 @@ import (
 const inForce, pending = false, true
 
 // Create makes a draft of a connection. With an issuer it reads what the provider says of itself, within
-// Deadline. Errors: too_many_connections, master_key_missing for private_key_jwt, validation_failed.
+// askWithin. Errors: too_many_connections, master_key_missing for private_key_jwt, validation_failed.
 func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (Shown, error) {
 	made, faults := newConnection(by, d)
 	faults = append(faults, required("/name", d.Name)...)

@@ -10,12 +10,15 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// LinkedIdentity is an identity with the address that its account has now.
+type LinkedIdentity = store.LinkedIdentity
+
 // Identities returns who has signed in by a connection, the newest identity first. Errors: not_found;
 // validation_failed for an unknown order.
-func (c *Connections) Identities(ctx context.Context, by doorward.Caller, id string, w doorward.Window) (doorward.Page[store.LinkedIdentity], error) {
+func (c *Connections) Identities(ctx context.Context, by doorward.Caller, id string, w doorward.Window) (doorward.Page[LinkedIdentity], error) {
 	read := c.db.Read()
 	if _, err := find(ctx, read, by, id); err != nil {
-		return doorward.Page[store.LinkedIdentity]{}, err
+		return doorward.Page[LinkedIdentity]{}, err
 	}
 	return read.IdentityPage(ctx, id, w)
 }

@@ -93,7 +93,7 @@ func (c *Connections) insertSecret(ctx context.Context, tx *access.Tx, made door
 	if err != nil {
 		return err
 	}
-	tx.Changed(fieldHint, "", made.Hint)
+	tx.Changed(doorward.FieldClientSecret, "", made.Hint)
 	if made.ExpiresAt != nil {
 		tx.Changed(doorward.FieldEndsAt, "", made.ExpiresAt.Format(time.RFC3339))
 	}
@@ -102,8 +102,6 @@ func (c *Connections) insertSecret(ctx context.Context, tx *access.Tx, made door
 	}
 	return tx.VoidTestsOfSecrets(ctx, made.ConnectionID)
 }
-
-const fieldHint = "clientSecret"
 
 // DeleteSecret deletes a client secret. Errors: not_found.
 func (c *Connections) DeleteSecret(ctx context.Context, by doorward.Caller, id, secretID string) error {
@@ -118,7 +116,7 @@ func (c *Connections) DeleteSecret(ctx context.Context, by doorward.Caller, id, 
 		}
 		for _, s := range all {
 			if s.ID == secretID {
-				tx.Changed(fieldHint, s.Hint, "")
+				tx.Changed(doorward.FieldClientSecret, s.Hint, "")
 			}
 		}
 		deleted, err := tx.DeleteConnectionSecret(ctx, id, secretID)
@@ -177,7 +175,7 @@ func (c *Connections) notifyBefore(ctx context.Context, s store.ExpiringSecret, 
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed(fieldHint, s.Hint, s.Hint)
+		tx.Changed(doorward.FieldClientSecret, s.Hint, s.Hint)
 		tx.Changed(doorward.FieldEndsAt, "", s.ExpiresAt.Format(time.RFC3339))
 		return notifyOwners(ctx, tx, s.TenantID, store.MailClientSecretExpiring)
 	})

@@ -43,3 +43,6 @@ func (d *Demands) HomeOf(ctx context.Context, address string) (Home, error) {
 	}
 	return Home{found.ConnectionID, found.ConnectionName, found.Policy.Mode == doorward.SSORequired}, err
 }
+
+// IsUsed reports whether connections of any tenant sign people in, so that pages speak of it.
+func (d *Demands) IsUsed(ctx context.Context) (bool, error) { return d.db.Read().SSOIsUsed(ctx) }

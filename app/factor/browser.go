@@ -92,9 +92,15 @@ func remembering(ctx context.Context, read store.Reader, userID string) (all rem
 }
 
 // ForgetBrowser forgets a remembered browser of the caller, or all if the id is empty, so that a login in it
-// needs the second factor again. It is recorded as session.end. Errors: not_found.
+// needs the second factor again. It is recorded as session.end. Known browsers belong to the account, as the
+// factors of OfCaller do. Errors: not_found, sign_in_required, step_up_required.
 func (f *Factors) ForgetBrowser(ctx context.Context, by doorward.Caller, id string) error {
 	_, err := f.writer.Do(ctx, by, doorward.SessionEnd, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+		if by.Issuer != doorward.OwnIssuer {
+			if _, err := tx.DecideNow(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID)); err != nil {
+				return err
+			}
+		}
 		all, err := tx.RememberedBrowsers(ctx, by.ID, time.Time{})
 		if err != nil {
 			return err

@@ -37,6 +37,8 @@ type Keep struct {
 	Sessions bool
 	Links    bool // in mails: invitations, resets
 	Keys     bool // of tenants and services, and webhooks
+	// Connections are those of tenants, by which their people sign in.
+	Connections bool
 }
 
 // Ended is what a restore has ended.
@@ -45,11 +47,12 @@ type Ended struct {
 	Keys            []store.KeyName // of tenants, disabled
 	ServiceKeys     []doorward.ServiceKey
 	Webhooks        []store.WebhookName // of tenants and of the installation, disabled
+	Connections     []store.ConnectionName
 }
 
 // Restored prepares a database that was restored from a backup. What has ended since the
 // backup would be valid again. So unless keep says otherwise, all sessions and links end, and
-// API keys, service keys and webhooks are disabled, to be enabled one by one. Known browsers,
+// API keys, service keys, webhooks and connections are disabled, to be enabled one by one. Known browsers,
 // challenges, answers kept for retries and positions in the feed of events end in any case.
 // Before it returns, running nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
@@ -72,6 +75,11 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 				return err
 			}
 			if ended.Webhooks, err = disableWebhooks(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if !keep.Connections {
+			if ended.Connections, err = i.disableConnections(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -117,6 +125,24 @@ func disableWebhooks(ctx context.Context, tx *access.Tx) ([]store.WebhookName, e
 		tx.Changed("webhooksDisabled", "", strconv.Itoa(len(hooks)))
 	}
 	return hooks, err
+}
+
+// disableConnections disables all connections with their sessions, and records each in its tenant's trail:
+// a provider, or a secret, that was taken away since the backup would sign people in.
+func (i *Installation) disableConnections(ctx context.Context, tx *access.Tx) ([]store.ConnectionName, error) {
+	all, err := tx.DisableAllConnections(ctx)
+	for _, c := range all {
+		if _, fault := tx.DeleteIssuerSessions(ctx, i.lifetime, c.TenantID, doorward.Issuer(c.ID)); fault != nil {
+			return nil, fault
+		}
+		on := doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
+		change := doorward.Change{Field: "status", From: string(doorward.ConnectionActive), To: string(doorward.ConnectionDisabled)}
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.ConnectionDisable, on, change))
+	}
+	if len(all) > 0 {
+		tx.Changed("connectionsDisabled", "", strconv.Itoa(len(all)))
+	}
+	return all, err
 }
 
 // BackedUp records that a backup was completed. The destination is its file, or

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
 )
 
@@ -157,5 +158,41 @@ func TestRaceOneAcceptanceBySecond(t *testing.T) {
 			f.Errorf("the person is in %d tenants, want 3", n)
 		}
 		f.WantNoDeadlocks()
+	})
+}
+
+// TestManagedAccountIsInvited: the mail of an invitation gives a managed account no password, nor does its
+// session accept; after a reset of the password it does.
+func TestManagedAccountIsInvited(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		_, other := f.Tenant()
+		ann := f.Managed(owner, doorward.RoleUser)
+		_, token := f.Invite(other, ann.User.Email, doorward.RoleUser)
+		want := func(err error, code doorward.Code) {
+			f.Helper()
+			if got := apptest.Code(err); got != code {
+				t.Errorf("%q, want %q", got, code)
+			}
+		}
+		next := apptest.Password(1)
+		shown, err := f.Node(0).Invitations.Show(f.Context(), token)
+		f.NoError(err)
+		if !shown.IsManaged || shown.HasAccount {
+			t.Errorf("the page is told %+v", shown)
+		}
+		want(apptest.ErrorOf(f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, next, next)), doorward.CodeManagedAccount)
+		want(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")), doorward.CodeManagedAccount)
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(ann), next, next)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), apptest.Anonymous(0), token, next)))
+
+		// Whom the tenant has removed comes to another by an invitation alone, as everybody without a membership.
+		bob := f.Managed(owner, doorward.RoleUser)
+		f.NoError(apptest.ErrorOf(f.Node(0).Users.Remove(f.Context(), owner.Caller, bob.User, user.Handover{}, nil)))
+		_, token = f.Invite(other, bob.User.Email, doorward.RoleUser)
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, next, next)))
+		if a := f.Account(bob); a.ManagedBy != "" {
+			t.Errorf("the account is still managed by %s", a.ManagedBy)
+		}
 	})
 }

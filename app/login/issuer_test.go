@@ -13,10 +13,17 @@ import (
 )
 
 // enterFrom signs the person in to a tenant by the word of the sign-on of the person's own.
-func enterFrom(f *apptest.Fixture, p apptest.Person, tenantID string) (login.Outcome, error) {
+func enterFrom(f *apptest.Fixture, p apptest.Person, con, tenantID string) (login.Outcome, error) {
 	f.Helper()
-	proved := proof.Proof{Account: f.Account(p), Issuer: "con_own", TenantID: p.User.TenantID, Methods: []string{"fed"}}
+	proved := proof.Proof{Account: f.Account(p), Issuer: doorward.Issuer(con), TenantID: p.User.TenantID, Methods: []string{"fed"}}
 	return f.Node(0).Login.Enter(f.Context(), apptest.Anonymous(0), proved, tenantID)
+}
+
+// signOn gives the tenant of an OWNER a connection that signs people in, and returns its id.
+func signOn(f *apptest.Fixture, owner apptest.Person) string {
+	f.Helper()
+	f.SSOMode(owner, doorward.SSOOptional, doorward.GuestsAllowed)
+	return f.Connection(owner)
 }
 
 // TestAnotherIssuer: by the word of a tenant's own sign-on a person signs in to that tenant and no other,
@@ -25,6 +32,7 @@ func TestAnotherIssuer(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		_, other := f.Tenant()
+		con := signOn(f, owner)
 		ann := f.Join(owner, doorward.RoleUser)
 		_, code := f.Invite(other, ann.User.Email, doorward.RoleUser)
 		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, code, "")
@@ -33,7 +41,7 @@ func TestAnotherIssuer(t *testing.T) {
 			f.Helper()
 			in, err := apptest.SignedIn(outcome, err)
 			f.NoError(err)
-			if in.Session.Issuer != "con_own" || in.Session.TenantID != ann.User.TenantID {
+			if string(in.Session.Issuer) != con || in.Session.TenantID != ann.User.TenantID {
 				t.Errorf("the session is of %q in %s", in.Session.Issuer, in.Session.TenantID)
 			}
 			if got := apptest.Code(apptest.ErrorOf(f.Node(0).Login.Switch(f.Context(), apptest.PersonOf(in).Caller, other.User.TenantID))); got != doorward.CodeSignInRequired {
@@ -41,17 +49,17 @@ func TestAnotherIssuer(t *testing.T) {
 			}
 		}
 
-		requireIssuer(enterFrom(f, ann, ann.User.TenantID))
-		if got := apptest.Code(apptest.ErrorOf(enterFrom(f, ann, other.User.TenantID))); got != doorward.CodeSignInRequired {
+		requireIssuer(enterFrom(f, ann, con, ann.User.TenantID))
+		if got := apptest.Code(apptest.ErrorOf(enterFrom(f, ann, con, other.User.TenantID))); got != doorward.CodeSignInRequired {
 			t.Errorf("another tenant is answered %q", got)
 		}
 
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = time.Unix(1, 0) })
-		if got := apptest.Code(apptest.ErrorOf(enterFrom(f, ann, ann.User.TenantID))); got != doorward.CodeSignInRequired {
+		if got := apptest.Code(apptest.ErrorOf(enterFrom(f, ann, con, ann.User.TenantID))); got != doorward.CodeSignInRequired {
 			t.Errorf("without the factor that is demanded: %q", got)
 		}
 		app := f.Enrol(&ann)
-		outcome, err := enterFrom(f, ann, ann.User.TenantID)
+		outcome, err := enterFrom(f, ann, con, ann.User.TenantID)
 		f.NoError(err)
 		asked, ok := outcome.(login.SecondNeeded)
 		if !ok {
@@ -70,17 +78,18 @@ func TestRaceAnotherIssuer(t *testing.T) {
 	f := apptest.New(t, e, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
 	_, other := f.Tenant()
+	con := signOn(f, owner)
 	ann := f.Join(owner, doorward.RoleUser)
 	_, code := f.Invite(other, ann.User.Email, doorward.RoleUser)
 	f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), ann.Caller, code, "")))
-	in, err := apptest.SignedIn(enterFrom(f, ann, ann.User.TenantID))
+	in, err := apptest.SignedIn(enterFrom(f, ann, con, ann.User.TenantID))
 	f.NoError(err)
 	var all sync.WaitGroup
 	for node := range f.Nodes {
 		all.Go(func() {
 			for range apptest.Rounds(20, 200) {
 				p, err := f.Node(node).Sessions.Check(f.Context(), in.Token)
-				if err != nil || p.Issuer != "con_own" || p.TenantID != ann.User.TenantID {
+				if err != nil || string(p.Issuer) != con || p.TenantID != ann.User.TenantID {
 					t.Errorf("node %d: %q in %s, %v", node, p.Issuer, p.TenantID, err)
 				}
 				by := apptest.Anonymous(node)

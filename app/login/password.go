@@ -104,15 +104,26 @@ func (l *Login) weigh(ctx context.Context, proved proof.Proof, m doorward.User) 
 		o.rank = unusable
 		return o, nil
 	}
+	if err := requireOwnAccount(ctx, l.db.Read(), m); err != nil {
+		return o.refusedBy(err)
+	}
 	admission, err := judgeSignOn(ctx, l.db.Read(), l.db.Now(), m, doorward.Assurance{Issuer: proved.Issuer, AAL: 1})
-	switch {
-	case errors.As(err, &o.reason) && o.reason.Kind() == doorward.KindForbidden:
-		o.rank = elsewhere
-		return o, nil
-	case admission == decide.AskFactor:
+	if err != nil {
+		return o.refusedBy(err)
+	}
+	if admission == decide.AskFactor {
 		o.rank = byWayBack
 	}
-	return o, err
+	return o, nil
+}
+
+// refusedBy returns the option as one that takes another sign-on, unless the error is a fault.
+func (o option) refusedBy(err error) (option, error) {
+	if !errors.As(err, &o.reason) || o.reason.Kind() == doorward.KindUnavailable {
+		return o, err
+	}
+	o.rank = elsewhere
+	return o, nil
 }
 
 // preferred returns the memberships in the order in which to try them: only that in the named

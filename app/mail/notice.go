@@ -68,6 +68,9 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailWebhookFailing:  (*Mail).composeWebhook,
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
 
+	store.MailClientSecretExpiring: (*Mail).composeConnection,
+	store.MailClientRefused:        (*Mail).composeConnection,
+
 	store.MailDomainLapsed: (*Mail).composeDomain,
 	store.MailDomainTaken:  (*Mail).composeDomain,
 
@@ -144,6 +147,29 @@ func (m *Mail) composeDomain(ctx context.Context, tx *store.Tx, row store.Mail) 
 	return m.texts.render(row.Kind, locale, variables{
 		Tenant: tenant.Name, Domain: cmp.Or(name.To, name.From), Released: e.Action == doorward.DomainRelease, Site: m.site(), At: formatTime(e.At),
 	}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeConnection makes notices about the client secrets of a connection. They are obsolete once the
+// connection is deleted.
+func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := tx.Connection(ctx, e.Target.ID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, connection.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: e.Change(doorward.FieldClientSecret).To, Site: m.site(), At: formatTime(e.At)}
+	if until, err := time.Parse(time.RFC3339, e.Change(doorward.FieldEndsAt).To); err == nil {
+		v.Until = formatTime(until)
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
 }
 
 // composeErased makes the notice to an OWNER that somebody's account was erased. It names what the

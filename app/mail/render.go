@@ -44,6 +44,7 @@ type variables struct {
 	Webhook    string // its URL, without the scheme
 	Since      string // time of the first failure
 	Waiting    string // names of the person's tenants whose word is missing
+	Connection string // the name of a tenant's connection to its provider
 	Domain     string // a DNS domain of the tenant
 	Released   bool   // the operator has released it
 	Gone       bool   // the endpoint has answered 410
@@ -59,13 +60,13 @@ type variables struct {
 // sanitized returns the variables, each safe in one line. Names are no links; Actor and Owner
 // are made by nameIn and actorOf, which keep addresses whole.
 func (v variables) sanitized() variables {
-	for _, s := range []*string{&v.Name, &v.Tenant, &v.Key, &v.Webhook, &v.Domain} {
+	for _, s := range []*string{&v.Name, &v.Tenant, &v.Key, &v.Webhook, &v.Domain, &v.Connection} {
 		*s = unlinked(*s)
 	}
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.TenantID, &v.Member, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Address, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Domain, &v.Since, &v.Count, &v.Notice, &v.Waiting,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Domain, &v.Connection, &v.Since, &v.Count, &v.Notice, &v.Waiting,
 		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded,
 	} {
 		*s = oneLine(*s)

@@ -109,6 +109,13 @@ func (d *document) write(id string, now time.Time) {
 	items(d, "webhooks", func(add func(any) error) error {
 		return d.read.EachWebhook(d.ctx, id, func(w doorward.Webhook) error { return add(webhookOf(w)) })
 	})
+	items(d, "connections", func(add func(any) error) error {
+		all, err := d.read.ConnectionsOf(d.ctx, id)
+		for _, c := range all {
+			err = cmp.Or(err, add(connectionOf(c)))
+		}
+		return err
+	})
 	items(d, "domains", func(add func(any) error) error {
 		all, err := d.read.Domains(d.ctx, id)
 		for _, one := range all {
@@ -315,6 +322,43 @@ type exportedWebhook struct {
 	Enabled   bool      `json:"enabled"`
 	PublicKey string    `json:"publicKey"`
 	CreatedAt time.Time `json:"createdAt"`
+}
+
+// exportedConnection has no secret and no key: those are made anew where it is made again.
+type exportedConnection struct {
+	ID                  string            `json:"id"`
+	Type                string            `json:"type"`
+	Name                string            `json:"name"`
+	Product             string            `json:"product"`
+	Status              string            `json:"status"`
+	CreatedAt           time.Time         `json:"createdAt"`
+	Issuer              string            `json:"issuer"`
+	ClientID            string            `json:"clientId"`
+	ClientAuth          string            `json:"clientAuth"`
+	EmailFrom           string            `json:"emailFrom"`
+	JIT                 string            `json:"jit"`
+	JITRole             string            `json:"jitRole"`
+	Mappings            []exportedMapping `json:"mappings"`
+	GroupsFrom          string            `json:"groupsFrom,omitempty"`
+	FactorACR           []string          `json:"factorAcr"`
+	TrustProviderFactor bool              `json:"trustProviderFactor"`
+}
+
+type exportedMapping struct {
+	Group string `json:"group"`
+	Role  string `json:"role"`
+}
+
+func connectionOf(c doorward.Connection) exportedConnection {
+	e := exportedConnection{
+		ID: c.ID, Type: string(c.Type), Name: c.Name, Product: string(c.Product), Status: string(c.Status), CreatedAt: c.CreatedAt,
+		Issuer: c.InForce.Issuer, ClientID: c.InForce.ClientID, ClientAuth: string(c.InForce.ClientAuth), EmailFrom: c.InForce.EmailFrom,
+		JIT: string(c.JIT), JITRole: string(c.JITRole), Mappings: []exportedMapping{}, GroupsFrom: c.GroupsFrom, FactorACR: c.FactorACR, TrustProviderFactor: c.TrustFactor,
+	}
+	for _, m := range c.Mappings {
+		e.Mappings = append(e.Mappings, exportedMapping{m.Group, string(m.Role)})
+	}
+	return e
 }
 
 func webhookOf(w doorward.Webhook) exportedWebhook {

@@ -291,15 +291,16 @@ known browsers are forgotten, since some may have been removed since.
 API keys of tenants, service keys and webhooks are disabled, since some may have been
 revoked or deleted since; they are listed. An administrator of the tenant can enable
 those that are still wanted, "doorward key enable-service" does it for service keys, and
-"doorward webhook enable" for the installation's webhooks. Restore checks that the master
-key's file fits the backup.
+"doorward webhook enable" for the installation's webhooks. Connections, by which people of
+a tenant sign in at its own provider, are disabled and listed, too, for its OWNERs to enable.
+Restore checks that the master key's file fits the backup.
 
 Other changes since the backup are lost and have to be repeated; restore lists
 them, suspensions and new passwords first. Operator keys that were revoked since
 stay revoked, and are listed.
 
 With --finish there is no FILE: it only ends sessions, links and known browsers, and
-disables keys and webhooks, in a database that another program has restored, such as
+disables keys, webhooks and connections, in a database that another program has restored, such as
 pg_restore or a snapshot. Stop all servers on it first. It can't know which operator
 keys were revoked since, so it lists all valid ones.`,
 		Example: `  doorward restore /var/backups/doorward.db
@@ -333,6 +334,7 @@ keys were revoked since, so it lists all valid ones.`,
 	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "keep the sessions in the backup valid, also those that were ended since")
 	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "keep the links in mails valid, also those that were used or revoked since")
 	cmd.Flags().BoolVar(&o.Keep.Keys, "keep-keys", false, "keep the API keys of tenants, the service keys and the webhooks in the backup active, also those that were revoked or deleted since")
+	cmd.Flags().BoolVar(&o.Keep.Connections, "keep-connections", false, "keep the connections of tenants in the backup active, also those that were disabled or deleted since")
 	return cmd
 }
 
@@ -359,6 +361,7 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 	printAPIKeys(cmd.OutOrStdout(), ended.Keys)
 	printServiceKeys(cmd.OutOrStdout(), ended.ServiceKeys)
 	printWebhooks(cmd.OutOrStdout(), ended.Webhooks)
+	printConnections(cmd.OutOrStdout(), ended.Connections)
 	printKeys(cmd.OutOrStdout(), "Valid operator keys, including any that were revoked since the backup:", keys)
 	return nil
 }
@@ -407,6 +410,17 @@ func printWebhooks(out io.Writer, hooks []store.WebhookName) {
 	}
 }
 
+// printConnections lists connections that were disabled, by id and tenant.
+func printConnections(out io.Writer, connections []store.ConnectionName) {
+	if len(connections) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "Connections that were disabled. OWNERs enable those that are still wanted, with PATCH /api/v2/sso/connections/{id}:")
+	for _, c := range connections {
+		fmt.Fprintf(out, "  %s  %s\n", c.ID, c.TenantID)
+	}
+}
+
 // restoreError says what to do about a failed restore.
 func restoreError(err error) error {
 	switch {
@@ -438,6 +452,7 @@ func printRestored(out, stderr io.Writer, file string, r node.Restored) {
 	printAPIKeys(out, r.Ended.Keys)
 	printServiceKeys(out, r.Ended.ServiceKeys)
 	printWebhooks(out, r.Ended.Webhooks)
+	printConnections(out, r.Ended.Connections)
 	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
 	printKeys(out, "Operator keys that are valid and may have been revoked since the backup. Revoke those again with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {

@@ -22,15 +22,18 @@ func TestMappedNetworksAreThoseOfIPv4(t *testing.T) {
 		"::ffff:255.255.255.0/97": "128.0.0.0/1",
 	} {
 		s, cfg := newSettings(), &node.Config{}
-		s.raw.Proxies, s.raw.WebhookAllow = []string{text}, []string{text}
+		s.raw.Proxies, s.raw.WebhookAllow, s.raw.SSOAllow = []string{text}, []string{text}, []string{text}
 		if err := s.readProxies(cfg); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.readWebhooks(cfg); err != nil {
 			t.Fatal(err)
 		}
+		if err := s.readProviders(cfg); err != nil {
+			t.Fatal(err)
+		}
 		prefix := netip.MustParsePrefix(want)
-		if cfg.Proxies[0] != prefix || cfg.Webhooks.Allow[0] != prefix {
+		if cfg.Proxies[0] != prefix || cfg.Webhooks.Allow[0] != prefix || cfg.Connections.Allow[0] != prefix {
 			t.Errorf("%s is read as %v and %v, want %s", text, cfg.Proxies[0], cfg.Webhooks.Allow[0], want)
 		}
 	}

@@ -217,7 +217,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	return cfg, joinFaults(independent, addresses, dependent, destinations, runChecks(&cfg, slices.Concat(
 		checks{s.readProxies, s.checkSessions},
 		s.boundChecks(),
-		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readTexts, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
+		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readTexts, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks, s.readProviders},
 	)...))
 }
 
@@ -415,6 +415,17 @@ func (s *settings) readWebhooks(cfg *node.Config) error {
 		cfg.Webhooks.Allow = append(cfg.Webhooks.Allow, prefix)
 		return nil
 	}))
+}
+
+func (s *settings) readProviders(cfg *node.Config) error {
+	return eachOf(s.raw.SSOAllow, func(text string) error {
+		prefix, err := parseNetwork(text)
+		if err != nil {
+			return s.refuseValue("sso-allow", text, networksHelp)
+		}
+		cfg.Connections.Allow = append(cfg.Connections.Allow, prefix)
+		return nil
+	})
 }
 
 func (s *settings) readWebhookProxy(cfg *node.Config) error {

@@ -10,7 +10,7 @@ import (
 )
 
 func ssoCommand() *cobra.Command {
-	return group("sso", "Manage the sign-on of tenants' own", ssoOffCommand())
+	return group("sso", "Manage the sign-on of tenants' own", ssoListCommand(), ssoOffCommand())
 }
 
 func ssoOffCommand() *cobra.Command {

@@ -377,6 +377,12 @@ func identities(f *fixture) {
 		f.wantChange(tx.DeleteIdentity(ctx, other.ID))
 		f.wantNoChange(tx.DeleteIdentity(ctx, other.ID))
 	})
+	f.clock.move(time.Minute)
+	identity(spare, "z", ann)
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteIdentitiesSince(ctx, ann.ID, f.clock.read())), int64(1))
+		equal(f, f.value(tx.DeleteIdentitiesSince(ctx, bob.ID, f.clock.read())), int64(0))
+	})
 	identity(spare, "a", ann)
 	f.write(func(tx *store.Tx) { // with the connection, and with the account
 		f.wantChange(tx.DeleteConnection(ctx, spare.ID))

@@ -49,6 +49,7 @@ var docFactors = front.Doc{
 	Description: "The oldest first, without those that are being set up.",
 	List:        true,
 	Sort:        []string{"createdAt", "name"},
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired},
 }
 
 func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorList, error) {
@@ -137,7 +138,7 @@ var docConfirmTOTP = front.Doc{
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeSSORequired, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 

@@ -62,7 +62,7 @@ type completeInput struct {
 // tokenErrors are the errors of accepting an invitation, by its token and its tenant.
 var tokenErrors = []doorward.Code{
 	doorward.CodeInvitationNotFound, doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeInvitationUsed,
-	doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+	doorward.CodeManagedAccount, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 }
 
 var docCompleteRegistration = front.Doc{

@@ -166,7 +166,7 @@ func (a *api) discover(ctx context.Context, c *front.Call, in discoverInput) (di
 	if home.ConnectionID == "" {
 		return discovered{Methods: own}, nil
 	}
-	out := discovered{Methods: []string{"sso"}, ConnectionID: home.ConnectionID, StartURL: c.StartURL(home.ConnectionID)}
+	out := discovered{Methods: []string{"sso"}, ConnectionID: home.ConnectionID, StartURL: front.StartURL(c.Site().BaseURL(), home.ConnectionID, "")}
 	if !home.IsRequired {
 		out.Methods = append(out.Methods, own...)
 	}

@@ -208,14 +208,6 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// StartPath is the path at which the sign-on of a connection begins.
-func StartPath(connectionID string) string { return "/api/v2/auth/sso/" + connectionID + "/start" }
-
-// StartURL returns the address of StartPath.
-func (c *Call) StartURL(connectionID string) string { return c.site.startURL(connectionID) }
-
-func (s *Site) startURL(connectionID string) string { return s.BaseURL() + StartPath(connectionID) }
-
 // logFailure counts and logs the cause of a server fault, unless the client has gone; other errors are only
 // in the request's log line. For a check answered 503 there is no such line, and the cause is
 // logged at a limited rate, so that an outage doesn't flood the log.

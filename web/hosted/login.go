@@ -3,6 +3,7 @@ package hosted
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"github.com/doorward/doorward"
@@ -16,7 +17,7 @@ const accountPage = "/account"
 
 // showLogin redirects people who are signed in already, unless ?done= says that they come
 // from a page about another account.
-func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
+func (h *hosted) showLogin(ctx context.Context, c *ui.Call) (ui.View, error) {
 	hasNotice := c.R.URL.Query().Get("done") != ""
 	if c.Caller.Kind == doorward.ByUser && !hasNotice {
 		return c.Back(), nil
@@ -27,7 +28,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	if email, ok := rememberedAddress(c); ok {
 		c.Preset("email", email)
 	}
-	v := h.loginView()
+	v := h.loginView(ctx, c)
 	switch {
 	case c.HadDuplicateSessions():
 		v.Note = "login.several"
@@ -37,11 +38,16 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	return v, nil
 }
 
-func (h *hosted) loginAgain(context.Context, *ui.Call) (ui.View, error) {
-	return h.loginView(), nil
+func (h *hosted) loginAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.loginView(ctx, c), nil
 }
 
 func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if c.Value(ownAccount) == "" {
+		if v, isDone, err := h.loginByAddress(ctx, c); err != nil || isDone {
+			return v, err
+		}
+	}
 	if err := requireFields(c, "email", "password"); err != nil {
 		return ui.View{}, err
 	}
@@ -52,6 +58,30 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	c.SetCookie(addressCookie, "", 0)
 	return signIn(c, by, outcome)
+}
+
+// loginByAddress does what follows from the domain of the address alone: where an organisation demands its
+// sign-on, or the person asks for it, that begins, whatever stands in the password field. Where it is offered,
+// the page shows it to those who have typed no password. isDone is false for what takes the password.
+func (h *hosted) loginByAddress(ctx context.Context, c *ui.Call) (v ui.View, isDone bool, err error) {
+	asksSignOn := c.Value("signon") != ""
+	if asksSignOn {
+		if err := requireFields(c, "email"); err != nil {
+			return v, false, err
+		}
+	}
+	home, err := h.app.Demands.HomeOf(ctx, c.Value("email"))
+	switch {
+	case err != nil:
+		return v, false, err
+	case home.ConnectionID == "" && asksSignOn:
+		return v, false, doorward.Invalid("/email", "no_sign_on", "No organisation here has a sign-on for this address.")
+	case home.IsRequired, asksSignOn:
+		return c.SignOn(home.ConnectionID, c.Value("email")), true, nil
+	case home.ConnectionID != "" && c.Value("password") == "":
+		return h.loginView(ctx, c), true, nil
+	}
+	return v, false, nil
 }
 
 // withReplaced returns the caller with the sessions in the browser's cookies, which a new
@@ -132,7 +162,7 @@ type tenants struct {
 
 func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "tenants", FormReturns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usableMemberships(memberships)}}, err
+	return ui.View{Page: "tenants", FormReturns: true, FormSignsOn: h.signsOn(ctx), Body: tenants{c.Caller.Email, c.Caller.TenantID, usableMemberships(memberships)}}, err
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -140,6 +170,9 @@ func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return afterLogin(c, c.Caller.TenantStatus), nil
 	}
 	outcome, err := h.app.Login.Switch(ctx, c.Caller, c.Value("tenantId"))
+	if e := (*doorward.Error)(nil); errors.As(err, &e) && e.ConnectionID != "" {
+		return c.SignOn(e.ConnectionID, c.Caller.Email), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}

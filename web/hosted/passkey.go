@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"net/http"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -16,21 +17,57 @@ var passkeyScripts = []string{"passkey.js"}
 type signingIn struct {
 	Passkeys bool
 	Autofill bool // the browser offers passkeys in the address field
+	SignsOn  bool // organisations here have a sign-on of their own
+	Own      bool // the account here is asked for, whatever the organisation of the address demands
+	// SignOn leads to the sign-on of the person's organisation, which Name names; empty for none.
+	SignOn, Name string
 }
 
-// loginView is the login page.
-func (h *hosted) loginView() ui.View {
-	return h.loginWith(signingIn{Passkeys: true, Autofill: true})
+// ownAccount is the field, and the parameter, that asks for the account here.
+const ownAccount = "own"
+
+// loginView is the login page. It offers the sign-on of an organisation once the form names an address of
+// it, or was refused because of it.
+func (h *hosted) loginView(ctx context.Context, c *ui.Call) ui.View {
+	return h.loginWith(ctx, c, signingIn{Passkeys: true, Autofill: true})
 }
 
 // loginWith returns the login page with s, or with the password alone if the installation
-// doesn't allow passkeys.
-func (h *hosted) loginWith(s signingIn) ui.View {
-	v := ui.View{Page: "login", FormReturns: true, Body: signingIn{}}
-	if h.app.Factors.PasskeysAllowed() {
-		v.Scripts, v.Connects, v.Body = passkeyScripts, true, s
+// doesn't allow passkeys. While the database doesn't answer, the page says nothing of sign-on.
+func (h *hosted) loginWith(ctx context.Context, c *ui.Call, s signingIn) ui.View {
+	s.Passkeys = s.Passkeys && h.app.Factors.PasskeysAllowed()
+	s.Autofill = s.Autofill && s.Passkeys
+	if h.signsOn(ctx) {
+		s.SignsOn, s.Own = true, c.Value(ownAccount) != "" || c.R.URL.Query().Get(ownAccount) != ""
+		s.SignOn, s.Name = h.offeredSignOn(ctx, c)
+	}
+	v := ui.View{Page: "login", FormReturns: true, FormSignsOn: s.SignsOn, Body: s}
+	if s.Passkeys {
+		v.Scripts, v.Connects = passkeyScripts, true
 	}
 	return v
+}
+
+// signsOn reports whether organisations here have a sign-on of their own; not while the database doesn't
+// answer.
+func (h *hosted) signsOn(ctx context.Context) bool {
+	isUsed, err := h.app.Demands.IsUsed(ctx)
+	return err == nil && isUsed
+}
+
+// offeredSignOn returns the address and the name of the sign-on that the login page offers.
+func (h *hosted) offeredSignOn(ctx context.Context, c *ui.Call) (link, name string) {
+	if id := c.RefusedConnection(); id != "" {
+		return c.SignOnLink(id, c.Value("email")), ""
+	}
+	if c.R.Method != http.MethodPost || c.Value("email") == "" {
+		return "", ""
+	}
+	home, err := h.app.Demands.HomeOf(ctx, c.Value("email"))
+	if err != nil || home.ConnectionID == "" {
+		return "", ""
+	}
+	return c.SignOnLink(home.ConnectionID, c.Value("email")), home.ConnectionName
 }
 
 // loginByPasskey signs in with a passkey alone.
@@ -49,9 +86,9 @@ func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 
 // loginPasskeyAgain shows the login once more, without the answer of the passkey, which is
 // valid only once. The browser doesn't suggest a passkey, since it would be the same one.
-func (h *hosted) loginPasskeyAgain(_ context.Context, c *ui.Call) (ui.View, error) {
+func (h *hosted) loginPasskeyAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
 	c.KeepOnly("return")
-	return h.loginWith(signingIn{Passkeys: true}), nil
+	return h.loginWith(ctx, c, signingIn{Passkeys: true}), nil
 }
 
 // newPasskey is a page on which the browser makes a passkey.

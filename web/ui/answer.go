@@ -42,6 +42,10 @@ type View struct {
 	// FormReturns: the answer to the page's form may redirect to the return address or home.
 	// So the form keeps the address, and the policy allows its origin.
 	FormReturns bool
+	// FormSignsOn: the answer to the page's form may lead to the provider of an organisation. So the
+	// policy allows every origin with https: browsers apply form-action to the redirects after a form, too,
+	// and which provider it will be is known only then.
+	FormSignsOn bool
 	// KeepsReturn: forms and links to further pages here keep the return address.
 	KeepsReturn bool
 	// OneLanguage offers no other language and, after a form, no other theme: to switch, the form
@@ -219,6 +223,9 @@ func (c *Call) policy(v View) string {
 	policy := strictestPolicy
 	if _, origin := c.destination(); v.FormReturns && origin != "" {
 		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1)
+	}
+	if v.FormSignsOn {
+		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' https:", 1)
 	}
 	if v.Connects {
 		policy += "; connect-src 'self'"

@@ -259,6 +259,37 @@ func (c *Call) RefusalCode() doorward.Code {
 	return front.AsError(c.fault).Code
 }
 
+// RefusedConnection is the connection by which somebody has to sign in, with the refusal sso_required;
+// empty for none.
+func (c *Call) RefusedConnection() string {
+	if c.fault == nil {
+		return ""
+	}
+	return front.AsError(c.fault).ConnectionID
+}
+
+// SignOn redirects to the sign-on of a connection, and keeps the return address. address is that of the
+// person, for the provider's form; empty for none.
+func (c *Call) SignOn(connectionID, address string) View {
+	return View{target: c.SignOnLink(connectionID, address)}
+}
+
+// SignOnLink returns the address to which SignOn redirects.
+func (c *Call) SignOnLink(connectionID, address string) string {
+	query := url.Values{}
+	if address != "" {
+		query.Set("loginHint", address)
+	}
+	if to := c.ReturnTo(); to != "" {
+		query.Set(returnParameter, to)
+	}
+	link := front.StartURL(c.Site().BasePath(), connectionID, "")
+	if len(query) > 0 {
+		link += "?" + query.Encode()
+	}
+	return link
+}
+
 // AffectedTenants are those that a refusal memberships_affected names.
 func (c *Call) AffectedTenants() []doorward.TenantName {
 	if c.fault == nil {

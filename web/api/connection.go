@@ -1,0 +1,433 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/web/front"
+)
+
+// connectionRoutes manage the connections of a tenant.
+func (a *api) connectionRoutes() []front.Route {
+	guard := front.Allowed(doorward.SSOManage)
+	return []front.Route{
+		front.On("GET /api/v2/sso/connections", guard, front.JSON(http.StatusOK, a.connections), docConnections),
+		front.On("POST /api/v2/sso/connections", front.Allowed(doorward.ConnectionCreate), front.Create(http.StatusCreated, a.createConnection, a.viewCreatedConnection), docCreateConnection).CallsOut(),
+		front.On("GET /api/v2/sso/connections/{id}", guard, front.JSON(http.StatusOK, a.connection), docConnection),
+		front.On("PATCH /api/v2/sso/connections/{id}", front.Allowed(doorward.ConnectionUpdate), front.JSON(http.StatusOK, a.editConnection), docEditConnection).CallsOut(),
+		front.On("DELETE /api/v2/sso/connections/{id}", front.Allowed(doorward.ConnectionDelete), front.JSON(http.StatusOK, a.deleteConnection), docDeleteConnection),
+		front.On("DELETE /api/v2/sso/connections/{id}/pending", front.Allowed(doorward.ConnectionUpdate), front.JSON(http.StatusNoContent, a.dropPending), docDropPending),
+		front.On("POST /api/v2/sso/connections/{id}/switch", front.Allowed(doorward.ConnectionSwitch), front.JSON(http.StatusOK, a.switchConnection), docSwitchConnection),
+		front.On("POST /api/v2/sso/connections/{id}/secrets", front.Allowed(doorward.ConnectionSecretChange), front.Create(http.StatusCreated, a.addClientSecret, viewAddedSecret), docAddClientSecret),
+		front.On("DELETE /api/v2/sso/connections/{id}/secrets/{secretId}", front.Allowed(doorward.ConnectionSecretChange), front.JSON(http.StatusNoContent, a.deleteClientSecret), docDeleteClientSecret),
+		front.On("GET /api/v2/sso/connections/{id}/attempts", guard, front.JSON(http.StatusOK, a.attempts), docAttempts),
+		front.On("GET /api/v2/sso/connections/{id}/tests/{testId}", guard, front.JSON(http.StatusOK, a.connectionTest), docConnectionTest),
+		front.On("GET /api/v2/sso/connections/{id}/identities", guard, front.JSON(http.StatusOK, a.identities), docIdentities),
+		front.On("DELETE /api/v2/sso/identities/{id}", front.Allowed(doorward.IdentityUnlink), front.JSON(http.StatusOK, a.unlinkIdentity), docUnlinkIdentity),
+		front.On("GET /api/v2/auth/sso/{con}/jwks", front.Public(), front.JSON(http.StatusOK, a.connectionKeys), docConnectionKeys),
+	}
+}
+
+type groupMapping struct {
+	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts"`
+	Role  doorward.Role `json:"role" example:"USER" doc:"Of rank ADMIN at most"`
+}
+
+type clientSecretView struct {
+	ID         string     `json:"id" example:"ccs_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Hint       string     `json:"hint" example:"k3Qz" doc:"The last characters of the secret; empty for a short one"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	ExpiresAt  *time.Time `json:"expiresAt,omitempty" doc:"As it was said when it was added; it is tried afterwards, too"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty" doc:"When the provider last accepted it, to the hour"`
+}
+
+type connectionParametersView struct {
+	Issuer     string              `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"Absent until it is known"`
+	ClientID   string              `json:"clientId,omitempty" example:"0oa1b2c3d4" doc:"Absent until it is known"`
+	ClientAuth doorward.ClientAuth `json:"clientAuth" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
+	EmailFrom  string              `json:"emailFrom" example:"email" doc:"The claim with the address"`
+	TestedAt   *time.Time          `json:"testedAt,omitempty" doc:"When a test of exactly this has passed; absent since the last change"`
+}
+
+type connectionView struct {
+	ID           string                    `json:"id" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Type         doorward.ConnectionType   `json:"type" enum:"oidc"`
+	Name         string                    `json:"name" example:"Acme's Okta"`
+	Product      doorward.Product          `json:"product" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other"`
+	Status       doorward.ConnectionStatus `json:"status" enum:"draft,active,disabled"`
+	CreatedAt    time.Time                 `json:"createdAt"`
+	LastSignInAt *time.Time                `json:"lastSignInAt,omitempty"`
+	connectionParametersView
+	Pending *connectionParametersView `json:"pending,omitempty" doc:"A change that signs nobody in before it has passed a test and was switched"`
+
+	JIT                 doorward.JIT       `json:"jit" enum:"off,invited,domains" doc:"Whom the first sign-in makes a member"`
+	JITRole             doorward.Role      `json:"jitRole" example:"USER"`
+	Mappings            []groupMapping     `json:"mappings"`
+	GroupsFrom          string             `json:"groupsFrom,omitempty" example:"groups" doc:"The claim with the groups"`
+	FactorACR           []string           `json:"factorAcr" doc:"Values of acr that stand for a second factor"`
+	TrustProviderFactor bool               `json:"trustProviderFactor" doc:"A second factor that the provider has asked for counts"`
+	Secrets             []clientSecretView `json:"secrets" doc:"The newest first, without the secrets"`
+
+	CallbackURL string `json:"callbackUrl" doc:"To be registered at the provider, exactly"`
+	StartURL    string `json:"startUrl" doc:"Where a sign-in begins"`
+	JWKSURL     string `json:"jwksUrl" doc:"Where the provider reads the keys of private_key_jwt"`
+}
+
+func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
+	return connectionParametersView{p.Issuer, p.ClientID, p.ClientAuth, p.EmailFrom, p.TestedAt}
+}
+
+func (a *api) viewConnection(s connection.Shown) connectionView {
+	v := connectionView{
+		ID: s.ID, Type: s.Type, Name: s.Name, Product: s.Product, Status: s.Status, CreatedAt: s.CreatedAt, LastSignInAt: s.LastSignInAt,
+		connectionParametersView: viewParameters(s.InForce),
+		JIT:                      s.JIT, JITRole: s.JITRole, Mappings: []groupMapping{}, GroupsFrom: s.GroupsFrom,
+		FactorACR: append([]string{}, s.FactorACR...), TrustProviderFactor: s.TrustFactor, Secrets: []clientSecretView{},
+		CallbackURL: a.app.Connections.CallbackURL(s.ID), StartURL: a.app.Connections.StartURL(s.ID), JWKSURL: a.app.Connections.KeysURL(s.ID),
+	}
+	if s.Pending != nil {
+		pending := viewParameters(*s.Pending)
+		v.Pending = &pending
+	}
+	for _, m := range s.Mappings {
+		v.Mappings = append(v.Mappings, groupMapping(m))
+	}
+	for _, secret := range s.Secrets {
+		v.Secrets = append(v.Secrets, viewClientSecret(secret))
+	}
+	return v
+}
+
+func (a *api) viewCreatedConnection(_ *front.Call, made connection.Shown) connectionView {
+	return a.viewConnection(made)
+}
+
+type connectionList struct {
+	Items      []connectionView `json:"items"`
+	NextCursor string           `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
+}
+
+var docConnections = front.Doc{
+	ID: "listConnections", Tag: "Sign-on", Summary: "List the tenant's connections",
+	Description: "The oldest first, at most 10.",
+	List:        true,
+	Sort:        []string{"createdAt"},
+}
+
+func (a *api) connections(ctx context.Context, c *front.Call, _ front.None) (connectionList, error) {
+	window, err := c.Window(ctx)
+	if err != nil {
+		return connectionList{}, err
+	}
+	page, err := a.app.Connections.List(ctx, c.Caller, window)
+	if err != nil {
+		return connectionList{}, err
+	}
+	out := connectionList{Items: make([]connectionView, 0, len(page.Items)), Total: front.ViewTotal(page)}
+	for _, one := range page.Items {
+		out.Items = append(out.Items, a.viewConnection(one))
+	}
+	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	return out, err
+}
+
+// connectionID returns the connection of the path. It refuses unknown parameters: a misspelt dryRun must
+// not act.
+func connectionID(c *front.Call) (string, error) {
+	if err := c.RefuseUnknownParameters(); err != nil {
+		return "", err
+	}
+	return c.ID("id", doorward.PrefixConnection)
+}
+
+var docConnection = front.Doc{
+	ID: "getConnection", Tag: "Sign-on", Summary: "Show a connection",
+	Description: "Never with its secrets.",
+	Versioned:   true,
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
+}
+
+func (a *api) connection(ctx context.Context, c *front.Call, _ front.None) (connectionView, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return connectionView{}, err
+	}
+	found, err := a.app.Connections.Connection(ctx, c.Caller, id)
+	return withVersion(c, found, err, a.viewConnection)
+}
+
+type createConnectionInput struct {
+	Type                string          `json:"type" enum:"oidc" example:"oidc"`
+	Name                string          `json:"name" example:"Acme's Okta" doc:"People see it when they sign in; at most 100 characters"`
+	Product             *string         `json:"product,omitempty" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other" example:"okta" doc:"other if absent"`
+	Issuer              *string         `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"As the provider writes it: https, without user, query and fragment. It may be given later"`
+	ClientID            *string         `json:"clientId,omitempty"`
+	ClientAuth          *string         `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt" example:"private_key_jwt" doc:"If absent private_key_jwt for okta, keycloak and ping, else secret_basic"`
+	EmailFrom           *string         `json:"emailFrom,omitempty" example:"email" doc:"The claim with the address; email if absent"`
+	JIT                 *string         `json:"jit,omitempty" enum:"off,invited,domains" example:"domains" doc:"off if absent"`
+	JITRole             *string         `json:"jitRole,omitempty" example:"USER" doc:"Of rank ADMIN at most; USER if absent"`
+	Mappings            *[]groupMapping `json:"mappings,omitempty" doc:"At most 200; the highest role wins"`
+	GroupsFrom          *string         `json:"groupsFrom,omitempty" example:"groups"`
+	FactorACR           *[]string       `json:"factorAcr,omitempty"`
+	TrustProviderFactor *bool           `json:"trustProviderFactor,omitempty"`
+}
+
+func (in createConnectionInput) draft() connection.Draft {
+	return connection.Draft{
+		Type: in.Type, Name: &in.Name, Product: in.Product, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
+		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
+	}
+}
+
+func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
+	if typed == nil {
+		return nil
+	}
+	all := make([]doorward.GroupMapping, len(*typed))
+	for i, m := range *typed {
+		all[i] = doorward.GroupMapping(m)
+	}
+	return &all
+}
+
+var docCreateConnection = front.Doc{
+	ID: "createConnection", Tag: "Sign-on", Summary: "Make a connection to the tenant's own provider",
+	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeTooManyConnections, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+}
+
+func (a *api) createConnection(ctx context.Context, c *front.Call, in createConnectionInput) (connection.Shown, error) {
+	if err := c.RefuseUnknownParameters(); err != nil {
+		return connection.Shown{}, err
+	}
+	return a.app.Connections.Create(ctx, c.Caller, in.draft())
+}
+
+type editConnectionInput struct {
+	Name                *string         `json:"name,omitempty"`
+	Status              *string         `json:"status,omitempty" enum:"active,disabled"`
+	Issuer              *string         `json:"issuer,omitempty"`
+	ClientID            *string         `json:"clientId,omitempty"`
+	ClientAuth          *string         `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt"`
+	EmailFrom           *string         `json:"emailFrom,omitempty"`
+	JIT                 *string         `json:"jit,omitempty" enum:"off,invited,domains"`
+	JITRole             *string         `json:"jitRole,omitempty"`
+	Mappings            *[]groupMapping `json:"mappings,omitempty" doc:"All of them"`
+	GroupsFrom          *string         `json:"groupsFrom,omitempty" doc:"Empty: none"`
+	FactorACR           *[]string       `json:"factorAcr,omitempty"`
+	TrustProviderFactor *bool           `json:"trustProviderFactor,omitempty"`
+}
+
+func (in editConnectionInput) draft() connection.Draft {
+	return connection.Draft{
+		Name: in.Name, Status: in.Status, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
+		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
+	}
+}
+
+type endedSessions struct {
+	Sessions int64 `json:"sessions"`
+}
+
+type concernedPerson struct {
+	UserID   string `json:"userId"`
+	Email    string `json:"email"`
+	Sessions int64  `json:"sessions,omitempty" doc:"That end"`
+}
+
+func viewConcerned(people []connection.Person) []concernedPerson {
+	var all []concernedPerson
+	for _, p := range people {
+		all = append(all, concernedPerson(p))
+	}
+	return all
+}
+
+// endedByConnection is what disabling or deleting a connection ends.
+type endedByConnection struct {
+	Ended   endedSessions     `json:"ended" doc:"What it has ended, on every node"`
+	Managed int               `json:"managed" doc:"How many managed accounts stay with no way in but a reset of the password"`
+	People  []concernedPerson `json:"people,omitempty" doc:"Of a dry run: whose sessions end, at most 100"`
+}
+
+func viewEndedBy(e connection.Ended) endedByConnection {
+	return endedByConnection{endedSessions{e.Sessions}, e.Managed, viewConcerned(e.People)}
+}
+
+type editedConnection struct {
+	Connection connectionView `json:"connection"`
+	endedByConnection
+}
+
+var dryRunOnly = []front.Parameter{dryRun}
+
+var docEditConnection = front.Doc{
+	ID: "editConnection", Tag: "Sign-on", Summary: "Change, enable or disable a connection",
+	Description: "All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.",
+	Versioned:   true,
+	Query:       dryRunOnly,
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+}
+
+func (a *api) editConnection(ctx context.Context, c *front.Call, in editConnectionInput) (editedConnection, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return editedConnection{}, err
+	}
+	isDryRun, err := c.Flag("dryRun")
+	if err != nil {
+		return editedConnection{}, err
+	}
+	after, ended, err := a.app.Connections.Edit(ctx, c.Caller, id, connection.Change{Draft: in.draft(), Versions: c.Versions(), DryRun: isDryRun})
+	if err != nil {
+		return editedConnection{}, err
+	}
+	if !isDryRun {
+		c.SetRevocation(ended.Revocation)
+		c.SetVersion(after.Version())
+	}
+	return editedConnection{a.viewConnection(after), viewEndedBy(ended)}, nil
+}
+
+var docDeleteConnection = front.Doc{
+	ID: "deleteConnection", Tag: "Sign-on", Summary: "Delete a connection",
+	Description: "With its secrets, keys, protocol and identities. Ends the sessions that it has vouched for, on every node before the answer. Accounts and memberships stay. With `If-Match`, a change by somebody else since is 412.",
+	Conditional: true,
+	Query:       dryRunOnly,
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
+}
+
+func (a *api) deleteConnection(ctx context.Context, c *front.Call, _ front.None) (endedByConnection, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return endedByConnection{}, err
+	}
+	isDryRun, err := c.Flag("dryRun")
+	if err != nil {
+		return endedByConnection{}, err
+	}
+	ended, err := a.app.Connections.Delete(ctx, c.Caller, id, isDryRun, c.Versions()...)
+	c.SetRevocation(ended.Revocation)
+	return viewEndedBy(ended), err
+}
+
+var docDropPending = front.Doc{
+	ID: "dropPendingConnection", Tag: "Sign-on", Summary: "Drop what is pending",
+	Description: "What is in force stays. 404 if nothing is pending.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeQuotaExceeded},
+}
+
+func (a *api) dropPending(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return front.None{}, err
+	}
+	return front.None{}, a.app.Connections.DropPending(ctx, c.Caller, id)
+}
+
+type switchConnectionInput struct {
+	DryRun bool `json:"dryRun,omitempty" doc:"Nothing is changed: the answer says what would be"`
+}
+
+// OptionalBody implements front.OptionalBody.
+func (switchConnectionInput) OptionalBody() {}
+
+type switchedConnection struct {
+	Connection connectionView    `json:"connection"`
+	Identities int               `json:"identities" doc:"How many identities count only once they are used again, since issuer or client are others"`
+	People     []concernedPerson `json:"people,omitempty" doc:"Some of those whom that concerns, at most 100"`
+}
+
+var docSwitchConnection = front.Doc{
+	ID: "switchConnection", Tag: "Sign-on", Summary: "Put in force what is pending",
+	Description: "Once a test of exactly that has passed. After a change of the issuer or the client, a person's identity counts only once it has been used again.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeNothingPending, doorward.CodeConnectionNotTested, doorward.CodeQuotaExceeded},
+}
+
+func (a *api) switchConnection(ctx context.Context, c *front.Call, in switchConnectionInput) (switchedConnection, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return switchedConnection{}, err
+	}
+	done, err := a.app.Connections.Switch(ctx, c.Caller, id, in.DryRun)
+	if err != nil {
+		return switchedConnection{}, err
+	}
+	return switchedConnection{a.viewConnection(done.Shown), done.Identities, viewConcerned(done.People)}, nil
+}
+
+func viewClientSecret(s doorward.ConnectionSecret) clientSecretView {
+	return clientSecretView{s.ID, s.Hint, s.CreatedAt, s.ExpiresAt, s.LastUsedAt}
+}
+
+func viewAddedSecret(_ *front.Call, s doorward.ConnectionSecret) clientSecretView {
+	return viewClientSecret(s)
+}
+
+type clientSecretInput struct {
+	ClientSecret string     `json:"clientSecret" doc:"As the provider shows it; no answer shows it again"`
+	ExpiresAt    *time.Time `json:"expiresAt,omitempty" doc:"When the provider ends it: OWNERs get mails 30, 7 and 1 days before"`
+}
+
+var docAddClientSecret = front.Doc{
+	ID: "addClientSecret", Tag: "Sign-on", Summary: "Add a client secret",
+	Description: "Two at most: the newest is tried first, the other one when the provider refuses it. Adding or deleting one makes earlier tests of `secret_basic` and `secret_post` void; an active connection goes on.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeTooManySecrets, doorward.CodeMasterKeyMissing},
+}
+
+func (a *api) addClientSecret(ctx context.Context, c *front.Call, in clientSecretInput) (doorward.ConnectionSecret, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return doorward.ConnectionSecret{}, err
+	}
+	return a.app.Connections.AddSecret(ctx, c.Caller, id, connection.NewSecret{Secret: in.ClientSecret, ExpiresAt: in.ExpiresAt})
+}
+
+var docDeleteClientSecret = front.Doc{
+	ID: "deleteClientSecret", Tag: "Sign-on", Summary: "Delete a client secret",
+	Description: "It is used no more from the answer on.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound},
+}
+
+func (a *api) deleteClientSecret(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	id, err := connectionID(c)
+	if err != nil {
+		return front.None{}, err
+	}
+	secretID, err := c.ID("secretId", doorward.PrefixClientSecret)
+	if err != nil {
+		return front.None{}, err
+	}
+	return front.None{}, a.app.Connections.DeleteSecret(ctx, c.Caller, id, secretID)
+}
+
+type jsonWebKeySet struct {
+	Keys []json.RawMessage `json:"keys" nullable:"false"`
+}
+
+// keysLife is how long providers may keep the keys.
+const keysLife = "max-age=300"
+
+var docConnectionKeys = front.Doc{
+	ID: "connectionKeys", Tag: "Sign-on", Summary: "The keys by which a connection authenticates to its provider",
+	Description: "A JSON Web Key Set (RFC 7517) for the provider, for `private_key_jwt`: the key that signs now, the next one a day before it signs, and the last one for a day. Keep it for up to 300 seconds.",
+	Errors:      []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) connectionKeys(ctx context.Context, c *front.Call, _ front.None) (jsonWebKeySet, error) {
+	id, err := c.ID("con", doorward.PrefixConnection)
+	if err != nil {
+		return jsonWebKeySet{}, err
+	}
+	all, err := a.app.Connections.Keys(ctx, id)
+	if err != nil {
+		return jsonWebKeySet{}, err
+	}
+	c.W.Header().Set("Cache-Control", keysLife)
+	return jsonWebKeySet{all}, nil
+}

@@ -32,6 +32,11 @@ func (c *Client) verified(ctx context.Context, d Discovery, token string) (claim
 	if err != nil {
 		return nil, err
 	}
+	return parseClaims(payload)
+}
+
+// parseClaims reads an object of JSON that names nothing twice.
+func parseClaims(payload []byte) (claims, error) {
 	var read claims
 	if err := json.Unmarshal(payload, &read); err != nil || read == nil {
 		return nil, &Fault{

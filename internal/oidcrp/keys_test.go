@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
+	"github.com/doorward/doorward/internal/waittest"
 )
 
 // keysRead returns how often the provider's keys were read.
@@ -233,9 +234,7 @@ func TestRaceManySignInsAtOnce(t *testing.T) {
 		})
 	}
 	leave()
-	for s.provider.Count(oidctest.TokenPath) < 51 { // all have a token, and wait for the keys
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "all codes to be sent", func() bool { return s.provider.Count(oidctest.TokenPath) == 51 })
 	close(release)
 	all.Wait()
 	if n := s.keysRead(); n != 1 {

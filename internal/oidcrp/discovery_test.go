@@ -87,6 +87,21 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
+// What can't be an issuer isn't called.
+func TestDiscoverChecksTheIssuerFirst(t *testing.T) {
+	s := newSite(t, "")
+	before := s.provider.Count(oidctest.DiscoveryPath)
+	_, err := s.client.Discover(t.Context(), s.provider.Issuer()+"/?a=/")
+	wantFault(t, err, oidcrp.CheckOfIssuer)
+	_, err = s.client.Discover(t.Context(), "http"+strings.TrimPrefix(s.provider.Issuer(), "https"))
+	wantFault(t, err, oidcrp.CheckOfIssuer)
+	for path, n := range map[string]int{oidctest.DiscoveryPath: before, "/": 0} {
+		if got := s.provider.Count(path); got != n {
+			t.Errorf("%s was called %d times", path, got)
+		}
+	}
+}
+
 func TestDiscoverWithoutOptionalMembers(t *testing.T) {
 	s := newSite(t, "")
 	s.lie(oidctest.Lies{Discovery: func(d map[string]any) {

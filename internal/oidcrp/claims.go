@@ -66,9 +66,16 @@ func (c claims) seen(name string) string {
 		return "absent"
 	}
 	if text, isText := c.text(name); isText {
-		return clip(text)
+		return orEmpty(clip(text))
 	}
 	return clip(string(raw))
+}
+
+func orEmpty(text string) string {
+	if text == "" {
+		return "empty"
+	}
+	return text
 }
 
 // fault returns the fault of a claim.
@@ -84,7 +91,7 @@ func checkCallback(d Discovery, cfg Config, f Flow, callback url.Values) (code s
 	}
 	iss, isOnce := single(callback, "iss")
 	if callback.Has("iss") && (!isOnce || iss != cfg.Issuer) || !callback.Has("iss") && d.PromisesIss {
-		return "", &Fault{Check: CheckIssParameter, Seen: orAbsent(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceIssuer}
+		return "", &Fault{Check: CheckIssParameter, Seen: orEmpty(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceIssuer}
 	}
 	if callback.Has("error") {
 		return "", providerFault(callback.Get("error"), callback.Get("error_description"), f.State, f.Nonce, f.Verifier)
@@ -98,13 +105,6 @@ func checkCallback(d Discovery, cfg Config, f Flow, callback url.Values) (code s
 // single returns a parameter, and whether it is there exactly once (RFC 6749, section 3.1).
 func single(q url.Values, name string) (string, bool) {
 	return q.Get(name), len(q[name]) == 1
-}
-
-func orAbsent(text string) string {
-	if text == "" {
-		return "absent"
-	}
-	return text
 }
 
 // check makes the checks of the claims, in the order of Checks.

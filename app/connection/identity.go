@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -20,6 +21,17 @@ func (c *Connections) Identities(ctx context.Context, by doorward.Caller, id str
 		return doorward.Page[LinkedIdentity]{}, err
 	}
 	return read.IdentityPage(ctx, id, w)
+}
+
+// Identity returns an identity in the caller's tenant. Errors: not_found.
+func (c *Connections) Identity(ctx context.Context, by doorward.Caller, id string) (doorward.Identity, error) {
+	return findIdentity(ctx, c.db.Read(), by, id)
+}
+
+// IdentitiesOf returns who a member is at the connections of the caller's tenant, the oldest first.
+func (c *Connections) IdentitiesOf(ctx context.Context, by doorward.Caller, userID string) ([]doorward.Identity, error) {
+	all, err := c.db.Read().IdentitiesOf(ctx, userID)
+	return slices.DeleteFunc(all, func(i doorward.Identity) bool { return i.TenantID != by.TenantID }), err
 }
 
 // Unlink deletes an identity, and ends the person's sessions of its connection on every node before it

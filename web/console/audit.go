@@ -332,6 +332,8 @@ func objectsOf(events []doorward.Event) (all []doorward.Object) {
 			all = append(all, doorward.Object{Type: "key", ID: e.ActorID})
 		case doorward.ByUser:
 			all = append(all, doorward.Object{Type: "user", ID: e.ActorID})
+		case doorward.ByConnection:
+			all = append(all, doorward.Object{Type: "connection", ID: e.ActorID})
 		}
 		for _, ch := range e.Changes {
 			if ch.Field == "invitedBy" || ch.Field == "ownerId" {
@@ -347,7 +349,7 @@ func objectsOf(events []doorward.Event) (all []doorward.Object) {
 func (h *console) identify(ctx context.Context, c *ui.Call, on doorward.Object) (identity, error) {
 	needed, isNamed := map[string]doorward.Action{
 		"user": doorward.UserRead, "invitation": doorward.UserInvite, "key": doorward.APIKeyManage, "webhook": doorward.WebhookManage,
-		"role": doorward.RoleManage,
+		"role": doorward.RoleManage, "connection": doorward.SSOManage, "domain": doorward.SSOManage,
 	}[on.Type]
 	if !isNamed || !c.Can(needed) {
 		return identity{}, nil
@@ -379,6 +381,12 @@ func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (i
 		}
 		name, err := c.RoleName(all[i].Name)
 		return identity{all[i].ID, name, all[i].About, rolesPath + "/" + all[i].ID}, err
+	case "connection":
+		found, err := h.app.Connections.Connection(ctx, c.Caller, on.ID)
+		return identity{found.ID, found.Name, productNames[found.Product], connectionPath + "/" + found.ID}, err
+	case "domain":
+		d, err := h.app.Domains.Get(ctx, c.Caller, on.ID)
+		return identity{d.ID, d.Name, "", domainsPath + "/" + d.ID}, err
 	}
 	w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
 	return identity{w.ID, endpoint{w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err

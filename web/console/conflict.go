@@ -22,7 +22,7 @@ type edited struct {
 // conflict is a field that two people have changed. The form keeps what was typed.
 type conflict struct {
 	Label         string // key of a message
-	Kind          string // of the values: role, check or minutes; empty for text
+	Kind          string // of the values: role, check, minutes, or that of a wordField; empty for text
 	Typed, Stored []string
 }
 
@@ -55,6 +55,16 @@ func textField(c *ui.Call, name, label, stored string) editedField {
 		name: name, label: label, stored: nonEmpty(stored), typed: nonEmpty(c.Value(name)),
 		set: func(to []string) { c.Preset(name, strings.Join(to, "")) },
 	}
+}
+
+// wordField is a field with one of several words, which a conflict shows by messages of its kind. Anything
+// else that was sent is shown as it is.
+func wordField(c *ui.Call, name, label, kind, stored string, words []string) editedField {
+	f := textField(c, name, label, stored)
+	if typed := c.Value(name); typed == "" || slices.Contains(words, typed) {
+		f.kind = kind
+	}
+	return f
 }
 
 // listField is a text field with several words.

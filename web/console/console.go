@@ -22,6 +22,13 @@
 //	                (keyact.go), whether a request would pass (keytrial.go)
 //	webhooks.go     webhooks: the list, creating, one webhook with what is done to it
 //	deliveries.go   webhooks: attempts and their chart, one delivery
+//	connections.go  sign-on: the list of connections, creating
+//	connection.go   sign-on: one connection with its secrets, test, identities and protocol; who gets in
+//	                (connectionaccess.go); what is confirmed first (connectionact.go)
+//	signonwarning.go
+//	                sign-on: what the overview warns of
+//	domains.go      sign-on: domains and their records
+//	ssopolicy.go    sign-on: what the tenant demands, whom it would shut out
 //	policy.go       policies: the editor, versions with their differences
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
@@ -84,7 +91,7 @@ func Routes(a *app.App) []front.Route {
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	roles := front.Allowed(doorward.RoleManage)
-	return append(append(h.webhookRoutes(), ui.Sheets("console.css", assets)...), []front.Route{
+	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), ui.Sheets("console.css", assets)), []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 

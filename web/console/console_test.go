@@ -214,6 +214,15 @@ func TestPagesByRole(t *testing.T) {
 		{top + "/delete", 200, 403, 403, 403},
 		{"/console/roles/rol_absent", 404, 404, 403, 403},
 		{"/console/roles/rol_absent/edit", 404, 404, 403, 403},
+		{"/console/sso", 200, 403, 403, 403},
+		{"/console/sso/new", 200, 403, 403, 403},
+		{"/console/sso/connections/con_absent", 404, 403, 403, 403},
+		{"/console/sso/connections/con_absent/delete", 404, 403, 403, 403},
+		{"/console/sso/connections/con_absent/unlink/idn_absent", 404, 403, 403, 403},
+		{"/console/sso/domains", 200, 403, 403, 403},
+		{"/console/sso/domains/dom_absent", 404, 403, 403, 403},
+		{"/console/sso/domains/dom_absent/delete", 404, 403, 403, 403},
+		{"/console/sso/policy", 200, 403, 403, 403},
 		{"/console/keys", 200, 200, 403, 403},
 		{"/console/keys/new", 200, 200, 403, 403},
 		{"/console/keys/" + key, 200, 200, 403, 403},
@@ -240,7 +249,7 @@ func TestPagesByRole(t *testing.T) {
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
 			page := h.browserOf(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
-				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/close")
+				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/sso", "/console/keys", "/console/audit", "/console/close")
 			}
 			if role == "ADMIN" && strings.HasPrefix(c.path, "/console/policy") {
 				lacks(t, page, `method="post" action="/console`, "/restore")

@@ -39,6 +39,10 @@ func TestFormsToEachEffect(t *testing.T) {
 	putPolicy(t, h, "// none\n")
 	made := owner.post("/console/webhooks/new", url.Values{"url": {sink}, "events": {"user.*"}}, 200)
 	hook := owner.findOn(hookLink, made[strings.Index(made, "<main"):])
+	created := owner.submit("/console/sso/new", url.Values{"product": {"okta"}})
+	con := "/console/sso/connections/" + owner.findOn(connectionLink, created)
+	added := owner.submit("/console/sso/domains", url.Values{"domain": {"acme.example"}})
+	domain := "/console/sso/domains/" + owner.findOn(domainLink, added)
 	owner.token = enrolTOTP(t, h)
 	h.Advance(15 * time.Minute)
 
@@ -72,6 +76,15 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/webhooks/{id}/edit", "/console/webhooks/" + hook + "/edit", url.Values{"url": {sink}, "events": {"*"}}},
 		{"/console/webhooks/{id}/rotate", "/console/webhooks/" + hook + "/rotate", url.Values{"rotation": {owner.findOn(regexp.MustCompile(`name="rotation" value="([^"]+)"`), owner.get("/console/webhooks/"+hook+"?tab=signing", 200))}}},
 		{"/console/webhooks/{id}/{act}", "/console/webhooks/" + hook + "/delete", url.Values{}},
+		{"/console/sso/new", "", url.Values{"product": {"okta"}}},
+		{"/console/sso/connections/{id}/edit", con + "/edit", url.Values{"name": {"Other"}, "clientId": {"x"}, "clientAuth": {"private_key_jwt"}, "emailFrom": {"email"}}},
+		{"/console/sso/connections/{id}/access", con + "/access", url.Values{"jit": {"domains"}, "jitRole": {"ADMIN"}}},
+		{"/console/sso/connections/{id}/secrets", con + "/secrets", url.Values{"clientSecret": {"x"}}},
+		{"/console/sso/connections/{id}/{act}", con + "/delete", url.Values{}},
+		{"/console/sso/domains", "", url.Values{"domain": {"other.example"}}},
+		{"/console/sso/domains/{id}/connection", domain + "/connection", url.Values{"connectionId": {strings.TrimPrefix(con, "/console/sso/connections/")}}},
+		{"/console/sso/domains/{id}/delete", domain + "/delete", url.Values{}},
+		{"/console/sso/policy", "", url.Values{"mode": {"optional"}, "guests": {"allowed"}, "minutes": {"30"}}},
 		{"/console/close", "", url.Values{"confirm": {"Acme"}}},
 	}
 	known := formsWithoutSuchAnEffect
@@ -103,7 +116,11 @@ var formsWithoutSuchAnEffect = []string{
 	"/console/people/chosen", "/console/people/{id}/end-session", "/console/people/{id}/name",
 	"/console/invitations/preview", "/console/invitations/preview/file", "/console/invitations/chosen", "/console/invitations/{id}/revoke",
 	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/keys/new/role", "/console/policy/example", "/console/policy/plan",
-	"/console/policy/confirm", // keeps what somebody has put in force with a proof
+	"/console/policy/confirm",                  // keeps what somebody has put in force with a proof
+	"/console/sso/connections/{id}/test",       // opens no session
+	"/console/sso/connections/{id}/{act}/{of}", // takes a secret or an identity away, with a proof
+	"/console/sso/domains/{id}/verify",         // by a record that only who has the domain publishes
+	"/console/sso/policy/confirm",              // keeps what somebody has put in force with a proof
 	"/console/webhooks/{id}/test", "/console/webhooks/{id}/replay", "/console/webhooks/{id}/deliveries/{delivery}/retry",
 	"/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	front.OperatorPage + "/open", front.OperatorPage + "/leave", // for the operator's link, which only shows

@@ -26,7 +26,10 @@ func optionalNumber(c *ui.Call, name string, faults []doorward.FieldError) (*int
 
 // faultsToFormFields moves the faults of a list's items to the field with the list, and renames
 // the fields that have another name in the form.
-func faultsToFormFields(err error) error {
+func faultsToFormFields(err error) error { return renameFaults(err, fieldNames) }
+
+// renameFaults is faultsToFormFields with other names of fields.
+func renameFaults(err error, names map[string]string) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err
@@ -35,7 +38,7 @@ func faultsToFormFields(err error) error {
 	moved.Fields = slices.Clone(e.Fields)
 	for i, f := range moved.Fields {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
-		if other := fieldNames[name]; other != "" {
+		if other := names[name]; other != "" {
 			name = other
 		}
 		moved.Fields[i].Pointer = "/" + name

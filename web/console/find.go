@@ -65,6 +65,9 @@ var otherPages = []struct {
 	{"rolenew.title", rolesPath + "/new", doorward.RoleManage, "roles"},
 	{"keynew.title", "/console/keys/new", doorward.APIKeyManage, "keys"},
 	{"hooknew.title", webhooksPath + "/new", doorward.WebhookManage, "webhooks"},
+	{"sso.new", ssoPath + "/new", doorward.SSOManage, "sso"},
+	{"sso.domains", domainsPath, doorward.SSOManage, "domains"},
+	{"sso.policy", ssoPolicyPath, doorward.SSOManage, "sso"},
 	{"nav.account", "/account", "", "people"},
 }
 
@@ -89,6 +92,7 @@ func (h *console) findAll(ctx context.Context, c *ui.Call, q string) (all []foun
 		find  func(context.Context, *ui.Call, string) (foundGroup, error)
 	}{
 		{"", findPages}, {doorward.UserRead, h.findPeople}, {doorward.APIKeyManage, h.findKeys}, {doorward.WebhookManage, h.findWebhooks}, {doorward.RoleManage, h.findRoles},
+		{doorward.SSOManage, h.findConnections}, {doorward.SSOManage, h.findDomains},
 	}
 	if len(fold.Words(q)) == 0 {
 		kinds = kinds[:1]
@@ -199,6 +203,36 @@ func (h *console) findRoles(ctx context.Context, c *ui.Call, q string) (foundGro
 		}
 		if hasWords(q, name, string(r.Name), r.About) {
 			g.add(found{Path: rolesPath + "/" + r.ID, Name: name, Detail: r.About}, rolesPath)
+		}
+	}
+	return g, err
+}
+
+func (h *console) findConnections(ctx context.Context, c *ui.Call, q string) (foundGroup, error) {
+	g := foundGroup{Name: "connections"}
+	all, err := h.connectionsOf(ctx, c)
+	for _, one := range all {
+		item := found{Path: connectionPath + "/" + one.ID, Name: one.Name, Detail: productNames[one.Product]}
+		if one.Status != doorward.ConnectionActive {
+			item.State = "connection." + string(one.Status)
+		}
+		if hasWords(q, one.Name, item.Detail, one.InForce.Issuer) {
+			g.add(item, ssoPath)
+		}
+	}
+	return g, err
+}
+
+func (h *console) findDomains(ctx context.Context, c *ui.Call, q string) (foundGroup, error) {
+	g := foundGroup{Name: "domains"}
+	page, err := h.app.Domains.List(ctx, c.Caller, doorward.Window{Limit: doorward.DomainsMax})
+	for _, d := range page.Items {
+		item := found{Path: domainsPath + "/" + d.ID, Name: d.Name}
+		if d.Status != doorward.DomainVerified {
+			item.State = "domain." + string(d.Status)
+		}
+		if hasWords(q, d.Name) {
+			g.add(item, domainsPath)
 		}
 	}
 	return g, err

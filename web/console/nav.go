@@ -36,6 +36,7 @@ var navigation = []group{
 	{"access", []link{
 		{"policy", policyPath, doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},
 		{"explain", explainPath, doorward.PolicyRead, "explain", nil},
+		{"sso", ssoPath, doorward.SSOManage, "connections", []string{"connection", "connectionnew", "connectionact", "domains", "domain", "domainend", "ssopolicy", "ssopolicyact"}},
 	}},
 	{"developers", []link{
 		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},
@@ -55,6 +56,9 @@ var icons = map[string]string{
 	"roles":       "M12 3l7.5 3v5.5c0 4.6-3 7.8-7.5 9.5-4.5-1.7-7.5-4.9-7.5-9.5V6Z",
 	"policy":      "M6 3h8.5L19 7.5V21H6ZM14 3v5h5M9 12.5h6.5M9 16.5h6.5",
 	"explain":     "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM9.5 9.6a2.5 2.5 0 1 1 3.7 2.1c-.8.5-1.2 1-1.2 1.9M12 16.9v.1",
+	"sso":         "M10 4h8.5v16H10M4 12h10M10.5 8.5 14 12l-3.5 3.5",
+	"connections": "M10 4h8.5v16H10M4 12h10M10.5 8.5 14 12l-3.5 3.5",
+	"domains":     "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM3.5 12h17M12 3c2.6 2.7 3.7 5.6 3.7 9s-1.1 6.3-3.7 9c-2.6-2.7-3.7-5.6-3.7-9S9.4 5.7 12 3Z",
 	"keys":        "M8 15.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM12.5 11H21v3.5M17 11v3",
 	"webhooks":    "M13 3 5.5 13.5h6L10.5 21l8-11h-6Z",
 	"audit":       "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5.5l3.5 2",

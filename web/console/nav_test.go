@@ -31,7 +31,8 @@ func TestNavigation(t *testing.T) {
 	h := newFixture(t)
 	members := []string{"/console", "/console/people", "/console/settings"}
 	managers := []string{"/console", "/console/people", "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/webhooks", "/console/audit", "/console/settings"}
-	for role, want := range map[string][]string{"OWNER": managers, "ADMIN": managers, "USER": members, "VIEWER": members} {
+	owners := slices.Insert(slices.Clone(managers), slices.Index(managers, "/console/keys"), "/console/sso")
+	for role, want := range map[string][]string{"OWNER": owners, "ADMIN": managers, "USER": members, "VIEWER": members} {
 		b := h.browserOf(t, role)
 		links, _ := linksOf(b.get("/console", 200))
 		if !slices.Equal(links, want) {

@@ -20,6 +20,7 @@ type overviewPage struct {
 	Days    int // that the chart of sign-ins shows
 	Steps   []step
 	Recent  eventTable
+	SignOn  []signOnWarning
 }
 
 // daysToChoose are the ranges of the chart; the second is the default.
@@ -103,6 +104,9 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Steps = firstSteps(c, s.Tenant, t, me)
+	if body.SignOn, err = h.signOnWarnings(ctx, c); err != nil {
+		return ui.View{}, err
+	}
 	body.Recent, err = h.recent(ctx, c, maxRecent, audit.Filter{})
 	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), err
 }

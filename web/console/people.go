@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -125,6 +126,20 @@ type person struct {
 	Actions     []policyAction // that the caller may have explained
 	Activity    activity
 	edited
+	// Connections are those of the tenant, to name those that vouch for sessions and have identities of the
+	// person; empty where there are neither.
+	Connections []doorward.Connection
+	Identities  []doorward.Identity // at those connections
+}
+
+// ConnectionName is the name of a connection; its id if it is gone.
+func (p person) ConnectionName(id string) string {
+	return cmp.Or(nameOfConnection(p.Connections, id), id)
+}
+
+// IsManaged reports whether a connection of the tenant has made the account, which has no password yet.
+func (p person) IsManaged() bool {
+	return p.User.ManagedBy != "" && p.User.ManagedBy == p.User.TenantID
 }
 
 // Avatar is shown in place of a picture.
@@ -160,7 +175,11 @@ func (p person) ResetUntil() *time.Time {
 func (p person) SessionTable(f ui.Frame) ui.SessionTable {
 	t := ui.SessionTable{Frame: f, Label: "sessions-title", Action: f.Base + peoplePath + "/" + p.User.ID + "/end-session?tab=sessions", List: p.List}
 	for _, s := range p.Sessions {
-		t.Rows = append(t.Rows, ui.SessionRow{Session: s, IsThis: s.ID == p.OwnSession})
+		row := ui.SessionRow{Session: s, IsThis: s.ID == p.OwnSession}
+		if s.Issuer != doorward.OwnIssuer {
+			row.Connection = p.ConnectionName(string(s.Issuer))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -195,6 +214,9 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = autoRefresh(c, v)
 	}
+	if err == nil {
+		err = h.fillSignOn(ctx, c, &p)
+	}
 	if err == nil && p.Tabs.Is("activity") {
 		p.Activity, err = h.activity(ctx, c, "person", p.User.ID)
 	}
@@ -203,6 +225,19 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	v.Body = p
 	return v, err
+}
+
+// fillSignOn adds the identities to the tab about security, for those who manage sign-on, and the connections
+// that the page names.
+func (h *console) fillSignOn(ctx context.Context, c *ui.Call, p *person) (err error) {
+	if p.Tabs.Is("security") && c.Can(doorward.SSOManage) {
+		p.Identities, err = h.app.Connections.IdentitiesOf(ctx, c.Caller, p.User.ID)
+	}
+	isVouched := func(s doorward.Session) bool { return s.Issuer != doorward.OwnIssuer }
+	if err == nil && (len(p.Identities) > 0 || slices.ContainsFunc(p.Sessions, isVouched)) {
+		p.Connections, err = h.app.Connections.Of(ctx, c.Caller.TenantID)
+	}
+	return err
 }
 
 // personTabs are the tabs of which the caller may see something.

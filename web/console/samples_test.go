@@ -72,6 +72,8 @@ func sampledResults() findPage {
 		}},
 		{Name: "keys", Items: []found{{Path: "/console/keys/key_1", Name: strings.Repeat("nightly export of the warehouse ", 4), State: "status.revoked"}}},
 		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "status.failing"}}},
+		{Name: "connections", Items: []found{{Path: "/console/sso/connections/con_1", Name: "Annual Okta", Detail: "Okta", State: "connection.draft"}}},
+		{Name: "domains", Items: []found{{Path: "/console/sso/domains/dom_1", Name: "annual.example", State: "domain.lapsed"}}},
 		{Name: "roles", Items: []found{{Path: "/console/roles/rol_1", Name: "CHIEF-OF-INTERNATIONAL-ANNUAL-AUDITS", Detail: "Reads everything that annual audits need, and nothing else."}}},
 	}}
 }
@@ -305,14 +307,18 @@ func sampledOverview() overviewPage {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), SignOn: []signOnWarning{{"provisional", "", noon, ssoPolicyPath}, {"lapsed", "acme.test", time.Time{}, domainsPath}}, Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
 func sampledPerson(tab string) person {
 	who := members[2]
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
+		{ID: "ses_3", TenantID: acme.ID, CreatedAt: noon.Add(-2 * time.Hour), LastSeenAt: noon.Add(-time.Hour), IP: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Assurance: doorward.Assurance{Issuer: "con_1"}},
 	}}
+	p.Connections = []doorward.Connection{{ID: "con_1", Name: "Acme Okta"}}
+	p.Identities = []doorward.Identity{{ID: "idn_1", ConnectionID: "con_1", Subject: "00u1b2c3d4e5F6", UserID: who.ID, LastUsedAt: noon.Add(-time.Hour)}}
+	p.User.ManagedBy = acme.ID
 	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
@@ -691,7 +697,7 @@ func onTab(current string, names ...string) ui.Tabs {
 var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
-var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery"}
+var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections"}
 
 // keepsItselfFresh reports whether the page is refreshed; of one with tabs only one is.
 func keepsItselfFresh(v ui.View) bool {
@@ -707,7 +713,7 @@ func keepsItselfFresh(v ui.View) bool {
 // TestPagesRender renders every page with canned data, in every language, without a
 // server. With -render it writes them to files.
 func TestPagesRender(t *testing.T) {
-	all := slices.Concat(samples(), findSamples())
+	all := slices.Concat(samples(), findSamples(), signOnSamples())
 	for i := range all {
 		v := &all[i].View
 		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)

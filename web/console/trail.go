@@ -293,6 +293,7 @@ func (e entry) MachineIcon() string {
 var eventIcons = map[string]string{
 	"user": "people", "invitation": "invitations", "role": "roles", "policy": "policy", "apikey": "keys", "key": "keys",
 	"webhook": "webhooks", "tenant": "settings", "settings": "settings", "session": "session", "mfa": "factor", "password": "factor", "account": "people",
+	"connection": "sso", "domain": "sso", "identity": "sso", "sso": "sso",
 }
 
 // tones are the colours of icons by the last word of an action that was done: warm for what ends or is

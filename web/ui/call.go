@@ -298,6 +298,14 @@ func (c *Call) AffectedTenants() []doorward.TenantName {
 	return front.AsError(c.fault).Tenants
 }
 
+// SeenRecords are the texts of TXT records that a refusal domain_not_proved names.
+func (c *Call) SeenRecords() []string {
+	if c.fault == nil {
+		return nil
+	}
+	return front.AsError(c.fault).Seen
+}
+
 // FieldErrors returns the faults of the fields of a form that is shown again. Frame.Faults
 // has one for each field; pages that show more than one fault per field use this.
 func (c *Call) FieldErrors() []doorward.FieldError {

@@ -17,4 +17,6 @@ type SessionRow struct {
 	doorward.Session
 	Tenant string // name; empty where all are of one
 	IsThis bool   // the page is shown in it
+	// Connection is the name of the connection that vouches for it; empty for none.
+	Connection string
 }

@@ -1,0 +1,419 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// protocolFilters are the parameters of the lists on a connection's page.
+var protocolFilters = []string{ui.TabParameter}
+
+// protocolPerPage and identitiesPerPage are fewer than the rows of a list: the page has a head and tabs.
+const protocolPerPage, identitiesPerPage = 12, 15
+
+// connectionPage is the page of one connection; what the shown tab doesn't need is empty.
+type connectionPage struct {
+	pageData
+	edited
+	pager
+	Tabs       ui.Tabs
+	Connection provider
+	Form       connectionForm
+	// Addresses of this server, to enter at the provider.
+	Callback, Start, KeysURL string
+	Test                     *shownTest
+	Keys                     []publishedKey
+	Roles                    []doorward.Role // that a connection may give, the highest first
+	Mappings                 []doorward.GroupMapping
+	Identities               []linked
+	Attempts                 []tried
+	Activity                 activity
+	Domains                  []string
+	Idle                     bool // the connection is active, and the tenant's policy lets none sign anybody in
+}
+
+// Version returns the version of the connection, for forms.
+func (p connectionPage) Version() string { return p.Connection.Version() }
+
+// connectionForm are the values of the form of parameters, as typed or as stored.
+type connectionForm struct{ Name, Issuer, ClientID, ClientAuth, EmailFrom string }
+
+// clientAuths and jits are what the forms offer, in this order.
+var (
+	clientAuths = []string{string(doorward.PrivateKeyJWT), string(doorward.SecretBasic), string(doorward.SecretPost)}
+	jits        = []string{string(doorward.JITOff), string(doorward.JITInvited), string(doorward.JITDomains)}
+)
+
+// ClientAuths are the ways in which Doorward can authenticate to the provider.
+func (connectionPage) ClientAuths() []string { return clientAuths }
+
+// JITs say who becomes a member at the first sign-in.
+func (connectionPage) JITs() []string { return jits }
+
+// Guide returns the keys of the steps at the provider's console.
+func (p connectionPage) Guide() (keys []string) {
+	for n := 1; ; n++ {
+		key := fmt.Sprintf("sso.guide.%s.%d", p.Connection.Product, n)
+		if !messageKeys()[key] {
+			return keys
+		}
+		keys = append(keys, key)
+	}
+}
+
+// IssuerHint returns the key of where the issuer is found.
+func (p connectionPage) IssuerHint() string { return "sso.issuer." + string(p.Connection.Product) }
+
+// NewMappings are empty rows of the form, for more mappings.
+func (connectionPage) NewMappings() []int { return []int{1, 2} }
+
+// MaxSecrets is how many client secrets a connection can have.
+func (connectionPage) MaxSecrets() int { return doorward.ConnectionSecretsMax }
+
+// Differences are the parameters in force beside those that wait for a switch.
+func (p connectionPage) Differences() []difference {
+	a, b := p.Connection.InForce, p.Connection.Pending
+	return []difference{
+		{"field.issuer", a.Issuer, b.Issuer, ""}, {"field.clientId", a.ClientID, b.ClientID, ""},
+		{"field.clientAuth", string(a.ClientAuth), string(b.ClientAuth), "sso.auth."}, {"field.emailFrom", a.EmailFrom, b.EmailFrom, ""},
+	}
+}
+
+// difference is a parameter in force and as it waits for a switch.
+type difference struct{ Label, InForce, Pending, Words string }
+
+// Differs reports whether the switch changes it.
+func (d difference) Differs() bool { return d.InForce != d.Pending }
+
+// publishedKey is a key by which Doorward authenticates to the provider.
+type publishedKey struct {
+	ID  string `json:"kid"`
+	Alg string `json:"alg"`
+}
+
+// linked is an identity with its person.
+type linked struct {
+	store.LinkedIdentity
+	Current bool // it counts: it has been used since the last switch to another client
+}
+
+// copied is a value to copy, with the key of its label.
+type copied struct{ Label, Value string }
+
+// Copied returns a value to copy, for its template.
+func (pageData) Copied(label, value string) copied { return copied{label, value} }
+
+func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	p, err := h.connectionAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := connectionPage{pageData: s, Connection: p, Tabs: connectionTabs(c, p)}
+	var note string
+	body.edited, note = keepTyped(c, p.Version(), "notice.connection.precondition_failed", connectionFields(c, p, body.Tabs.Current))
+	body.Callback, body.Start, body.KeysURL = h.app.Connections.CallbackURL(p.ID), h.app.Connections.StartURL(p.ID), h.app.Connections.KeysURL(p.ID)
+	if p.IsActive() {
+		policy, err := h.app.Demands.Get(ctx, c.Caller)
+		if err != nil {
+			return ui.View{}, err
+		}
+		body.Idle = !policy.SignsIn()
+	}
+	err = h.fillTab(ctx, c, &body)
+	v := ui.View{Page: "connection", Title: "sso.title", Note: note, Body: body, Wide: true}
+	if slices.Contains([]string{"setup", "keys"}, body.Tabs.Current) {
+		v.Scripts = []string{"secret.js"}
+	}
+	return v, err
+}
+
+// fillTab reads what the shown tab needs.
+func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage) error {
+	switch body.Tabs.Current {
+	case "setup":
+		body.Form = formOf(c, body.Connection)
+	case "test":
+		return h.fillTest(ctx, c, body)
+	case "keys":
+		return h.fillKeys(ctx, body)
+	case "access":
+		return h.fillAccess(ctx, c, body)
+	case "identities":
+		return h.fillIdentities(ctx, c, body)
+	case "protocol":
+		return h.fillProtocol(ctx, c, body)
+	case "activity":
+		var err error
+		body.Activity, err = h.activity(ctx, c, "connection", body.Connection.ID)
+		return err
+	}
+	return nil
+}
+
+// connectionTabs are the tabs of the page of a connection: of its keys, or of its client secrets.
+func connectionTabs(c *ui.Call, p provider) ui.Tabs {
+	names := []string{"setup", "secrets", "test", "access", "identities", "protocol"}
+	if p.UsesKeys() {
+		names[1] = "keys"
+	}
+	return c.Tabs(connectionPath+"/"+p.ID, nil, withActivity(c, names)...)
+}
+
+// connectionAt returns the connection that the path names.
+func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error) {
+	id, err := c.ID("id", doorward.PrefixConnection)
+	if err != nil {
+		return provider{}, err
+	}
+	found, err := h.app.Connections.Connection(ctx, c.Caller, id)
+	return provider{found, c.Now()}, err
+}
+
+// formOf returns the values of the form: as typed if it is shown again, else as stored.
+func formOf(c *ui.Call, p provider) connectionForm {
+	if c.Values("name") != nil {
+		return connectionForm{c.Value("name"), c.Value("issuer"), c.Value("clientId"), c.Value("clientAuth"), c.Value("emailFrom")}
+	}
+	e := p.Edited()
+	return connectionForm{p.Name, e.Issuer, e.ClientID, string(e.ClientAuth), e.EmailFrom}
+}
+
+// connectionFields are the fields of the form on the tab. The first one is always sent.
+func connectionFields(c *ui.Call, p provider, tab string) []editedField {
+	switch tab {
+	case "setup":
+		e := p.Edited()
+		return []editedField{
+			textField(c, "name", "field.name", p.Name), textField(c, "issuer", "field.issuer", e.Issuer), textField(c, "clientId", "field.clientId", e.ClientID),
+			wordField(c, "clientAuth", "field.clientAuth", "clientAuth", string(e.ClientAuth), clientAuths), textField(c, "emailFrom", "field.emailFrom", e.EmailFrom),
+		}
+	case "access":
+		return accessFields(c, p)
+	}
+	return nil
+}
+
+// editConnection saves what the connection is called and signs people in by.
+func (h *console) editConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
+	p, err := h.connectionAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	typed := func(name string) *string {
+		text := strings.TrimSpace(c.Value(name))
+		return &text
+	}
+	change := connection.Change{Versions: version(c), Draft: connection.Draft{
+		Name: typed("name"), Issuer: typed("issuer"), ClientID: typed("clientId"), ClientAuth: typed("clientAuth"), EmailFrom: typed("emailFrom"),
+	}}
+	after, _, err := h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
+	done := "connection"
+	if after.Pending != nil {
+		done = "connection-pending"
+	}
+	return redirectDone(c, connectionPath+"/"+p.ID, done, nil), faultsToFormFields(err)
+}
+
+// addConnectionSecret adds a client secret. Its end is typed as a day, which it still works on.
+func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View, error) {
+	p, err := h.connectionAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	ends, faults := typedInstant(c, "expiresAt", periodEnd, nil)
+	if len(faults) > 0 {
+		return ui.View{}, doorward.InvalidFields(faults...)
+	}
+	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, connection.NewSecret{Secret: strings.TrimSpace(c.Value("clientSecret")), ExpiresAt: ends})
+	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret-add", nil), err
+}
+
+func (h *console) fillKeys(ctx context.Context, body *connectionPage) error {
+	keys, err := h.app.Connections.Keys(ctx, body.Connection.ID)
+	for _, text := range keys {
+		var one publishedKey
+		if json.Unmarshal(text, &one) == nil {
+			body.Keys = append(body.Keys, one)
+		}
+	}
+	return err
+}
+
+func (h *console) fillIdentities(ctx context.Context, c *ui.Call, body *connectionPage) error {
+	pages, window, err := readWindow(ctx, c, protocolFilters, sorting{})
+	if err != nil {
+		return err
+	}
+	window.Limit, pages.size = identitiesPerPage, identitiesPerPage
+	found, err := h.app.Connections.Identities(ctx, c.Caller, body.Connection.ID, window)
+	if err != nil {
+		return err
+	}
+	for _, one := range found.Items {
+		body.Identities = append(body.Identities, linked{one, !one.LastUsedAt.Before(body.Connection.SwitchedAt)})
+	}
+	pages.Total = found.Total
+	err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
+	body.pager = pages
+	return err
+}
+
+// tried is an entry of the protocol as the page shows it.
+type tried struct {
+	doorward.Attempt
+	Person string // name of whom it concerns; empty for nobody known
+}
+
+// Tone is the class of the outcome's tag.
+func (t tried) Tone() string {
+	switch t.Outcome {
+	case doorward.AttemptRefused:
+		return "alarm"
+	case doorward.AttemptUnavailable, doorward.AttemptAsked:
+		return "warm"
+	}
+	return ""
+}
+
+// CheckKey is the key of the message about the check; empty if there is none.
+func (t tried) CheckKey() string { return checkKey(t.Check) }
+
+// AdviceKey is the key of the message that says what to do; empty if there is none.
+func (t tried) AdviceKey() string { return adviceKey(t.Advice) }
+
+func checkKey(check string) string {
+	if key := "sso.check." + check; messageKeys()[key] {
+		return key
+	}
+	return ""
+}
+
+func adviceKey(advice string) string {
+	if key := "sso.advice." + advice; messageKeys()[key] {
+		return key
+	}
+	return ""
+}
+
+func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connectionPage) error {
+	pages, window, err := readWindow(ctx, c, protocolFilters, sorting{})
+	if err != nil {
+		return err
+	}
+	window.Limit, pages.size = protocolPerPage, protocolPerPage
+	found, err := h.app.Connections.Attempts(ctx, c.Caller, body.Connection.ID, window)
+	if err != nil {
+		return err
+	}
+	for _, a := range found.Items {
+		one := tried{Attempt: a}
+		if a.UserID != "" {
+			if one.Person, err = h.memberName(ctx, c, a.UserID); doorward.HasCode(err, doorward.CodeNotFound) {
+				one.Person, err = a.UserID, nil // removed since
+			}
+		}
+		if err != nil {
+			return err
+		}
+		body.Attempts = append(body.Attempts, one)
+	}
+	pages.Total = found.Total
+	err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
+	body.pager = pages
+	return err
+}
+
+// testParameter is the query parameter with the id of the test whose result is shown.
+const testParameter = "test"
+
+// shownTest is a test as the page shows it.
+type shownTest struct {
+	doorward.ConnectionTest
+	URL    string // where it begins, while it waits
+	Checks []shownCheck
+	Claims string // on several lines; empty for none
+}
+
+// Passed counts the checks that have passed.
+func (t shownTest) Passed() (n int) {
+	for _, one := range t.Checks {
+		if one.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// Notable are the checks that have not passed, and those of which something was seen.
+func (t shownTest) Notable() []shownCheck {
+	return slices.DeleteFunc(slices.Clone(t.Checks), func(c shownCheck) bool { return c.OK && c.Seen == "" })
+}
+
+// Quiet are the other checks, which have passed.
+func (t shownTest) Quiet() []shownCheck {
+	return slices.DeleteFunc(slices.Clone(t.Checks), func(c shownCheck) bool { return !c.OK || c.Seen != "" })
+}
+
+// shownCheck is what a test says of one check.
+type shownCheck struct{ doorward.TestCheck }
+
+// CheckKey is the key of the message about the check; empty if there is none.
+func (s shownCheck) CheckKey() string { return checkKey(s.Name) }
+
+// AdviceKey is the key of the message that says what to do; empty if there is none.
+func (s shownCheck) AdviceKey() string { return adviceKey(s.Advice) }
+
+// testConnection prepares a test. The page that follows has the link that begins it, and then its result.
+func (h *console) testConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
+	p, err := h.connectionAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	begun, err := h.app.SignOn.Test(ctx, c.Caller, p.ID)
+	if err != nil {
+		return ui.View{}, err
+	}
+	q := url.Values{ui.TabParameter: {"test"}, testParameter: {begun.ID}}
+	return c.To(connectionPath + "/" + p.ID + "?" + q.Encode()), nil
+}
+
+func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage) error {
+	id := c.R.URL.Query().Get(testParameter)
+	if id == "" {
+		return nil
+	}
+	found, err := h.app.Connections.Test(ctx, c.Caller, body.Connection.ID, id)
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		return nil // a day later it is gone
+	}
+	if err != nil {
+		return err
+	}
+	shown := shownTest{ConnectionTest: found, URL: testURL(body.Start, found.ID), Claims: readable(found.Claims)}
+	for _, check := range found.Checks {
+		shown.Checks = append(shown.Checks, shownCheck{check})
+	}
+	body.Test = &shown
+	return nil
+}
+
+// testURL is where the browser begins the test.
+func testURL(start, id string) string { return start + "?" + url.Values{"test": {id}}.Encode() }
+
+// startWithReturn is where a sign-in begins that leads back to the path.
+func startWithReturn(start, path string) string {
+	return start + "?" + url.Values{"return": {path}}.Encode()
+}

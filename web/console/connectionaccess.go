@@ -1,0 +1,134 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// accessForm are the values of the form about who gets in, with which role: as typed or as stored.
+type accessForm struct {
+	JIT, JITRole, GroupsFrom, FactorACR string
+	TrustFactor                         bool
+}
+
+// Access returns the values of the form.
+func (p connectionPage) Access(f ui.Frame) accessForm {
+	c := p.Connection
+	if f.Form.Has("jit") { // the form is shown again
+		return accessForm{f.Form.Get("jit"), f.Form.Get("jitRole"), f.Form.Get("groupsFrom"), f.Form.Get("factorAcr"), f.Form.Get("trustFactor") != ""}
+	}
+	return accessForm{string(c.JIT), string(c.JITRole), c.GroupsFrom, strings.Join(c.FactorACR, " "), c.TrustFactor}
+}
+
+// accessFields are the fields of that form.
+func accessFields(c *ui.Call, p provider) []editedField {
+	var trusted []string
+	if p.TrustFactor {
+		trusted = []string{"1"}
+	}
+	role := textField(c, "jitRole", "field.jitRole", string(p.JITRole))
+	role.kind = "role"
+	mappings := choiceField(c, "mappings", "sso.mappings", "", linesOf(p.Mappings))
+	mappings.typed = sorted(linesOf(typedMappings(c)))
+	mappings.set = func([]string) { presetMappings(c, p.Mappings) }
+	return []editedField{
+		wordField(c, "jit", "sso.jit", "jit", string(p.JIT), jits), role, textField(c, "groupsFrom", "field.groupsFrom", p.GroupsFrom), mappings,
+		choiceField(c, "trustFactor", "sso.trust", "check", trusted), listField(c, "factorAcr", "field.factorAcr", p.FactorACR),
+	}
+}
+
+// linesOf returns the mappings as a conflict shows them.
+func linesOf(all []doorward.GroupMapping) (lines []string) {
+	for _, m := range all {
+		lines = append(lines, m.Group+" → "+string(m.Role))
+	}
+	return lines
+}
+
+// The fields of a row of the form: group and role, with the number of the row.
+func groupField(n int) string { return "group" + strconv.Itoa(n) }
+
+func roleField(n int) string { return "groupRole" + strconv.Itoa(n) }
+
+// typedMappings returns the rows of the form that have a group: an emptied group ends its mapping.
+func typedMappings(c *ui.Call) (all []doorward.GroupMapping) {
+	for n := range doorward.MappingsMax + 1 {
+		if c.Values(groupField(n)) == nil {
+			break
+		}
+		if group := strings.TrimSpace(c.Value(groupField(n))); group != "" {
+			all = append(all, doorward.GroupMapping{Group: group, Role: doorward.Role(c.Value(roleField(n)))})
+		}
+	}
+	return all
+}
+
+// presetMappings puts the mappings into the rows of the form.
+func presetMappings(c *ui.Call, all []doorward.GroupMapping) {
+	for n := range doorward.MappingsMax + 1 {
+		switch {
+		case n < len(all):
+			c.Preset(groupField(n), all[n].Group)
+			c.Preset(roleField(n), string(all[n].Role))
+		case c.Values(groupField(n)) != nil:
+			c.Preset(groupField(n), "")
+		}
+	}
+}
+
+// mappingRow is a row of the form.
+type mappingRow struct {
+	Group, Role         string
+	GroupName, RoleName string // of its fields
+}
+
+// emptyRows is how many empty rows the form has, for more mappings.
+const emptyRows = 2
+
+// MappingRows are the rows of the form, the last ones empty.
+func (p connectionPage) MappingRows() (rows []mappingRow) {
+	all := p.Mappings
+	for len(all) < min(len(p.Mappings)+emptyRows, doorward.MappingsMax) {
+		all = append(all, doorward.GroupMapping{Role: p.Connection.JITRole})
+	}
+	for n, m := range all {
+		rows = append(rows, mappingRow{m.Group, string(m.Role), groupField(n), roleField(n)})
+	}
+	return rows
+}
+
+func (h *console) fillAccess(ctx context.Context, c *ui.Call, body *connectionPage) error {
+	rules := body.Tenant.Rules
+	body.Roles = slices.DeleteFunc(highestFirst(rules), func(r doorward.Role) bool { return rules.Rank(r).Outranks(doorward.RoleAdmin) })
+	if body.Mappings = body.Connection.Mappings; c.Values(groupField(0)) != nil {
+		body.Mappings = typedMappings(c)
+	}
+	domains, err := h.app.Domains.List(ctx, c.Caller, doorward.Window{Limit: doorward.DomainsMax})
+	for _, d := range domains.Items {
+		if d.ConnectionID == body.Connection.ID {
+			body.Domains = append(body.Domains, d.Name)
+		}
+	}
+	return err
+}
+
+// editAccess saves who gets in, with which role, and whether the provider's second factor counts.
+func (h *console) editAccess(ctx context.Context, c *ui.Call) (ui.View, error) {
+	p, err := h.connectionAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	jit, role, groups, trusts := c.Value("jit"), c.Value("jitRole"), strings.TrimSpace(c.Value("groupsFrom")), c.Value("trustFactor") != ""
+	mappings, acr := append([]doorward.GroupMapping{}, typedMappings(c)...), strings.Fields(c.Value("factorAcr"))
+	change := connection.Change{Versions: version(c), Draft: connection.Draft{
+		JIT: &jit, JITRole: &role, GroupsFrom: &groups, Mappings: &mappings, TrustFactor: &trusts, FactorACR: &acr,
+	}}
+	_, _, err = h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
+	return redirectDone(c, connectionPath+"/"+p.ID, "connection", nil), faultsToFormFields(err)
+}

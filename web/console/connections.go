@@ -1,0 +1,221 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// connectionPath is the beginning of the path of a connection's page.
+const connectionPath = ssoPath + "/connections"
+
+func (h *console) connectionRoutes() []front.Route {
+	manage := front.Allowed(doorward.SSOManage)
+	at := connectionPath + "/{id}"
+	return []front.Route{
+		get(ssoPath, manage, h.connections),
+		get(ssoPath+"/new", manage, h.newConnection),
+		post(ssoPath+"/new", ssoPath+"/new", manage, h.createConnection, h.newConnection),
+		get(at, manage, h.connectionPage, protocolFilters...),
+		post(at+"/edit", connectionPath, manage, h.editConnection, h.connectionPage).CallsOut(),
+		post(at+"/access", connectionPath, manage, h.editAccess, h.connectionPage),
+		post(at+"/test", connectionPath, manage, h.testConnection, h.connectionPage).CallsOut(),
+		post(at+"/secrets", connectionPath, manage, h.addConnectionSecret, h.connectionPage),
+		get(at+"/{act}", manage, h.askConnection),
+		post(at+"/{act}", connectionPath, manage, h.actOnConnection, h.askConnection),
+		get(at+"/{act}/{of}", manage, h.askConnection),
+		post(at+"/{act}/{of}", connectionPath, manage, h.actOnConnection, h.askConnection),
+	}
+}
+
+// secretEndsSoon is how long before its end the pages warn of a client secret; mails begin then, too.
+const secretEndsSoon = 30 * 24 * time.Hour
+
+// provider is a connection, for templates.
+type provider struct {
+	connection.Shown
+	now time.Time
+}
+
+// State is the key of the message about the status.
+func (p provider) State() string { return "connection." + string(p.Status) }
+
+// Tags are shown below the name.
+func (p provider) Tags() ui.Tags {
+	return ui.Tags{State: p.State(), Kinds: p.Warnings(), About: productNames[p.Product]}
+}
+
+// ProductName is the name of the provider's product; empty for another one.
+func (p provider) ProductName() string { return productNames[p.Product] }
+
+// productNames are the products' own names, which are the same in each language.
+var productNames = map[doorward.Product]string{
+	doorward.Okta: "Okta", doorward.Entra: "Microsoft Entra ID", doorward.Google: "Google Workspace", doorward.Keycloak: "Keycloak",
+	doorward.Ping: "PingOne", doorward.OneLogin: "OneLogin", doorward.JumpCloud: "JumpCloud", doorward.OtherProduct: "",
+}
+
+// Warnings are the keys of messages about what is left to do.
+func (p provider) Warnings() (all []string) {
+	if p.SecretEnds() != nil {
+		all = append(all, "sso.warn.secret")
+	}
+	if p.Pending != nil {
+		all = append(all, "sso.warn.pending")
+	} else if !p.IsTested() && p.Status != doorward.ConnectionActive {
+		all = append(all, "sso.warn.untested")
+	}
+	return all
+}
+
+// IsTested reports whether a test has passed of exactly what is in force.
+func (p provider) IsTested() bool { return p.InForce.TestedAt != nil }
+
+// IsActive reports whether the connection signs people in, as far as it decides.
+func (p provider) IsActive() bool { return p.Status == doorward.ConnectionActive }
+
+// Edited are the parameters that the form changes and a test tries.
+func (p provider) Edited() doorward.ConnectionParameters {
+	edited, _ := p.ToTest()
+	return edited
+}
+
+// CanBeTested reports whether nothing is missing that a test needs.
+func (p provider) CanBeTested() bool {
+	edited := p.Edited()
+	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || len(p.Secrets) > 0)
+}
+
+// UsesKeys reports whether Doorward authenticates by keys of its own, and needs no client secret.
+func (p provider) UsesKeys() bool { return p.Edited().ClientAuth == doorward.PrivateKeyJWT }
+
+// SecretEnds is the end of the client secret that ends last, if that is soon or has passed; else nil.
+func (p provider) SecretEnds() *time.Time {
+	if p.UsesKeys() || len(p.Secrets) == 0 || slices.ContainsFunc(p.Secrets, func(s doorward.ConnectionSecret) bool { return s.ExpiresAt == nil }) {
+		return nil
+	}
+	last := slices.MaxFunc(p.Secrets, func(a, b doorward.ConnectionSecret) int { return a.ExpiresAt.Compare(*b.ExpiresAt) }).ExpiresAt
+	if last.Sub(p.now) > secretEndsSoon {
+		return nil
+	}
+	return last
+}
+
+// HasEnded reports whether the instant has passed.
+func (p provider) HasEnded(at time.Time) bool { return !p.now.Before(at) }
+
+// EndsSoon reports whether the instant is near, or has passed.
+func (p provider) EndsSoon(at time.Time) bool { return at.Sub(p.now) <= secretEndsSoon }
+
+// connectionList is the content of the list, which has one page: there are few.
+type connectionList struct {
+	pageData
+	Tabs  ui.Tabs
+	Items []listedConnection
+	Full  bool // the tenant has as many as it can have
+	// Idle: a connection is active, and the tenant's policy lets none sign anybody in.
+	Idle bool
+}
+
+// listedConnection is a row of the list.
+type listedConnection struct {
+	provider
+	Domains []string // whose people sign in by it
+}
+
+// OtherDomains counts the domains besides the first, which the list shows.
+func (l listedConnection) OtherDomains() int { return max(0, len(l.Domains)-1) }
+
+func (h *console) connections(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	found, err := h.app.Connections.List(ctx, c.Caller, doorward.Window{Limit: doorward.ConnectionsMax})
+	if err != nil {
+		return ui.View{}, err
+	}
+	domains, err := h.app.Domains.List(ctx, c.Caller, doorward.Window{Limit: doorward.DomainsMax})
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := connectionList{pageData: s, Tabs: ssoTabs(c, "connections"), Full: len(found.Items) >= doorward.ConnectionsMax}
+	isActive := false
+	for _, one := range found.Items {
+		row := listedConnection{provider: provider{one, c.Now()}}
+		for _, d := range domains.Items {
+			if d.ConnectionID == one.ID {
+				row.Domains = append(row.Domains, d.Name)
+			}
+		}
+		isActive = isActive || row.IsActive()
+		body.Items = append(body.Items, row)
+	}
+	policy, err := h.app.Demands.Get(ctx, c.Caller)
+	body.Idle = isActive && !policy.SignsIn()
+	return autoRefresh(c, ui.View{Page: "connections", Title: "sso.title", Body: body, Wide: true}), err
+}
+
+// connectionsOf returns the tenant's connections, the oldest first.
+func (h *console) connectionsOf(ctx context.Context, c *ui.Call) ([]doorward.Connection, error) {
+	found, err := h.app.Connections.List(ctx, c.Caller, doorward.Window{Limit: doorward.ConnectionsMax})
+	var all []doorward.Connection
+	for _, one := range found.Items {
+		all = append(all, one.Connection)
+	}
+	return all, err
+}
+
+// nameOfConnection returns the name of the connection of the id; empty if there is none.
+func nameOfConnection(all []doorward.Connection, id string) string {
+	for _, one := range all {
+		if one.ID == id {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+// doors returns the active connections, each with the address at which a sign-in begins that leads back to
+// the policy.
+func (h *console) doors(ctx context.Context, c *ui.Call) (open []door, err error) {
+	all, err := h.connectionsOf(ctx, c)
+	for _, one := range all {
+		if one.Status == doorward.ConnectionActive {
+			open = append(open, door{one.Name, startWithReturn(h.app.Connections.StartURL(one.ID), c.Site().BasePath()+ssoPolicyPath)})
+		}
+	}
+	return open, err
+}
+
+// newConnection is the form for a connection.
+type newConnection struct {
+	pageData
+	Product string // chosen
+}
+
+// Products are those to choose from.
+func (newConnection) Products() []doorward.Product { return doorward.Products }
+
+// ProductName is the name of a product; empty for another one.
+func (newConnection) ProductName(p doorward.Product) string { return productNames[p] }
+
+func (h *console) newConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	return ui.View{Page: "connectionnew", Title: "sso.new", Body: newConnection{s, c.Value("product")}, Wide: true}, err
+}
+
+// createConnection makes a draft; its page has the rest of the form beside the instructions. Without a name
+// it has that of the product.
+func (h *console) createConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
+	product := c.Value("product")
+	name := cmp.Or(strings.TrimSpace(c.Value("name")), productNames[doorward.Product(product)])
+	made, err := h.app.Connections.Create(ctx, c.Caller, connection.Draft{Type: string(doorward.OpenIDConnect), Product: &product, Name: &name})
+	return redirectDone(c, connectionPath+"/"+made.ID, "connection-create", nil), err
+}

@@ -1,0 +1,214 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	demands "github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
+)
+
+// signOnSamples are the pages of sign-on.
+func signOnSamples() []uitest.Sample {
+	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
+	act := func(name string, q connectionQuestion) ui.View {
+		q.pageData, q.Connection, q.Act, q.Danger, q.Back = basePage, sampledProviders()[1], name, connectionActions[name].danger, connectionPath+"/con_1"
+		return ui.View{Page: "connectionact", Title: "sso." + name + ".title", Body: q}
+	}
+	untested := act("enable", connectionQuestion{Idle: true})
+	body, _ := untested.Body.(connectionQuestion)
+	body.Connection = sampledProviders()[2]
+	untested.Body = body
+	list := connectionList{pageData: basePage, Tabs: sampledTabs("connections"), Idle: true}
+	for n, p := range sampledProviders() {
+		list.Items = append(list.Items, listedConnection{p, []string{"acme.example", "acme.test", "acme.org"}[:2-n%2]})
+	}
+	unproved := refusedWith(nil)
+	unproved.Fault = "The record was not found."
+	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
+	return []uitest.Sample{
+		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
+		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
+		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta"}}, Frame: owner},
+		{Name: "connectionnew-refused", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "other"}}, Frame: refusedWith(map[string]string{"name": "Enter a name."})},
+		{Name: "connection", View: sampledConnection(1, "setup"), Frame: owner},
+		{Name: "connection-draft", View: sampledConnection(2, "setup"), Frame: owner},
+		{Name: "connection-pending", View: sampledConnection(0, "setup"), Frame: owner},
+		{Name: "connection-refused", View: sampledConnection(2, "setup"), Frame: refusedWith(map[string]string{"issuer": "No provider answers there."})},
+		{Name: "connection-secrets", View: sampledConnection(0, "secrets"), Frame: owner},
+		{Name: "connection-keys", View: sampledConnection(1, "keys"), Frame: owner},
+		{Name: "connection-test", View: sampledTestPage(1, doorward.TestPassed), Frame: owner},
+		{Name: "connection-test-waiting", View: sampledTestPage(0, doorward.TestWaiting), Frame: owner},
+		{Name: "connection-test-failed", View: sampledTestPage(0, doorward.TestFailed), Frame: owner},
+		{Name: "connection-test-missing", View: sampledConnection(2, "test"), Frame: owner},
+		{Name: "connection-access", View: sampledConnection(1, "access"), Frame: owner},
+		{Name: "connection-identities", View: sampledConnection(1, "identities"), Frame: owner},
+		{Name: "connection-protocol", View: sampledConnection(1, "protocol"), Frame: owner},
+		{Name: "connection-protocol-none", View: sampledConnection(2, "protocol"), Frame: owner},
+		{Name: "connection-activity", View: sampledConnection(1, "activity"), Frame: owner},
+		{Name: "connectionact-enable", View: untested, Frame: owner},
+		{Name: "connectionact-disable", View: act("disable", connectionQuestion{Ends: connection.Ended{Sessions: 2, Managed: 12, People: people[:1]}}), Frame: owner},
+		{Name: "connectionact-switch", View: act("switch", connectionQuestion{Resting: 2, Concerned: people}), Frame: owner},
+		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
+		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},
+		{Name: "domains-none", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains")}), Frame: refusedWith(map[string]string{"domain": "Write a domain as in acme.example."})},
+		{Name: "domain", View: sampledDomainPage(1, false), Frame: owner},
+		{Name: "domain-lapsed", View: sampledDomainPage(2, false), Frame: owner},
+		{Name: "domain-unproved", View: sampledDomainPage(1, true), Frame: unproved},
+		{Name: "domainend", View: ui.View{Page: "domainend", Title: "sso.domain.delete.title", Body: domainPage{pageData: basePage, Domain: sampledDomains()[0]}}, Frame: owner},
+		{Name: "ssopolicy", View: wide("ssopolicy", sampledSSOPolicy(false)), Frame: owner},
+		{Name: "ssopolicy-provisional", View: wide("ssopolicy", sampledSSOPolicy(true)), Frame: owner},
+		{Name: "ssopolicyact", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.required", Body: sampledSSOPolicy(false)}, Frame: owner},
+		{Name: "ssopolicyact-off", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.off", Body: ssoPolicyPage{pageData: basePage, Mode: "off", Guests: "allowed", Minutes: "30"}}, Frame: owner},
+	}
+}
+
+func sampledTabs(current string) ui.Tabs { return onTab(current, "connections", "domains", "policy") }
+
+// sampledProviders are an active one with a change that waits and secrets, an active one with keys, and a
+// draft with a long name.
+func sampledProviders() (all []provider) {
+	used, soon := noon.Add(-time.Hour), noon.AddDate(0, 0, 12)
+	for n, product := range []doorward.Product{doorward.Entra, doorward.Okta, doorward.OtherProduct} {
+		c := doorward.Connection{
+			ID: fmt.Sprint("con_", n), TenantID: acme.ID, Type: doorward.OpenIDConnect, Product: product, Name: []string{"Acme Entra", "Acme Okta", strings.Repeat("A provider with a long name ", 3)}[n],
+			Status: doorward.ConnectionActive, CreatedAt: noon.AddDate(0, -2, n), LastSignInAt: &used, JIT: doorward.JITDomains, JITRole: doorward.RoleUser, GroupsFrom: "groups",
+			InForce:  doorward.ConnectionParameters{Issuer: "https://acme.okta.com", ClientID: "0oa1b2c3d4e5F6g7H8i9", ClientAuth: product.DefaultClientAuth(), EmailFrom: "email", TestedAt: &used},
+			Mappings: []doorward.GroupMapping{{Group: "Everyone in the department of sales and marketing", Role: doorward.RoleUser}, {Group: "it-admins", Role: doorward.RoleAdmin}},
+		}
+		one := provider{connection.Shown{Connection: c}, noon}
+		switch n {
+		case 0:
+			one.InForce.Issuer = "https://login.microsoftonline.com/8f0d2c1e-6a57-4f0e-9a33-2f5a1c9d7e10/v2.0"
+			waiting := one.InForce
+			waiting.Issuer, waiting.EmailFrom, waiting.TestedAt = "https://login.microsoftonline.com/1b7e4a90-3c55-4c1e-8d21-7e60f2b4a9c3/v2.0", "preferred_username", nil
+			one.Pending = &waiting
+			one.Secrets = []doorward.ConnectionSecret{{ID: "ccs_1", Hint: "9xQ2", CreatedAt: used, ExpiresAt: &soon}, {ID: "ccs_2", Hint: "Ab3f", CreatedAt: used.AddDate(0, -6, 0), ExpiresAt: &used, LastUsedAt: &used}}
+		case 2:
+			one.Status, one.LastSignInAt, one.InForce = doorward.ConnectionDraft, nil, doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"}
+			one.JIT, one.Mappings = doorward.JITOff, nil
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func sampledConnection(n int, tab string) ui.View {
+	p := sampledProviders()[n]
+	address := "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
+	edited := p.Edited()
+	body := connectionPage{
+		pageData: basePage, Connection: p, Callback: address + "callback", Start: address + "start", KeysURL: address + "jwks", Mappings: p.Mappings, Domains: []string{"acme.example"},
+		Form: connectionForm{p.Name, edited.Issuer, edited.ClientID, string(edited.ClientAuth), edited.EmailFrom},
+		Keys: []publishedKey{{"jN3w1p0mQk2r7t", "ES256"}, {"b8Xc5s9vLz4y6u", "ES256"}}, Roles: highestFirst(nil)[1:],
+		Activity: sampledActivity("connection", p.ID), pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 3, Total: 163},
+	}
+	names := []string{"setup", "secrets", "test", "access", "identities", "protocol", "activity"}
+	if p.UsesKeys() {
+		names[1] = "keys"
+	}
+	if body.Tabs = onTab(tab, names...); n == 1 {
+		body.Attempts, body.Identities = sampledAttempts(), sampledIdentities()
+	}
+	v := ui.View{Page: "connection", Title: "sso.title", Body: body, Wide: true}
+	if tab == "setup" || tab == "keys" {
+		v.Scripts = []string{"secret.js"}
+	}
+	return v
+}
+
+func sampledIdentities() (all []linked) {
+	for n, u := range members {
+		one := doorward.Identity{ID: fmt.Sprint("idn_", n), ConnectionID: "con_1", Subject: "00u1b2c3d4" + strings.Repeat("e5F6", 1+n*10), UserID: u.ID, LastUsedAt: noon.Add(-time.Duration(n) * time.Hour)}
+		all = append(all, linked{store.LinkedIdentity{Identity: one, Email: u.Email}, n != 2})
+	}
+	return all
+}
+
+func sampledAttempts() (all []tried) {
+	for n, a := range []doorward.Attempt{
+		{Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptSignedIn, UserID: "usr_ann"},
+		{Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "provider_error", Seen: "access_denied: User is not assigned to the client application.", Advice: "assignment", Count: 7},
+		{Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptUnavailable, Check: "of_a_newer_version", Advice: "retry"},
+		{Kind: doorward.AttemptTest, Outcome: doorward.AttemptDone, Subject: "00u" + strings.Repeat("1b2c3d4", 6)},
+	} {
+		a.ID, a.At, a.Count, a.RequestIDs = fmt.Sprint("att_", n), noon.Add(-time.Duration(n)*time.Hour), max(a.Count, 1), []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k", "req_7vkq2m5x3yh4n6rj7wd2c5tpae"}
+		one := tried{Attempt: a}
+		if a.UserID != "" {
+			one.Person = members[0].Name
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func sampledTestPage(n int, status doorward.TestStatus) ui.View {
+	v := sampledConnection(n, "test")
+	body, _ := v.Body.(connectionPage)
+	checks := []doorward.TestCheck{{Name: "state", OK: true}, {Name: "client", OK: true}, {Name: "iss", OK: true}, {Name: "email", OK: true, Seen: "ann@acme.example", Wanted: "email"}, {Name: "of_a_newer_version", OK: true}}
+	if status == doorward.TestFailed {
+		checks = append(checks[:3], doorward.TestCheck{Name: "aud", Seen: "0oaAnotherClient", Wanted: "0oa1b2c3d4e5F6g7H8i9", Advice: "client_id"})
+	}
+	shown := shownTest{ConnectionTest: doorward.ConnectionTest{ID: "tst_1", Status: status}, URL: "https://auth.acme.example/start?test=tst_1"}
+	if status != doorward.TestWaiting {
+		shown.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
+		for _, one := range checks {
+			shown.Checks = append(shown.Checks, shownCheck{one})
+		}
+	}
+	body.Test = &shown
+	v.Body = body
+	return v
+}
+
+func sampledDomains() (all []shownDomain) {
+	gone, looked := noon.Add(-30*time.Hour), noon.Add(-time.Hour)
+	for n, status := range []doorward.DomainStatus{doorward.DomainVerified, doorward.DomainPending, doorward.DomainLapsed} {
+		d := doorward.Domain{ID: fmt.Sprint("dom_", n), TenantID: acme.ID, Name: []string{"acme.example", "xn--bcher-kva.example", strings.Repeat("a-long-name.", 8) + "example"}[n], Status: status, Token: "k5xr2m7tq4wd6yh3n5j7pae2c9", CreatedAt: noon.AddDate(0, -1, 0)}
+		if n != 1 {
+			d.VerifiedAt, d.CheckedAt, d.MissingSince, d.ConnectionID = &gone, &looked, &gone, "con_1"
+		}
+		one := shownDomain{Domain: d}
+		if d.ConnectionID != "" {
+			one.Connection = "Acme Okta"
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func sampledDomainPage(n int, looked bool) ui.View {
+	body := domainPage{pageData: basePage, Domain: sampledDomains()[n], Looked: looked}
+	for _, p := range sampledProviders() {
+		body.Connections = append(body.Connections, p.Connection)
+	}
+	if looked {
+		body.Seen = []string{"doorward-verification=k5xr2m7tq4wd6yh3n5j7pae2c8"}
+	}
+	return ui.View{Page: "domain", Title: "sso.domains", Scripts: []string{"secret.js"}, Body: body, Wide: true}
+}
+
+func sampledSSOPolicy(provisional bool) ssoPolicyPage {
+	p := ssoPolicyPage{
+		pageData: basePage, Tabs: sampledTabs("policy"), Mode: "required", Guests: "allowed", Minutes: "30", Policy: doorward.SSOPolicy{Mode: doorward.SSORequired},
+		Ready: readiness{
+			Readiness: demands.Readiness{Members: 5213, Recently: 4870, Guests: 12, NeverCount: 31, Never: []demands.Unready{
+				{UserID: "usr_ben", Email: members[1].Email, Why: demands.NotYet}, {UserID: "usr_chen", Email: members[2].Email, Why: demands.DomainLapsed},
+				{UserID: "usr_dalia", Email: members[3].Email, Why: demands.NoConnection}, {UserID: "usr_max", Email: members[4].Email, Why: demands.Guest},
+			}},
+			Owners: []readyOwner{{"usr_ann", "Ann Lee", true}, {"usr_max", members[4].Name, false}}, Barred: 1,
+		},
+	}
+	if provisional {
+		until := noon.Add(24*time.Minute + 12*time.Second)
+		p.Policy.ConfirmBy, p.Policy.BeforeMode = &until, doorward.SSOOptional
+		p.Doors = []door{{"Acme Okta", "/start"}}
+	}
+	return p
+}

@@ -31,6 +31,8 @@ type Error struct {
 	Request *Request
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
+	// ConnectionID is the connection to sign in by, with sso_required; empty for none.
+	ConnectionID string
 	// Check is what refused a sign-in at a provider, with sign_on_refused and sign_on_state.
 	Check string
 	// Quota is what the tenant has too many of, with quota_exceeded.

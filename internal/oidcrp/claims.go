@@ -91,7 +91,11 @@ func checkCallback(d Discovery, cfg Config, f Flow, callback url.Values) (code s
 	}
 	iss, isOnce := single(callback, "iss")
 	if callback.Has("iss") && (!isOnce || iss != cfg.Issuer) || !callback.Has("iss") && d.PromisesIss {
-		return "", &Fault{Check: CheckIssParameter, Seen: orEmpty(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceIssuer}
+		fault := &Fault{Check: CheckIssParameter, Seen: orEmpty(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceAnother}
+		if !callback.Has("iss") {
+			fault.Seen, fault.Advice = "absent", AdviceProvider
+		}
+		return "", fault
 	}
 	if callback.Has("error") {
 		return "", providerFault(callback.Get("error"), callback.Get("error_description"), f.State, f.Nonce, f.Verifier)
@@ -153,11 +157,11 @@ func (c claims) checkAudience(cfg Config) *Fault {
 func (c claims) checkNonce(f Flow) *Fault {
 	nonce, ok := c.text("nonce")
 	if !ok || f.Nonce == "" || subtle.ConstantTimeCompare([]byte(nonce), []byte(f.Nonce)) != 1 {
-		seen := "another nonce"
-		if _, isThere := c["nonce"]; !isThere {
-			seen = "absent"
+		fault := &Fault{Check: CheckNonce, Seen: "another nonce", Wanted: "the nonce of this browser", Advice: AdviceStartAgain}
+		if _, isThere := c["nonce"]; !isThere { // beginning again doesn't help
+			fault.Seen, fault.Advice = "absent", AdviceProvider
 		}
-		return &Fault{Check: CheckNonce, Seen: seen, Wanted: "the nonce of this browser", Advice: AdviceStartAgain}
+		return fault
 	}
 	return nil
 }

@@ -12,8 +12,14 @@ import (
 
 func domainFields(d *doorward.Domain) []any {
 	return []any{
-		&d.ID, &d.TenantID, &d.Name, nullableText{&d.ConnectionID}, &d.Status, &d.Token, (*storedTime)(&d.CreatedAt),
-		nullableTime{&d.VerifiedAt}, nullableTime{&d.CheckedAt}, nullableTime{&d.MissingSince}, nullableTime{&d.LapsedAt}, &d.Released,
+		&d.ID, &d.TenantID, &d.Name,
+		nullableText{&d.ConnectionID},
+		&d.Status, &d.Token, (*storedTime)(&d.CreatedAt),
+		nullableTime{&d.VerifiedAt},
+		nullableTime{&d.CheckedAt},
+		nullableTime{&d.MissingSince},
+		nullableTime{&d.LapsedAt},
+		&d.Released,
 	}
 }
 

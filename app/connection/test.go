@@ -15,6 +15,9 @@ import (
 // checkChanged is the check that fails when the connection was changed while the test ran.
 const checkChanged = "changed"
 
+// AdviceChanged is its advice: test again.
+const AdviceChanged = "changed"
+
 // NewTest makes a test of what is pending, or else of what is in force, for the browser with the hash. It
 // asks the provider what it says of itself before. Errors: not_found; validation_failed for what the
 // connection doesn't have yet, and for what the provider says; provider_unavailable.
@@ -145,7 +148,7 @@ func failedIf(isChanged bool) []doorward.TestCheck {
 	if !isChanged {
 		return nil
 	}
-	return []doorward.TestCheck{{Name: checkChanged, Advice: checkChanged}}
+	return []doorward.TestCheck{{Name: checkChanged, Advice: AdviceChanged}}
 }
 
 func statusOf(checks []doorward.TestCheck) doorward.TestStatus {
@@ -170,7 +173,20 @@ func (c *Connections) Test(ctx context.Context, by doorward.Caller, id, testID s
 		return doorward.ConnectionTest{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if test.Status == doorward.TestWaiting && age >= doorward.TestLife {
-		test.Status = doorward.TestFailed
+		test.Status, test.Checks = doorward.TestFailed, []doorward.TestCheck{unended(test)}
 	}
 	return test, err
+}
+
+// checkCallback is the check that fails when the provider hasn't sent the browser back.
+const checkCallback = "callback"
+
+// unended says why a test has no result: a provider that doesn't know the redirect address shows a page of its
+// own, and the browser stays there.
+func unended(test doorward.ConnectionTest) doorward.TestCheck {
+	check := doorward.TestCheck{Name: checkCallback, Advice: oidcrp.AdviceRedirectURI}
+	if test.BegunAt == nil {
+		check.Advice = oidcrp.AdviceStartAgain
+	}
+	return check
 }

@@ -68,7 +68,7 @@ func (s *SignOn) take(ctx context.Context, by doorward.Caller, c doorward.Connec
 	})
 	if err == nil && !unused {
 		a := attempt{s: s, by: by, connection: c, flow: f}
-		err = a.refuseAs(ctx, doorward.CodeSignOnState, oidcrp.Fault{Check: string(CheckState), Advice: oidcrp.AdviceStartAgain})
+		err = a.refuseAs(ctx, doorward.CodeSignOnState, CheckState.fault())
 	}
 	return f, err
 }
@@ -194,7 +194,7 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 	}
 	signsIn, err := a.s.signsIn(ctx, a.s.db.Read(), a.connection)
 	if err == nil && !signsIn {
-		err = a.refuse(ctx, oidcrp.Fault{Check: string(CheckState)})
+		err = a.refuse(ctx, CheckState.fault())
 	}
 	return doorward.ConnectionTest{}, err
 }
@@ -202,6 +202,9 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 // unavailable records that what the provider says of itself can't be read, and returns the error.
 func (a *attempt) unavailable(ctx context.Context, err error) (Result, error) {
 	f := &oidcrp.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
+	if told, isFault := errors.AsType[*oidcrp.Fault](err); isFault {
+		f = told
+	}
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, connection.Ready{}, oidcrp.Asserted{}, f)
 	}
@@ -238,7 +241,7 @@ func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error
 	a.subject, a.userID = h.Subject, f.userID()
 	switch {
 	case f.plan.step == refuse:
-		return Result{}, a.refuse(ctx, oidcrp.Fault{Check: string(f.plan.check)})
+		return Result{}, a.refuse(ctx, f.plan.check.fault())
 	case !h.Agreed && replaces(a.by, f, a.connection), f.plan.step == prove && !own.isEnough():
 		return a.ask(ctx, h)
 	}
@@ -271,12 +274,12 @@ func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Resul
 	var e *doorward.Error
 	switch {
 	case errors.As(err, &refused):
-		return Result{}, a.refuse(ctx, oidcrp.Fault{Check: string(refused.check)})
+		return Result{}, a.refuse(ctx, refused.check.fault())
 	case doorward.HasCode(err, doorward.CodeSignInRequired): // the tenant demands a factor, which is the account's to set up
 		if f.canProve || f.account != nil && f.account.PasswordHash != "" {
 			return a.ask(ctx, h)
 		}
-		return Result{}, a.refuse(ctx, oidcrp.Fault{Check: string(CheckFactor)})
+		return Result{}, a.refuse(ctx, CheckFactor.fault())
 	case errors.As(err, &e) && e.Kind() == doorward.KindForbidden:
 		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
 		return Result{}, a.s.count(ctx, a.by, err)
@@ -288,7 +291,8 @@ func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Resul
 func (a *attempt) signedIn(ctx context.Context, h held, outcome login.Outcome) {
 	note, done := oidcrp.Fault{}, doorward.AttemptAsked
 	if h.Groups == oidcrp.GroupsOverage || h.Groups == oidcrp.GroupsMalformed {
-		note = oidcrp.Fault{Check: string(CheckGroups), Seen: string(h.Groups)}
+		note = CheckGroups.fault()
+		note.Seen = string(h.Groups)
 	}
 	if in, ok := outcome.(login.SignedIn); ok {
 		a.userID, done = in.User.ID, doorward.AttemptSignedIn

@@ -74,10 +74,31 @@ func failing(f oidcrp.Fault) doorward.TestCheck {
 
 // The advice of this package's checks: keys of texts, as those of oidcrp.
 const (
-	adviceEmail  = "email_claim"  // the claim that emailFrom names has no address
-	adviceDomain = "domain"       // the domain isn't proved for the connection
-	adviceGroups = "groups_claim" // the claim that groupsFrom names has no list of texts
+	adviceEmail     = "email_claim"  // the claim that emailFrom names has no address
+	adviceDomain    = "domain"       // the domain isn't proved for the connection
+	adviceGroups    = "groups_claim" // the claim that groupsFrom names has no list of texts
+	adviceInvite    = "invite"       // invite the person, or change jit
+	adviceReinstate = "reinstate"    // an administrator has suspended the person
+	adviceJoining   = "joining"      // somebody else's account has the address
+	adviceFactor    = "factor"       // the account can't set up the second factor that the tenant demands
 )
+
+// Advices are all keys of advice in protocols and tests. The console has a sentence for each, and for some of
+// them one in the words of a product.
+var Advices = append(slices.Clone(oidcrp.Advices), connection.AdviceChanged,
+	adviceEmail, adviceDomain, adviceGroups, adviceInvite, adviceReinstate, adviceJoining, adviceFactor)
+
+// adviceOf has what to do about each check that refuses people whom the provider has signed in.
+var adviceOf = map[Check]string{
+	CheckEmail: adviceEmail, CheckDomain: adviceDomain, CheckJIT: adviceInvite, CheckRemoved: adviceInvite,
+	CheckSuspended: adviceReinstate, CheckJoining: adviceJoining, CheckFactor: adviceFactor, CheckGroups: adviceGroups,
+	CheckState: oidcrp.AdviceStartAgain, CheckSub: oidcrp.AdviceStartAgain, CheckAuthTime: oidcrp.AdviceFresh,
+}
+
+// Advice returns what to do about a check of this package; one of Advices.
+func (c Check) Advice() string { return adviceOf[c] }
+
+func (c Check) fault() oidcrp.Fault { return oidcrp.Fault{Check: string(c), Advice: c.Advice()} }
 
 // ownChecks returns what a sign-in would read besides: the address, its domain, and the groups. Domain and
 // groups of whoever tests may be others than those of the people who will sign in, so they give advice and

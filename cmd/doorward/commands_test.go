@@ -36,6 +36,19 @@ type pageFixture struct {
 	folder, tenant, webhook, delivery, postgres string
 }
 
+// hold makes the tenant the holder of a domain, as a proof does.
+func (f *pageFixture) hold(t *testing.T, domain string) {
+	t.Helper()
+	db, err := openSQL("sqlite:doorward.db", f.folder)
+	if err == nil {
+		_, err = db.Exec(`INSERT INTO domains (id, tenant_id, domain, status, token, created_at, verified_at) VALUES ('dom_x', $1, $2, 'verified', 'x', 0, 0)`, f.tenant, domain)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+}
+
 const peopleCSV = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
 
 // newPageFixture makes Acme with two people, and the files, keys and webhook that the examples
@@ -53,6 +66,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	f.run(t, "doorward key create-service --name router --may access.introspect")
 	f.run(t, "mkdir -p backups/doorward && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
 	f.run(t, "cp -p doorward.db.key master.key") // the webhook's secret is sealed with it
+	f.hold(t, "acme.example")
 	writeFile(t, f.folder, "model.yaml", "actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n")
 	writeFile(t, f.folder, "doorward.yaml", "smtp: file:mail\n")
 	writeFile(t, f.folder, "breached.txt", "swordfish\n")

@@ -66,9 +66,16 @@ func (c claims) seen(name string) string {
 		return "absent"
 	}
 	if text, isText := c.text(name); isText {
-		return clip(text)
+		return orEmpty(clip(text))
 	}
 	return clip(string(raw))
+}
+
+func orEmpty(text string) string {
+	if text == "" {
+		return "empty"
+	}
+	return text
 }
 
 // fault returns the fault of a claim.
@@ -84,7 +91,11 @@ func checkCallback(d Discovery, cfg Config, f Flow, callback url.Values) (code s
 	}
 	iss, isOnce := single(callback, "iss")
 	if callback.Has("iss") && (!isOnce || iss != cfg.Issuer) || !callback.Has("iss") && d.PromisesIss {
-		return "", &Fault{Check: CheckIssParameter, Seen: orAbsent(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceIssuer}
+		fault := &Fault{Check: CheckIssParameter, Seen: orEmpty(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceAnother}
+		if !callback.Has("iss") {
+			fault.Seen, fault.Advice = "absent", AdviceProvider
+		}
+		return "", fault
 	}
 	if callback.Has("error") {
 		return "", providerFault(callback.Get("error"), callback.Get("error_description"), f.State, f.Nonce, f.Verifier)
@@ -98,13 +109,6 @@ func checkCallback(d Discovery, cfg Config, f Flow, callback url.Values) (code s
 // single returns a parameter, and whether it is there exactly once (RFC 6749, section 3.1).
 func single(q url.Values, name string) (string, bool) {
 	return q.Get(name), len(q[name]) == 1
-}
-
-func orAbsent(text string) string {
-	if text == "" {
-		return "absent"
-	}
-	return text
 }
 
 // check makes the checks of the claims, in the order of Checks.
@@ -153,11 +157,11 @@ func (c claims) checkAudience(cfg Config) *Fault {
 func (c claims) checkNonce(f Flow) *Fault {
 	nonce, ok := c.text("nonce")
 	if !ok || f.Nonce == "" || subtle.ConstantTimeCompare([]byte(nonce), []byte(f.Nonce)) != 1 {
-		seen := "another nonce"
-		if _, isThere := c["nonce"]; !isThere {
-			seen = "absent"
+		fault := &Fault{Check: CheckNonce, Seen: "another nonce", Wanted: "the nonce of this browser", Advice: AdviceStartAgain}
+		if _, isThere := c["nonce"]; !isThere { // beginning again doesn't help
+			fault.Seen, fault.Advice = "absent", AdviceProvider
 		}
-		return &Fault{Check: CheckNonce, Seen: seen, Wanted: "the nonce of this browser", Advice: AdviceStartAgain}
+		return fault
 	}
 	return nil
 }

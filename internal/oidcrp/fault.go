@@ -57,6 +57,7 @@ const (
 
 // The advice of faults: keys of the sentences that say what to do.
 const (
+	AdviceAnother      = "another_provider"  // the answer is of another provider than the one that was asked
 	AdviceAssignment   = "assignment"        // assign the person to the application at the provider
 	AdviceClientID     = "client_id"         // compare the client id; allow the code flow
 	AdviceClientKey    = "client_key"        // give the provider the address of our keys
@@ -67,6 +68,7 @@ const (
 	AdviceHostedDomain = "hosted_domain"     // prove the domain of the Google organisation
 	AdviceIssuer       = "issuer"            // copy the issuer as the provider writes it
 	AdviceKeys         = "keys"              // the provider signs by a key that it doesn't publish
+	AdviceNetwork      = "network"           // the provider is at an address that this installation doesn't call
 	AdviceOwnAddress   = "own_directory"     // use the address of one's own directory
 	AdvicePKCE         = "pkce"              // allow PKCE with S256
 	AdviceProvider     = "provider"          // the provider doesn't follow OpenID Connect
@@ -81,8 +83,8 @@ const (
 
 // Advices are all of them.
 var Advices = []string{
-	AdviceAssignment, AdviceClientID, AdviceClientKey, AdviceClientSecret, AdviceClock, AdviceConsent, AdviceFresh,
-	AdviceHostedDomain, AdviceIssuer, AdviceKeys, AdviceOwnAddress, AdvicePKCE, AdviceProvider, AdviceRedirect,
+	AdviceAnother, AdviceAssignment, AdviceClientID, AdviceClientKey, AdviceClientSecret, AdviceClock, AdviceConsent, AdviceFresh,
+	AdviceHostedDomain, AdviceIssuer, AdviceKeys, AdviceNetwork, AdviceOwnAddress, AdvicePKCE, AdviceProvider, AdviceRedirect,
 	AdviceRedirectURI, AdviceRetry, AdviceScope, AdviceSigning, AdviceStartAgain, AdviceTLS,
 }
 
@@ -124,7 +126,7 @@ func (c *Client) unreachable(check string, err error) *Fault {
 	fault := &Fault{Check: check, Unavailable: true, Advice: AdviceRetry, Code: CodeUnreachable, Err: err}
 	if c.refused(err) {
 		fault.Code = CodeAddressRefused
-		fault.Seen = "an address that this installation doesn't call"
+		fault.Seen, fault.Advice = "an address that this installation doesn't call", AdviceNetwork
 		return fault
 	}
 	fault.Seen, fault.Advice = causeOf(err)

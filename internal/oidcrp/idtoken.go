@@ -32,6 +32,11 @@ func (c *Client) verified(ctx context.Context, d Discovery, token string) (claim
 	if err != nil {
 		return nil, err
 	}
+	return parseClaims(payload)
+}
+
+// parseClaims reads an object of JSON that names nothing twice.
+func parseClaims(payload []byte) (claims, error) {
 	var read claims
 	if err := json.Unmarshal(payload, &read); err != nil || read == nil {
 		return nil, &Fault{
@@ -58,7 +63,7 @@ func readHeader(d Discovery, token string) (header, *Fault) {
 	taken := slices.DeleteFunc(algorithmNames(), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
 	switch {
 	case !slices.Contains(taken, head.Alg):
-		return header{}, &Fault{Check: CheckAlg, Seen: clip(head.Alg), Wanted: strings.Join(taken, " "), Advice: AdviceSigning}
+		return header{}, &Fault{Check: CheckAlg, Seen: orEmpty(clip(head.Alg)), Wanted: strings.Join(taken, " "), Advice: AdviceSigning}
 	case head.Critical != nil:
 		return header{}, &Fault{Check: CheckSignature, Seen: "a critical header (crit)", Advice: AdviceProvider}
 	}
@@ -100,7 +105,7 @@ func signedBy(keys []jose.JSONWebKey, head header, signed *jose.JSONWebSignature
 		}
 	}
 	if !isKnown {
-		return nil, &Fault{Check: CheckKid, Seen: clip(head.Kid), Wanted: kidsOf(keys), Advice: AdviceKeys}
+		return nil, &Fault{Check: CheckKid, Seen: orEmpty(clip(head.Kid)), Wanted: kidsOf(keys), Advice: AdviceKeys}
 	}
 	return nil, &Fault{Check: CheckSignature, Seen: "a signature of another key", Wanted: "one of the published keys", Advice: AdviceKeys}
 }

@@ -126,6 +126,8 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Body = &boundedBody{body: answer.Body, left: BodyMax}
+	// Answers are JSON, whatever they are called: package oauth2 reads text/plain as a form.
+	answer.Header.Set("Content-Type", "application/json")
 	return answer, nil
 }
 

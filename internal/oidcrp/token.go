@@ -87,8 +87,10 @@ func (c *Client) exchangeFault(ctx context.Context, err error, cfg Config, secre
 	fault.Err = status
 	switch {
 	case isFault:
-		if fault.Unavailable, fault.Advice = true, AdviceRetry; fault.Seen == "" {
-			fault.Seen = status.Error()
+		seen, advice := causeOf(status)
+		fault.Unavailable, fault.Advice = true, advice
+		if fault.Seen == "" {
+			fault.Seen = seen
 		}
 	case isClientRefused(refusal.ErrorCode, status):
 		fault.Check = CheckClient
@@ -122,6 +124,8 @@ var adviceOf = map[string]string{
 	"login_required":             AdviceStartAgain,
 	"account_selection_required": AdviceStartAgain,
 	"invalid_grant":              AdviceStartAgain,
+	"redirect_uri_mismatch":      AdviceRedirectURI, // Google's, as the next one
+	"org_internal":               AdviceAssignment,
 	"server_error":               AdviceRetry,
 	"temporarily_unavailable":    AdviceRetry,
 }

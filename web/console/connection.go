@@ -274,7 +274,8 @@ func (h *console) fillIdentities(ctx context.Context, c *ui.Call, body *connecti
 // tried is an entry of the protocol as the page shows it.
 type tried struct {
 	doorward.Attempt
-	Person string // name of whom it concerns; empty for nobody known
+	Person  string           // name of whom it concerns; empty for nobody known
+	product doorward.Product // of the provider
 }
 
 // Tone is the class of the outcome's tag.
@@ -292,7 +293,7 @@ func (t tried) Tone() string {
 func (t tried) CheckKey() string { return checkKey(t.Check) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (t tried) AdviceKey() string { return adviceKey(t.Advice) }
+func (t tried) AdviceKey() string { return adviceKey(t.Advice, t.product) }
 
 func checkKey(check string) string {
 	if key := "sso.check." + check; messageKeys()[key] {
@@ -301,9 +302,12 @@ func checkKey(check string) string {
 	return ""
 }
 
-func adviceKey(advice string) string {
-	if key := "sso.advice." + advice; messageKeys()[key] {
-		return key
+// adviceKey returns the message about the advice in the words of the provider's product, where there is one.
+func adviceKey(advice string, product doorward.Product) string {
+	for _, key := range []string{"sso.advice." + advice + "." + string(product), "sso.advice." + advice} {
+		if messageKeys()[key] {
+			return key
+		}
 	}
 	return ""
 }
@@ -319,7 +323,7 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 		return err
 	}
 	for _, a := range found.Items {
-		one := tried{Attempt: a}
+		one := tried{Attempt: a, product: body.Connection.Product}
 		if a.UserID != "" {
 			if one.Person, err = h.memberName(ctx, c, a.UserID); doorward.HasCode(err, doorward.CodeNotFound) {
 				one.Person, err = a.UserID, nil // removed since
@@ -368,13 +372,16 @@ func (t shownTest) Quiet() []shownCheck {
 }
 
 // shownCheck is what a test says of one check.
-type shownCheck struct{ doorward.TestCheck }
+type shownCheck struct {
+	doorward.TestCheck
+	product doorward.Product // of the provider
+}
 
 // CheckKey is the key of the message about the check; empty if there is none.
 func (s shownCheck) CheckKey() string { return checkKey(s.Name) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (s shownCheck) AdviceKey() string { return adviceKey(s.Advice) }
+func (s shownCheck) AdviceKey() string { return adviceKey(s.Advice, s.product) }
 
 // testConnection prepares a test. The page that follows has the link that begins it, and then its result.
 func (h *console) testConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -404,7 +411,7 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 	}
 	shown := shownTest{ConnectionTest: found, URL: testURL(body.Start, found.ID), Claims: readable(found.Claims)}
 	for _, check := range found.Checks {
-		shown.Checks = append(shown.Checks, shownCheck{check})
+		shown.Checks = append(shown.Checks, shownCheck{check, body.Connection.Product})
 	}
 	body.Test = &shown
 	return nil

@@ -159,7 +159,7 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 	if status != doorward.TestWaiting {
 		shown.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
 		for _, one := range checks {
-			shown.Checks = append(shown.Checks, shownCheck{one})
+			shown.Checks = append(shown.Checks, shownCheck{TestCheck: one})
 		}
 	}
 	body.Test = &shown

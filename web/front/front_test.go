@@ -79,6 +79,7 @@ func TestTimeRunsOut(t *testing.T) {
 	for cause, timeouts := range map[error]int64{
 		context.DeadlineExceeded: 1, context.Canceled: 0, fmt.Errorf("store: %w", context.DeadlineExceeded): 1,
 		doorward.Unavailable(&net.OpError{Err: os.ErrDeadlineExceeded}): 1, doorward.Unavailable(errors.New("the lease has ended")): 0,
+		&doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: time.Second, Err: context.DeadlineExceeded}: 0,
 	} {
 		site := newSite(t, io.Discard)
 		rec := ask(site.Handler(rawRoutes(func(ctx context.Context, _ *front.Call) error {
@@ -93,6 +94,27 @@ func TestTimeRunsOut(t *testing.T) {
 		if got := site.TimedOut(); got != timeouts {
 			t.Errorf("%v: counted %d times, want %d", cause, got, timeouts)
 		}
+	}
+}
+
+// A route that waits for a server outside has up to 12 s, unless the client goes; its request id stays.
+func TestCallsOut(t *testing.T) {
+	client, leave := context.WithCancel(t.Context())
+	defer leave()
+	routes := rawRoutes(func(ctx context.Context, c *front.Call) error {
+		deadline, limited := ctx.Deadline()
+		if left := time.Until(deadline); !limited || left < 8*time.Second || left > 12*time.Second {
+			t.Errorf("the work on the request has %v", left)
+		}
+		leave()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	routes[0] = routes[0].CallsOut()
+	rec := httptest.NewRecorder()
+	newSite(t, io.Discard).Handler(routes).ServeHTTP(rec, httptest.NewRequestWithContext(client, http.MethodPost, "/x", strings.NewReader("{}")))
+	if rec.Code != http.StatusServiceUnavailable || rec.Header().Get("X-Request-Id") == "" || !strings.Contains(rec.Body.String(), rec.Header().Get("X-Request-Id")) {
+		t.Errorf("%d %v %s", rec.Code, rec.Header(), rec.Body)
 	}
 }
 

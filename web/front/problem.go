@@ -208,14 +208,18 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// logFailure counts and logs the cause of a server fault, unless the client has gone; other errors are only
+// logFailure counts and logs the cause of a fault, unless the client has gone; other errors are only
 // in the request's log line. For a check answered 503 there is no such line, and the cause is
 // logged at a limited rate, so that an outage doesn't flood the log.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
 	}
-	if timeout := net.Error(nil); errors.Is(r.Context().Err(), context.DeadlineExceeded) || errors.As(e.Err, &timeout) && timeout.Timeout() {
+	level, timeout := slog.LevelError, net.Error(nil)
+	switch {
+	case e.Code == doorward.CodeProviderUnavailable: // the fault of another server, and no want of time here
+		level = slog.LevelWarn
+	case errors.Is(r.Context().Err(), context.DeadlineExceeded), errors.As(e.Err, &timeout) && timeout.Timeout():
 		s.timedOut.Add(1)
 	}
 	info := infoOf(r)
@@ -233,7 +237,7 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 		}
 		attrs = append(attrs, slog.Int("leftOut", leftOut))
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", info.withTraceID(attrs...)...)
+	s.log.LogAttrs(r.Context(), level, "request failed", info.withTraceID(attrs...)...)
 }
 
 // write sends v as JSON.

@@ -115,8 +115,11 @@ func New(path string) *Provider {
 	return p
 }
 
-// Close ends the provider.
-func (p *Provider) Close() { p.server.Close() }
+// Close ends the provider, and requests that it is still to answer.
+func (p *Provider) Close() {
+	p.server.CloseClientConnections()
+	p.server.Close()
+}
 
 // Issuer is the provider's issuer.
 func (p *Provider) Issuer() string { return p.server.URL + p.path }
@@ -157,6 +160,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	p.counts[path]++
 	settings := p.settings
 	p.mu.Unlock()
+	_ = r.ParseForm() // an end of the connection is only noticed once the body is read
 	if settings.Lies.Answer != nil && settings.Lies.Answer(w, r) {
 		return
 	}

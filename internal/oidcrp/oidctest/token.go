@@ -15,7 +15,7 @@ import (
 
 // serveToken answers a token request (RFC 6749, section 4.1.3).
 func (p *Provider) serveToken(w http.ResponseWriter, r *http.Request, s Settings) {
-	if err := r.ParseForm(); err != nil || r.Method != http.MethodPost || r.PostForm.Get("grant_type") != "authorization_code" {
+	if r.Method != http.MethodPost || r.PostForm.Get("grant_type") != "authorization_code" {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "unsupported_grant_type"})
 		return
 	}

@@ -125,7 +125,7 @@ func TestAccountWithoutAnotherSession(t *testing.T) {
 			plain, secured := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 			app := f.Enrol(&secured)
 			f.Exec(`UPDATE sso_policies SET mode = 'required'`)
-			f.Exec(`INSERT INTO sso_policies (tenant_id, mode, guests, revision, changed_at) VALUES ($1, 'required', 'refused', 1, 0)`, elsewhere.User.TenantID)
+			f.SSOMode(elsewhere, doorward.SSORequired, doorward.GuestsRefused)
 
 			ann := f.ByConnection(plain)
 			wantMethods(f, act.name, act.do(f, ann, elsewhere), doorward.ByPassword)

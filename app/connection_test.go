@@ -125,7 +125,7 @@ func TestAccountWithoutAnotherSession(t *testing.T) {
 			plain, secured := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 			app := f.Enrol(&secured)
 			f.Exec(`UPDATE sso_policies SET mode = 'required'`)
-			f.Exec(`INSERT INTO sso_policies (tenant_id, mode, guests, revision, changed_at) VALUES ($1, 'required', 'refused', 1, 0)`, elsewhere.User.TenantID)
+			f.SSOMode(elsewhere, doorward.SSORequired, doorward.GuestsRefused)
 
 			ann := f.ByConnection(plain)
 			wantMethods(f, act.name, act.do(f, ann, elsewhere), doorward.ByPassword)
@@ -295,5 +295,41 @@ func TestWhatAConnectionShows(t *testing.T) {
 		if !bytes.Contains(held.Bytes(), []byte(`"connectionId":"con_own","providerAmr":["pwd","sms"]`)) {
 			t.Errorf("the export lacks the connection: %s", held.Bytes())
 		}
+	})
+}
+
+// TestOwnSessionIsLeft: whether a tenant opens a session by the password is decided as at a sign-in.
+func TestOwnSessionIsLeft(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		f.UseMasterKey()
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		by := f.ByConnection(ann)
+		want := func(what string, code doorward.Code) {
+			f.Helper()
+			err := apptest.ErrorOf(f.Node(0).Factors.OfCaller(f.Context(), by.Caller))
+			if got := apptest.Code(err); got != code {
+				t.Errorf("%s: %q, want %q", what, got, code)
+			}
+		}
+		want("sign-on is optional", doorward.CodeSignInRequired)
+		f.SSOMode(owner, doorward.SSORequired, doorward.GuestsAllowed)
+		want("a guest", doorward.CodeSignInRequired)
+		f.Identity(ann, string(by.Caller.Issuer))
+		want("a covered member", doorward.CodeStepUpRequired)
+		f.SSOMode(owner, doorward.SSOOptional, doorward.GuestsAllowed)
+		f.Exec(`UPDATE users SET managed_until_sign_on = $1 WHERE id = $2`, ann.User.TenantID, ann.User.ID)
+		want("a password that has no sign-on yet", doorward.CodeStepUpRequired)
+		f.Exec(`UPDATE users SET managed_until_sign_on = '' WHERE id = $1`, ann.User.ID)
+		f.SSOMode(owner, doorward.SSORequired, doorward.GuestsAllowed)
+		_, other := f.Tenant()
+		_, token := f.Invite(other, ann.User.Email, doorward.RoleUser)
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")))
+		want("another tenant opens one", doorward.CodeSignInRequired)
+		f.Exec(`UPDATE memberships SET status = 'suspended' WHERE tenant_id = $1 AND user_id = $2`, other.User.TenantID, ann.User.ID)
+		want("suspended there", doorward.CodeStepUpRequired)
+		f.Exec(`UPDATE memberships SET role = 'OWNER' WHERE user_id = $1`, ann.User.ID)
+		f.Enrol(&ann)
+		want("an OWNER with a way back", doorward.CodeSignInRequired)
 	})
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/store"
 )
 
 // enterFrom signs the person in by the word of another issuer, and returns the session's token.
 func (s *server) enterFrom(t *testing.T, who *doorwardtest.Person, tenantID string, issuer doorward.Issuer) string {
 	t.Helper()
+	s.letSignIn(t, tenantID, string(issuer))
 	account, err := s.Node.DB.Read().AccountByEmail(t.Context(), who.Email)
 	if err != nil {
 		t.Fatal(err)
@@ -24,6 +26,31 @@ func (s *server) enterFrom(t *testing.T, who *doorwardtest.Person, tenantID stri
 		t.Fatal(err)
 	}
 	return outcome.(login.SignedIn).Token.Reveal()
+}
+
+// letSignIn makes the connection sign people in, with the mode optional unless the tenant demands its sign-on.
+func (s *server) letSignIn(t *testing.T, tenantID, connectionID string) {
+	t.Helper()
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+		isActive, err := tx.ConnectionIsActive(t.Context(), connectionID, tenantID)
+		if err == nil && !isActive {
+			err = tx.InsertConnection(t.Context(), doorward.Connection{
+				ID: connectionID, TenantID: tenantID, Type: doorward.OpenIDConnect, Name: "Okta", Product: doorward.Okta, Status: doorward.ConnectionActive, CreatedAt: tx.Now,
+				JIT: doorward.JITOff, JITRole: doorward.RoleUser, InForce: doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"},
+			})
+		}
+		if err != nil {
+			return err
+		}
+		policy, err := tx.SSOPolicy(t.Context(), tenantID, tx.Now)
+		if err != nil || policy.SignsIn() {
+			return err
+		}
+		return tx.SetSSOPolicy(t.Context(), doorward.SSOPolicy{TenantID: tenantID, Mode: doorward.SSOOptional, Revision: policy.Revision + 1, ChangedAt: tx.Now})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestAnotherIssuer: routes that act on the account, or on its other tenants, refuse a session that a

@@ -452,7 +452,7 @@ func mayByConnection(ctx context.Context, read store.Reader, by doorward.Caller,
 	if d.Reason != decide.ReasonIssuer || !decide.CanProve(&by.Principal, action) {
 		return by, d, nil
 	}
-	opens, err := read.OpensByPassword(ctx, by.ID, by.Email)
+	opens, err := opensByPassword(ctx, read, by.ID, now)
 	if err != nil || opens {
 		return by, d, err
 	}

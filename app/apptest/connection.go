@@ -14,10 +14,25 @@ const Connection doorward.Issuer = "con_own"
 func (f *Fixture) EnterBy(i int, p Person, own ...string) (login.Outcome, error) {
 	f.Helper()
 	proved := proof.Proof{
-		Account: f.Account(p), Issuer: Connection, TenantID: p.User.TenantID,
+		Account: f.Account(p), Issuer: f.issuerOf(p.User.TenantID), TenantID: p.User.TenantID,
 		Methods: []string{doorward.MethodFederated}, ProviderAMR: []string{"pwd", "sms"}, OwnMethods: own,
 	}
 	return f.Node(i).Login.Enter(f.Context(), Anonymous(i), proved, p.User.TenantID)
+}
+
+// issuerOf returns the connection of the tenant that was made last. If the tenant has none, that is Connection,
+// which moves there and signs people in.
+func (f *Fixture) issuerOf(tenantID string) doorward.Issuer {
+	f.Helper()
+	id := Connection
+	err := f.SQL().QueryRowContext(f.Context(), `SELECT id FROM connections WHERE tenant_id = $1 ORDER BY created_at DESC, id LIMIT 1`, tenantID).Scan(&id)
+	if err == nil {
+		return id
+	}
+	f.Exec(`INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role) VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'active', 0, 'off', 'USER')
+ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id`, string(id), tenantID)
+	f.Exec(`INSERT INTO sso_policies (tenant_id, mode, guests, revision, changed_at) VALUES ($1, 'optional', 'allowed', 1, 0) ON CONFLICT (tenant_id) DO NOTHING`, tenantID)
+	return id
 }
 
 // ByConnection returns the person with another session, that a connection of their tenant vouches for.
@@ -43,6 +58,7 @@ func (f *Fixture) SignOn(tenantID string, mode doorward.SSOMode) (connectionID s
 	f.Helper()
 	connectionID = doorward.NewID(doorward.PrefixConnection)
 	f.Exec(`INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role) VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'active', 0, 'off', 'USER')`, connectionID, tenantID)
+	f.Exec(`DELETE FROM sso_policies WHERE tenant_id = $1`, tenantID)
 	f.Exec(`INSERT INTO sso_policies (tenant_id, mode, guests, revision, changed_at) VALUES ($1, $2, 'refused', 1, 0)`, tenantID, mode)
 	return connectionID
 }

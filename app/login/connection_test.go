@@ -185,7 +185,7 @@ func TestPasswordOfAManagedAccount(t *testing.T) {
 			t.Errorf("after the first password: %+v", a)
 		}
 		signIn := func() error {
-			return apptest.ErrorOf(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, next, ""))
+			return apptest.ErrorOf(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, next, acme.ID))
 		}
 		err = signIn()
 		wantCode(f, err, doorward.CodeSSORequired)
@@ -262,6 +262,7 @@ func TestManagedPasskey(t *testing.T) {
 			begun := beginAlone(f, 0)
 			return apptest.ErrorOf(finishAlone(f, 0, begun, answerTo(f, a, begun)))
 		}
+		f.Exec(`UPDATE sso_policies SET mode = 'off'`)
 		wantCode(f, alone(), doorward.CodeManagedAccount)
 		f.SignOn(acme.ID, doorward.SSOOptional)
 		wantCode(f, alone(), doorward.CodeSSORequired)
@@ -277,7 +278,8 @@ func TestManagedPasskey(t *testing.T) {
 // by the password, and not at one by a connection.
 func TestRememberedBrowserOfAConnection(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		_, owner := f.Tenant()
+		acme, owner := f.Tenant()
+		con := f.SignOn(acme.ID, doorward.SSOOptional)
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
 		ann := f.Join(owner, doorward.RoleUser)
 		app := f.Enrol(&ann)
@@ -287,7 +289,7 @@ func TestRememberedBrowserOfAConnection(t *testing.T) {
 		hash := in.Device.Hash()
 		by.Devices = [][]byte{hash[:]}
 		f.NoError(apptest.ErrorOf(apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, ""))))
-		proved := proof.Proof{Account: f.Account(ann), Issuer: apptest.Connection, TenantID: ann.User.TenantID, Methods: []string{"fed"}}
+		proved := proof.Proof{Account: f.Account(ann), Issuer: doorward.Issuer(con), TenantID: ann.User.TenantID, Methods: []string{"fed"}}
 		outcome, err := f.Node(0).Login.Enter(f.Context(), by, proved, ann.User.TenantID)
 		f.NoError(err)
 		if _, ok := outcome.(login.SecondNeeded); !ok {

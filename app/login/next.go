@@ -57,7 +57,7 @@ func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorwar
 		return next, err
 	}
 	if a.Issuer == doorward.OwnIssuer {
-		if err := requireOwnAccount(ctx, tx.Reader, next.User); err != nil {
+		if err := access.RequireOwnSession(ctx, tx.Reader, next.User); err != nil {
 			return next, err
 		}
 	}
@@ -77,25 +77,6 @@ func Next(ctx context.Context, tx *access.Tx, userID, tenantID string, a doorwar
 		return next, doorward.Fail(doorward.CodeSignInRequired, "")
 	}
 	return next, nil
-}
-
-// requireOwnAccount refuses what the account itself proves where the tenant's sign-on comes first. A managed
-// account has a passkey as a second factor only. After its first password, which takes no more than a mailbox,
-// its person signs in by the connection once. Errors: sso_required, managed_account, unavailable.
-func requireOwnAccount(ctx context.Context, read store.Reader, u doorward.User) error {
-	if u.ManagedBy == "" && u.ManagedUntil != u.TenantID {
-		return nil
-	}
-	connection, err := read.SigningConnection(ctx, u.TenantID, u.ID)
-	switch {
-	case err != nil:
-		return err
-	case connection != "":
-		return &doorward.Error{Code: doorward.CodeSSORequired, ConnectionID: connection}
-	case u.ManagedBy != "":
-		return doorward.Fail(doorward.CodeManagedAccount, "")
-	}
-	return nil
 }
 
 // missing sets the step. Where the account has a second factor, that is asked for, unless a browser in

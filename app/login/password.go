@@ -67,8 +67,9 @@ func hasOther(memberships []doorward.User, tenantID string) bool {
 // error is unavailable.
 func (l *Login) choose(ctx context.Context, proved proof.Proof, memberships []doorward.User, tenantID string) (doorward.User, *doorward.Error, error) {
 	best := option{reason: doorward.Fail(doorward.CodeInvalidCredentials, "")} // as for a wrong password
+	isOnly := len(memberships) == 1 || tenantID != ""
 	for _, m := range preferred(memberships, tenantID) {
-		o, err := l.weigh(ctx, proved, m)
+		o, err := l.weigh(ctx, proved, m, isOnly)
 		if err != nil {
 			return m, nil, err
 		}
@@ -97,14 +98,18 @@ const (
 	usable
 )
 
-// weigh returns the option of a membership. The error is unavailable.
-func (l *Login) weigh(ctx context.Context, proved proof.Proof, m doorward.User) (option, error) {
+// weigh returns the option of a membership. Where there is no other, Next says what its tenant demands. The
+// error is unavailable.
+func (l *Login) weigh(ctx context.Context, proved proof.Proof, m doorward.User, isOnly bool) (option, error) {
 	o := option{user: m, rank: usable}
-	if errors.As(session.CheckUsable(m), &o.reason) {
+	switch {
+	case errors.As(session.CheckUsable(m), &o.reason):
 		o.rank = unusable
 		return o, nil
+	case isOnly:
+		return o, nil
 	}
-	if err := requireOwnAccount(ctx, l.db.Read(), m); err != nil {
+	if err := access.RequireOwnSession(ctx, l.db.Read(), m); err != nil {
 		return o.refusedBy(err)
 	}
 	admission, err := judgeSignOn(ctx, l.db.Read(), l.db.Now(), m, doorward.Assurance{Issuer: proved.Issuer, AAL: 1})

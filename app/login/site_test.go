@@ -197,7 +197,7 @@ func TestStatementsOfALogin(t *testing.T) {
 		for _, c := range []struct {
 			email string
 			ipv4  int
-		}{{ann.User.Email, 22}, {"nobody@example.com", 9}} {
+		}{{ann.User.Email, 24}, {"nobody@example.com", 9}} {
 			_, _ = login(apptest.Anonymous(1), c.email), login(inSite(1, 1), c.email) // the first refusal of a minute is recorded
 			ipv4, ipv6 := login(apptest.Anonymous(1), c.email), login(inSite(1, 1), c.email)
 			if len(ipv4) != c.ipv4 || len(ipv6) > c.ipv4+2 {

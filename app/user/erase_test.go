@@ -21,7 +21,7 @@ import (
 // have rows about the person before an erasure, or the search after it proves nothing.
 var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
-	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "tenants",
+	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "sso_policies", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
 	"factor_demands", // for seconds, the id of the member who was notified last
 }

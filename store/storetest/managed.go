@@ -92,55 +92,6 @@ func (f *fixture) identityIn(t doorward.Tenant, connection string, u doorward.Us
 	f.exec(`INSERT INTO identities (id, connection_id, tenant_id, issuer, subject, user_id, created_at, last_used_at) VALUES ($1, $2, $3, 'https://idp.example', $1, $4, 0, 0)`, id, connection, t.ID, u.ID)
 }
 
-// ownSessions: whether an active tenant opens a session by the password.
-func ownSessions(f *fixture) {
-	ctx := f.Context()
-	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
-	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
-	want := func(opens bool) {
-		f.Helper()
-		equal(f, f.value(f.Read().OpensByPassword(ctx, ann.ID, ann.Email)), opens)
-	}
-	want(true)
-	connection := f.connectionIn(acme, doorward.ConnectionActive)
-	f.signOn(acme, doorward.SSORequired, "allowed")
-	want(true) // she is a guest
-	f.signOn(acme, doorward.SSORequired, "refused")
-	want(false)
-	f.signOn(acme, doorward.SSORequired, "allowed")
-	f.exec(`INSERT INTO domains (id, tenant_id, domain, status, token, created_at) VALUES ('dom_1', $1, 'acme.example', 'pending', 'token', 0)`, acme.ID)
-	want(true)
-	f.exec(`UPDATE domains SET status = 'lapsed'`)
-	want(false)
-	f.signOn(acme, doorward.SSOOptional, "refused")
-	want(true)
-	f.signOn(acme, doorward.SSORequired, "allowed")
-	f.exec(`DELETE FROM domains`)
-	f.identityIn(acme, connection, ann)
-	want(false)
-	f.exec(`UPDATE memberships SET role = 'OWNER'`)
-	want(false)
-	f.exec(`UPDATE users SET factors = 1`)
-	want(true) // an OWNER with a factor has a way back
-	f.exec(`UPDATE users SET managed_until_sign_on = $1`, acme.ID)
-	want(false)
-	f.exec(`UPDATE connections SET status = 'disabled'`)
-	want(true)
-	f.exec(`UPDATE connections SET status = 'active'`)
-	f.join(zeta, doorward.Account{ID: ann.ID, Email: ann.Email}, doorward.RoleUser)
-	want(true)
-	f.exec(`UPDATE memberships SET status = 'suspended' WHERE tenant_id = $1`, zeta.ID)
-	want(false)
-	f.exec(`UPDATE memberships SET status = 'active'`)
-	f.exec(`UPDATE tenants SET status = 'frozen' WHERE id = $1`, zeta.ID)
-	want(false)
-	f.exec(`UPDATE tenants SET status = 'active'`)
-	want(true)
-	f.exec(`UPDATE users SET password_hash = ''`)
-	want(false)
-	equal(f, f.value(f.Read().OpensByPassword(ctx, "usr_none", "")), false)
-}
-
 // sessionsByConnection: they keep what the provider said and when the password was proved; their limit is
 // their own, and the tenant shows them alone.
 func sessionsByConnection(f *fixture) {

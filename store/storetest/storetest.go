@@ -84,7 +84,6 @@ var cases = []struct {
 	{"sessions that are over", expiredSessions},
 	{"managed accounts", managedAccounts},
 	{"connections that sign people in", signingConnections},
-	{"sessions of one's own", ownSessions},
 	{"sessions by connections", sessionsByConnection},
 	{"people who were removed", removedMembers},
 	{"roles given by hand", rolesByHand},

@@ -75,7 +75,7 @@ func TestConnections(t *testing.T) {
 		d.send(t, "PATCH "+path, m{"name": "x"}, owner, with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		secret := d.send(t, "POST "+path+"/secrets", m{"clientSecret": "the client's own secret", "expiresAt": d.clock.now().Add(1000 * time.Hour)}, owner).ok(http.StatusCreated)
 		secret.is("hint", "cret").members("", "id", "hint", "createdAt", "expiresAt")
-		if strings.Contains(secret.body, "own secret") {
+		if strings.Contains(string(secret.body), "own secret") {
 			t.Error("the answer has the secret")
 		}
 

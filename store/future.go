@@ -34,6 +34,13 @@ WHERE used_at IS NULL AND created_at > $2`
 	sqlClampEnrolments         = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
 	sqlClampDemands            = `UPDATE tenants SET mfa_since = $1 WHERE mfa_since > $2`
 
+	// A daily look that was put off while the clock was ahead would come too late.
+	sqlClampDomains = `UPDATE domains SET look_at = CASE WHEN look_at > $2 + 86400000000 THEN $1 + 86400000000 ELSE look_at END,
+  checked_at = CASE WHEN checked_at > $1 THEN $1 ELSE checked_at END,
+  missing_since = CASE WHEN missing_since > $1 THEN $1 ELSE missing_since END,
+  lapsed_at = CASE WHEN lapsed_at > $1 THEN $1 ELSE lapsed_at END
+WHERE look_at > $2 + 86400000000 OR checked_at > $2 OR missing_since > $2 OR lapsed_at > $2`
+
 	// A key keeps its lifetime. An end that was edited while the clock was ahead looks like
 	// that of a long lifetime, and stays.
 	sqlClampAPIKeys = `UPDATE api_keys SET created_at = $1, expires_at = $1 + (expires_at - created_at), ends_at = $1 + (ends_at - created_at),
@@ -56,7 +63,7 @@ const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
 // of sessions, whose number it returns, and of challenges, remembered browsers, enrolments,
-// API keys, demands for second factors, words and codes for their reset, invitations, resets, delays after failed attempts,
+// API keys, looks at domains, demands for second factors, words and codes for their reset, invitations, resets, delays after failed attempts,
 // queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
@@ -82,7 +89,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	}
 	for _, query := range []string{
 		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
-		sqlClampChallenges, sqlClampFactorWords, sqlClampFactorCodes, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments,
+		sqlClampChallenges, sqlClampFactorWords, sqlClampFactorCodes, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments, sqlClampDomains,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err

@@ -102,6 +102,31 @@ func TestRaceWatch(t *testing.T) {
 	}
 }
 
+// Two nodes that have both seen that a domain is due: one looks at it.
+func TestRaceClaims(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
+	_, owner := f.Tenant()
+	proved(f, owner, "acme.example")
+	asked := f.DNS.Asked(record)
+	clock.Move(24 * time.Hour)
+	looked := make(chan error, 1)
+	claim := func(tx *store.Tx) error {
+		claimed, err := tx.ClaimDomains(f.Context(), tx.Now.Add(time.Hour), 10)
+		if len(claimed) != 1 {
+			f.Errorf("%d domains are due", len(claimed))
+		}
+		return err
+	}
+	f.WhileLocked(claim, func(waitFor func(int, <-chan struct{})) {
+		go func() { looked <- f.Node(1).Domains.Watch(f.Context()) }()
+		waitFor(1, nil)
+	})
+	f.NoError(<-looked)
+	wantEqual(f, f.DNS.Asked(record), asked)
+}
+
 // A caller who gives up while a name server is silent changes nothing.
 func TestRaceSilence(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {

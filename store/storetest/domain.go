@@ -195,3 +195,43 @@ func manyProofsOfADomain(f *fixture) {
 	}
 	equal(f, holders, 1)
 }
+
+// futureDomains: what was written of domains while the clock was ahead becomes now, and their looks are due a day
+// from now; other times stay.
+func futureDomains(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	day := 24 * time.Hour
+	verify := func(d doorward.Domain) {
+		f.write(func(tx *store.Tx) { noError(f, tx.VerifyDomain(ctx, d.ID, tx.Now.Add(day))) })
+	}
+	missing := func(d doorward.Domain) {
+		f.write(func(tx *store.Tx) { noError(f, tx.RecordDomainLook(ctx, d.ID, false, tx.Now.Add(day))) })
+	}
+	before, ahead, lapsed := f.domain(acme.ID, "a.example"), f.domain(acme.ID, "b.example"), f.domain(acme.ID, "c.example")
+	verify(before)
+	missing(before)
+	verify(ahead)
+	verify(lapsed)
+	was := f.value(f.Read().Domain(ctx, before.ID))
+	f.clock.move(50 * day)
+	missing(ahead)
+	missing(lapsed)
+	f.write(func(tx *store.Tx) { f.wantChange(tx.LapseDomain(ctx, lapsed.ID, tx.Now, tx.Now.Add(day))) })
+	now := f.clock.move(-50*day + time.Second)
+	f.write(func(tx *store.Tx) {
+		_, err := tx.ClampFuture(ctx)
+		noError(f, err)
+	})
+	equal(f, f.value(f.Read().Domain(ctx, before.ID)), was)
+	got := f.value(f.Read().Domain(ctx, ahead.ID)).(doorward.Domain)
+	equal(f, []time.Time{*got.CheckedAt, *got.MissingSince}, []time.Time{now, now})
+	got = f.value(f.Read().Domain(ctx, lapsed.ID)).(doorward.Domain)
+	equal(f, []time.Time{*got.CheckedAt, *got.MissingSince, *got.LapsedAt}, []time.Time{now, now, now})
+	f.clock.move(day)
+	f.write(func(tx *store.Tx) {
+		due, err := tx.ClaimDomains(ctx, tx.Now.Add(day), 10)
+		noError(f, err)
+		equal(f, len(due), 3)
+	})
+}

@@ -120,6 +120,7 @@ var cases = []struct {
 	{"domains", domains},
 	{"the daily look at domains", looksAtDomains},
 	{"the holder of a domain", holderOfADomain},
+	{"domains after a clock that was ahead", futureDomains},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
 	{"the end of API keys", endOfAPIKeys},

@@ -118,7 +118,7 @@ describe("pages on a phone", { timeout: 30 * timeout }, () => {
 		await viewer.page.setViewportSize({ width: 390, height: 844 });
 	});
 	after(() => viewer.context.close());
-	for (const name of ["hosted/account", "hosted/security", "console/webhook", "console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-signing", "console/webhook-settings",
+	for (const name of ["hosted/account", "hosted/security", "console/webhook", "console/connection", "console/person-activity", "console/key-settings", "console/roleedit", "console/webhook-signing", "console/webhook-settings",
 		"console/settings-factors", "console/settings-danger", "hosted/account-organisations", "hosted/account-data", "console/audit", "console/audit-period"]) {
 		test(name, async () => {
 			for (const language of rendered.get(name)) {
@@ -223,7 +223,7 @@ describe("pages about one object", { timeout: 30 * timeout }, () => {
 
 	test("the overview and the forms for new objects are no longer", async () => {
 		await viewer.page.setViewportSize({ width: 1440, height: 900 });
-		for (const name of ["overview", "keynew", "rolenew", "webhooknew", "invite", "invite-file"]) {
+		for (const name of ["overview", "keynew", "rolenew", "webhooknew", "connectionnew", "invite", "invite-file"]) {
 			await viewer.go(`/console/en-${name}.html`);
 			const { height } = await viewer.page.locator("main").boundingBox();
 			assert.ok(height <= longest, `${name} is ${height} px high`);

@@ -335,7 +335,7 @@ func sampledManyRoles() uitest.Sample {
 	by := members[0]
 	by.Rules = doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), own)
 	page := sampledPerson("profile")
-	page.Roles = nil
+	page.Roles, page.User.ManagedBy = nil, ""
 	for _, r := range highestFirst(by.Rules) {
 		page.Roles = append(page.Roles, roleChoice{r, r == page.User.Role})
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
-	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -83,8 +82,10 @@ func (connectionPage) MaxSecrets() int { return doorward.ConnectionSecretsMax }
 func (p connectionPage) Differences() []difference {
 	a, b := p.Connection.InForce, p.Connection.Pending
 	return []difference{
-		{"field.issuer", a.Issuer, b.Issuer, ""}, {"field.clientId", a.ClientID, b.ClientID, ""},
-		{"field.clientAuth", string(a.ClientAuth), string(b.ClientAuth), "sso.auth."}, {"field.emailFrom", a.EmailFrom, b.EmailFrom, ""},
+		{"field.issuer", a.Issuer, b.Issuer, ""},
+		{"field.clientId", a.ClientID, b.ClientID, ""},
+		{"field.clientAuth", string(a.ClientAuth), string(b.ClientAuth), "sso.auth."},
+		{"field.emailFrom", a.EmailFrom, b.EmailFrom, ""},
 	}
 }
 
@@ -102,7 +103,8 @@ type publishedKey struct {
 
 // linked is an identity with its person.
 type linked struct {
-	store.LinkedIdentity
+	doorward.Identity
+	Email   string
 	Current bool // it counts: it has been used since the last switch to another client
 }
 
@@ -263,7 +265,7 @@ func (h *console) fillIdentities(ctx context.Context, c *ui.Call, body *connecti
 		return err
 	}
 	for _, one := range found.Items {
-		body.Identities = append(body.Identities, linked{one, !one.LastUsedAt.Before(body.Connection.SwitchedAt)})
+		body.Identities = append(body.Identities, linked{one.Identity, one.Email, !one.LastUsedAt.Before(body.Connection.SwitchedAt)})
 	}
 	pages.Total = found.Total
 	err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)

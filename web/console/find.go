@@ -91,8 +91,13 @@ func (h *console) findAll(ctx context.Context, c *ui.Call, q string) (all []foun
 		needs doorward.Action
 		find  func(context.Context, *ui.Call, string) (foundGroup, error)
 	}{
-		{"", findPages}, {doorward.UserRead, h.findPeople}, {doorward.APIKeyManage, h.findKeys}, {doorward.WebhookManage, h.findWebhooks}, {doorward.RoleManage, h.findRoles},
-		{doorward.SSOManage, h.findConnections}, {doorward.SSOManage, h.findDomains},
+		{"", findPages},
+		{doorward.UserRead, h.findPeople},
+		{doorward.APIKeyManage, h.findKeys},
+		{doorward.WebhookManage, h.findWebhooks},
+		{doorward.RoleManage, h.findRoles},
+		{doorward.SSOManage, h.findConnections},
+		{doorward.SSOManage, h.findDomains},
 	}
 	if len(fold.Words(q)) == 0 {
 		kinds = kinds[:1]

@@ -9,7 +9,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
 	demands "github.com/doorward/doorward/app/demand"
-	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -126,7 +125,7 @@ func sampledConnection(n int, tab string) ui.View {
 func sampledIdentities() (all []linked) {
 	for n, u := range members {
 		one := doorward.Identity{ID: fmt.Sprint("idn_", n), ConnectionID: "con_1", Subject: "00u1b2c3d4" + strings.Repeat("e5F6", 1+n*10), UserID: u.ID, LastUsedAt: noon.Add(-time.Duration(n) * time.Hour)}
-		all = append(all, linked{store.LinkedIdentity{Identity: one, Email: u.Email}, n != 2})
+		all = append(all, linked{one, u.Email, n != 2})
 	}
 	return all
 }
@@ -199,8 +198,10 @@ func sampledSSOPolicy(provisional bool) ssoPolicyPage {
 		pageData: basePage, Tabs: sampledTabs("policy"), Mode: "required", Guests: "allowed", Minutes: "30", Policy: doorward.SSOPolicy{Mode: doorward.SSORequired},
 		Ready: readiness{
 			Readiness: demands.Readiness{Members: 5213, Recently: 4870, Guests: 12, NeverCount: 31, Never: []demands.Unready{
-				{UserID: "usr_ben", Email: members[1].Email, Why: demands.NotYet}, {UserID: "usr_chen", Email: members[2].Email, Why: demands.DomainLapsed},
-				{UserID: "usr_dalia", Email: members[3].Email, Why: demands.NoConnection}, {UserID: "usr_max", Email: members[4].Email, Why: demands.Guest},
+				{UserID: "usr_ben", Email: members[1].Email, Why: demands.NotYet},
+				{UserID: "usr_chen", Email: members[2].Email, Why: demands.DomainLapsed},
+				{UserID: "usr_dalia", Email: members[3].Email, Why: demands.NoConnection},
+				{UserID: "usr_max", Email: members[4].Email, Why: demands.Guest},
 			}},
 			Owners: []readyOwner{{"usr_ann", "Ann Lee", true}, {"usr_max", members[4].Name, false}}, Barred: 1,
 		},

@@ -1,0 +1,90 @@
+package console
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// advices returns the sentences of a language about what to do, by advice or advice.product.
+func advices(t *testing.T, tag string) map[string]string {
+	t.Helper()
+	text, err := files.ReadFile("text/" + tag + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, message, ok := strings.Cut(strings.TrimSpace(line), " = "); ok && strings.HasPrefix(key, "sso.advice.") {
+			all[strings.TrimPrefix(key, "sso.advice.")] = message
+		}
+	}
+	return all
+}
+
+// TestEachAdviceHasASentence: in each language, for each advice of tests and protocols, and for no other.
+func TestEachAdviceHasASentence(t *testing.T) {
+	for _, l := range ui.Languages {
+		have := advices(t, l.Tag)
+		for _, advice := range signon.Advices {
+			if have[advice] == "" {
+				t.Errorf("%s: no sentence for the advice %q", l.Tag, advice)
+			}
+		}
+		for key := range have {
+			advice, product, hasProduct := strings.Cut(key, ".")
+			if !slices.Contains(signon.Advices, advice) || hasProduct && !slices.Contains(doorward.Products, doorward.Product(product)) {
+				t.Errorf("%s: nothing leads to the sentence %q", l.Tag, key)
+			}
+		}
+	}
+}
+
+// TestAdviceInWordsOfProducts: a sentence for a product names fields as the page about it does, the same ones in
+// each language, and is the one that is shown for connections of the product.
+func TestAdviceInWordsOfProducts(t *testing.T) {
+	quoted := regexp.MustCompile(`[“„]([^“”„]+)[”“]`)
+	words := func(message string) (all []string) {
+		for _, found := range quoted.FindAllStringSubmatch(message, -1) {
+			all = append(all, found[1])
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	english := advices(t, "en")
+	for key, message := range english {
+		for _, l := range ui.Languages {
+			if diff := cmp.Diff(words(message), words(advices(t, l.Tag)[key])); diff != "" {
+				t.Errorf("%s and English name other fields in %s:\n%s", l.Tag, key, diff)
+			}
+		}
+		advice, product, hasProduct := strings.Cut(key, ".")
+		if !hasProduct {
+			continue
+		}
+		page, err := os.ReadFile("../../docs/sign-on-" + product + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(string(page)), " ")
+		for _, word := range words(message) {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s names %q, which the page about %s doesn't have", key, word, product)
+			}
+		}
+		if got := adviceKey(advice, doorward.Product(product)); got != "sso.advice."+key {
+			t.Errorf("the advice %s of %s is shown as %q", advice, product, got)
+		}
+	}
+	if got := adviceKey("client_secret", doorward.OtherProduct); got != "sso.advice.client_secret" {
+		t.Errorf("the advice of another product is shown as %q", got)
+	}
+}

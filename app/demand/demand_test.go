@@ -271,8 +271,16 @@ func TestProvisional(t *testing.T) {
 			draft  demand.Draft
 			before string // empty: it holds for good
 		}{
-			{optional, ""}, {required, "optional allowed"}, {strict, "optional allowed"}, {required, "optional allowed"}, {optional, ""}, {optional, ""},
-			{strict, "optional allowed"}, {off, ""}, {required, "off allowed"}, {off, ""},
+			{optional, ""},
+			{required, "optional allowed"},
+			{strict, "optional allowed"},
+			{required, "optional allowed"},
+			{optional, ""},
+			{optional, ""},
+			{strict, "optional allowed"},
+			{off, ""},
+			{required, "off allowed"},
+			{off, ""},
 		} {
 			changed, err := put(f, a.owner, step.draft)
 			f.NoError(err)

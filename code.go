@@ -36,13 +36,13 @@ const (
 	CodeStepUpRequired       Code = "step_up_required"
 	CodeSignInRequired       Code = "sign_in_required"
 	CodeSSORequired          Code = "sso_required"
-	CodeManagedAccount       Code = "managed_account"
 	CodeGuestsRefused        Code = "guests_refused"
 	CodeSSORequiredHere      Code = "sso_required_here"
 	CodeNoWayBack            Code = "no_way_back"
 	CodeConnectionNeeded     Code = "connection_needed"
 	CodeDomainNeeded         Code = "domain_needed"
 	CodeNothingToConfirm     Code = "nothing_to_confirm"
+	CodeManagedAccount       Code = "managed_account"
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
@@ -84,6 +84,9 @@ const (
 	CodeTooManyFactors       Code = "too_many_factors"
 	CodePasskeysUnavailable  Code = "passkeys_unavailable"
 
+	CodeSignOnRefused Code = "sign_on_refused"
+	CodeSignOnState   Code = "sign_on_state"
+
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
 	CodeLoginTooOld         Code = "login_too_old"
@@ -108,6 +111,17 @@ const (
 	CodeTooManyWebhooks Code = "too_many_webhooks"
 	CodeWebhookDisabled Code = "webhook_disabled"
 	CodeNotForKeys      Code = "not_for_keys"
+
+	CodeTooManyConnections  Code = "too_many_connections"
+	CodeTooManySecrets      Code = "too_many_secrets"
+	CodeConnectionNotTested Code = "connection_not_tested"
+	CodeNothingPending      Code = "nothing_pending"
+	CodeTooManyDomains      Code = "too_many_domains"
+	CodeDomainExists        Code = "domain_exists"
+	CodeDomainInUse         Code = "domain_in_use"
+	CodeDomainNotProved     Code = "domain_not_proved"
+	CodeDomainTaken         Code = "domain_taken"
+	CodeProviderUnavailable Code = "provider_unavailable"
 
 	CodeTenantRequired Code = "tenant_required"
 
@@ -139,6 +153,7 @@ var problems = []Problem{
 	{CodeDeniedByPolicy, KindForbidden, "Refused by a policy", "A policy of the tenant or of the platform's model refuses this, although the role allows it. policyId names the policy, and reason is what its author says about it. Whether it refuses may depend on the time, the network, and how long ago the person signed in. An OWNER of the tenant can change its policies, the operator those of the model."},
 	{CodeStepUpRequired, KindForbidden, "Recent proof required", "The role allows this, and the session is valid, but the person proved who they are too long ago, or not with a second factor that they have. acr, maxAge (in seconds) and methods say what is needed, and WWW-Authenticate says it as in RFC 9470. Prove it with POST /api/v2/auth/step-up/begin and /finish, or lead a browser to /step-up?return=, and repeat the request with the new session."},
 	{CodeSignInRequired, KindForbidden, "Another sign-in required", "The session is valid, but a sign-in of its tenant's own vouches for it, which counts in that tenant alone. What belongs to the account (its address, password and second factors, other organisations) takes a session that was opened with the password or a passkey: sign in with one of them."},
+	{CodeManagedAccount, KindForbidden, "Managed account", "An organisation's sign-on has made this account, and its directory decides on the address. The account becomes the person's own with its first password: ask for it with POST /api/v2/auth/forgot-password, which sends a mail to the address."},
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most; a logo 256 KiB; a model or policies 1 MiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
@@ -169,6 +184,8 @@ var problems = []Problem{
 	{CodeAccountExists, KindConflict, "Account exists", "The address has an account already. For an invitation: accept it with POST /api/v2/auth/accept-invitation, signed in or with the account's current password, since an invitation never changes a password. If the password is forgotten, ask for a reset; the invitation stays valid. For a change of the address: choose another address."},
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation, or the change of an address, is of another account than that of the person who is signed in. Log out, and sign in to the right account."},
 
+	{CodeSignOnRefused, KindForbidden, "Sign-on refused", "The sign-in at the organisation's provider was refused here. \"check\" names the check that refused it. The protocol of the connection says more to the OWNERs of the organisation: give them the request id."},
+	{CodeSignOnState, KindMalformed, "Sign-in begun elsewhere", "This answer of a provider belongs to no sign-in that this browser has begun within the last 10 minutes, or it was used before. Begin the sign-in again."},
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
 	{CodeMFARequired, KindForbidden, "Second factor required", "The password is right, and the account has a second factor that this login, this tenant or this invitation needs. Finish with POST /api/v2/auth/login/second, or /api/v2/auth/accept-invitation/second for an invitation: send \"challenge\" with a code (methods: totp), a passkey's answer to \"publicKey\" (passkey) or a recovery code (recovery). The challenge is good for 5 minutes and 5 tries."},
 	{CodeMFAEnrolmentRequired, KindForbidden, "Second factor must be set up", "The password is right, and the tenant demands a second factor, which the account does not have yet. Set one up with POST /api/v2/auth/factors/totp or /passkey/begin and the member \"challenge\"; confirming it signs in."},
@@ -183,7 +200,6 @@ var problems = []Problem{
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is closing. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
 	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
-	{CodeManagedAccount, KindForbidden, "Managed account", "An organisation's sign-on has made this account, and its directory decides on the address. The account becomes the person's own with its first password: ask for it with POST /api/v2/auth/forgot-password, which sends a mail to the address."},
 	{CodeSSORequired, KindForbidden, "Sign-on required", "The organisation demands that its people sign in by its own sign-on, and a password or a passkey opens no session there. Sign in at \"startUrl\". In the console's settings of sign-on an OWNER can change that; an OWNER with a second factor, or a passkey, always gets in."},
 	{CodeGuestsRefused, KindForbidden, "Guests refused", "The organisation lets in only people of its own sign-on, and this account isn't one of them. Ask one of its OWNERs to allow guests, or for an account at its provider."},
 	{CodeSSORequiredHere, KindConflict, "Sign-on required here", "The tenant demands sign-on, and this would take away the connection, or the last domain, by which its people sign in. Set the mode of sign-on to optional or off first, or move the domains to another active connection."},
@@ -197,14 +213,24 @@ var problems = []Problem{
 	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first audience in --assertion-audience."},
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that the model of the platform does not have, or more than one. Name one of its actions, or none to check the credential alone."},
 
-	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone: change that first."},
+	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone, or a connection gives it: change that first. A role that a connection gives ranks as ADMIN at most."},
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
 	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have, or how much may be changed in it in a day; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited. With \"eventsPerDay\" changes go on with the next day of UTC, and signing in, ending access and protecting an account are never refused."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that have not ended, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
 	{CodeTooManyWebhooks, KindConflict, "Too many webhooks", "A tenant may have 20 webhooks, disabled ones included, and so may the installation. Delete one that nobody needs, or let one endpoint take more events."},
 	{CodeWebhookDisabled, KindConflict, "Webhook disabled", "This webhook is disabled, so nothing is sent to it. Enable it first."},
+	{CodeTooManyDomains, KindConflict, "Too many domains", "A tenant may have 100 domains, those that are not proved included. Delete one that nobody needs."},
+	{CodeDomainExists, KindConflict, "Domain exists", "The tenant has this domain already. GET /api/v2/domains shows its record; prove it with POST /api/v2/domains/{id}/verify."},
+	{CodeDomainInUse, KindConflict, "Domain in use", "People of this domain sign in by another connection of the tenant already. Take the domain away from that one first: PATCH /api/v2/domains/{id} with an empty \"connectionId\"."},
+	{CodeDomainNotProved, KindConflict, "Domain not proved", "The TXT record that \"record\" of the domain describes was not found. \"seen\" has what was found in its place. Publish the record exactly as it is shown, and try again: name servers may go on answering what they had before, for as long as the record's time to live says."},
+	{CodeDomainTaken, KindConflict, "Domain taken", "The record is right, and another tenant of this installation holds the domain. It becomes free when that tenant deletes it, when it has lapsed for 30 days because its record is gone, or when the operator releases it. Ask the operator if it should be yours."},
+	{CodeProviderUnavailable, KindUnavailable, "No answer from outside", "What this depends on does not answer, or not sensibly: the name servers of a domain, or the provider of a connection. Nothing has changed. Try again later; if it goes on, ask whoever runs it."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},
+	{CodeTooManyConnections, KindConflict, "Too many connections", "A tenant may have 10 connections, drafts and disabled ones included. Delete one that nobody signs in by."},
+	{CodeTooManySecrets, KindConflict, "Too many client secrets", "A connection has two client secrets at most, so that a new one works before the old one ends. Delete the one that the provider no longer accepts."},
+	{CodeConnectionNotTested, KindConflict, "Connection not tested", "A connection signs people in only by what a test has passed with. What it signs in by has changed since the last test, or was never tested: run the test, then enable or switch it."},
+	{CodeNothingPending, KindConflict, "Nothing pending", "No change of the connection waits to be switched on: it was switched or dropped since, or there was none."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},
 

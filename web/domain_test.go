@@ -78,6 +78,14 @@ VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'draft', 0, 'off', 'USER')`, id, acme.ID
 		d.send(t, "DELETE "+path, nil, owner).ok(http.StatusNoContent)
 		d.send(t, "DELETE "+path, nil, owner).fails(http.StatusNotFound, "not_found")
 		d.send(t, "POST "+domainsPath+"/"+theirs.text("id")+"/verify", nil, other).ok(http.StatusOK).is("status", "verified")
+
+		more := d.send(t, "POST "+domainsPath, m{"domain": "more.example"}, owner).ok(http.StatusCreated)
+		d.publish(more)
+		d.setQuotas(t, acme.ID, m{"eventsPerDay": 0})
+		path = domainsPath + "/" + more.text("id")
+		d.send(t, "POST "+path+"/verify", nil, owner).fails(http.StatusConflict, "quota_exceeded")
+		d.send(t, "PATCH "+path, m{"connectionId": connections[0]}, owner).fails(http.StatusConflict, "quota_exceeded")
+		d.send(t, "GET "+path, nil, owner).ok(http.StatusOK).is("status", "pending")
 	})
 }
 
@@ -101,6 +109,23 @@ func TestLimitsOfDomains(t *testing.T) {
 		d.send(t, "DELETE "+path, nil, owner).ok(http.StatusNoContent)
 		d.setQuotas(t, acme.ID, m{"eventsPerDay": 0})
 		d.send(t, "POST "+domainsPath, m{"domain": "more.example"}, owner).fails(http.StatusConflict, "quota_exceeded")
+	})
+}
+
+// Changes of domains need a recent proof of identity; reading doesn't.
+func TestProofForDomains(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		path := domainsPath + "/" + d.send(t, "POST "+domainsPath, m{"domain": "acme.example"}, owner).ok(http.StatusCreated).text("id")
+		d.Advance(20 * time.Minute)
+		for route, body := range map[string]any{
+			"POST " + domainsPath: m{"domain": "other.example"}, "PATCH " + path: m{"connectionId": ""}, "POST " + path + "/verify": nil, "DELETE " + path: nil,
+		} {
+			d.send(t, route, body, owner).fails(http.StatusForbidden, "step_up_required")
+		}
+		d.send(t, "GET "+path, nil, owner).ok(http.StatusOK)
+		d.send(t, "GET "+domainsPath+"?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, "GET "+domainsPath+"?limit=201", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 	})
 }
 

@@ -97,13 +97,16 @@ func TestShortListsHavePages(t *testing.T) {
 		for n := range 3 {
 			d.send(t, "POST /api/v2/roles", m{"name": fmt.Sprint("ROLE_", n), "permissions": []string{"user.read"}}, by).ok(http.StatusCreated)
 		}
+		for n := range 2 {
+			d.send(t, "POST "+domainsPath, m{"domain": fmt.Sprintf("n%d.example", n)}, as(acme.Owner.Token())).ok(http.StatusCreated)
+		}
 		d.enrolTOTP(t, ann.Token())
 		annsSessions := "/api/v2/users/" + ann.ID + "/sessions"
 		for path, rows := range map[string]int{
-			"/api/v2/sessions": 3, annsSessions: 3, "/api/v2/auth/factors": 1, "/api/v2/roles": 7, hooksPath: 2, hooksPath + "/" + hook + "/deliveries": 3,
+			"/api/v2/sessions": 3, annsSessions: 3, "/api/v2/auth/factors": 1, "/api/v2/roles": 7, hooksPath: 2, hooksPath + "/" + hook + "/deliveries": 3, domainsPath: 2,
 		} {
 			who := by
-			if path == annsSessions {
+			if path == annsSessions || path == domainsPath {
 				who = as(acme.Owner.Token())
 			}
 			want, _ := d.page(t, path, "id", who)

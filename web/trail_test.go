@@ -725,6 +725,14 @@ func (r *recorder) ownerSteps() []step {
 			`Acme: OWNER refused user.role user OWNER, reason "" "last_owner", role "OWNER" "USER"`,
 			`Acme: OWNER refused user.leave user OWNER, reason "" "last_owner"`,
 		}},
+		{"sign-on offered, and turned off", func() {
+			for _, mode := range []string{"optional", "off", "off"} {
+				r.ask("PUT /api/v2/sso/policy", m{"mode": mode, "guests": "allowed"}, r.as(r.owner), with("If-Match", "*")).ok(200)
+			}
+		}, []string{
+			`Acme: OWNER done sso.policy tenant Acme, ssoMode "off" "optional"`,
+			`Acme: OWNER done sso.policy tenant Acme, ssoMode "optional" "off"`,
+		}},
 		{"a foreign person changed", func() {
 			r.ask("PATCH /api/v2/users/"+r.other.ID, m{"role": "USER"}, r.as(r.owner)).fails(404, "not_found")
 		}, nil},
@@ -871,6 +879,7 @@ func (r *recorder) checkAllVerbsRecorded() {
 	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true                                       // tested in app/webhook
 	seen[doorward.ConnectionSwitch], seen[doorward.ConnectionTry], seen[doorward.IdentityUnlink] = true, true, true // tested in app/connection
 	seen[doorward.DomainUpdate], seen[doorward.DomainLapse] = true, true                                            // tested in app/domain
+	seen[doorward.SSOConfirm], seen[doorward.SSORevert], seen[doorward.SSOBypass] = true, true, true                // tested in app/demand
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			r.t.Errorf("no step records %s: add one", verb.Action)

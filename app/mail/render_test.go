@@ -304,7 +304,7 @@ func TestWrap(t *testing.T) {
 func TestWhatIsNeverHeldBack(t *testing.T) {
 	want := []string{
 		"digest", "email_changed", "email_confirm", "email_requested", "email_restored", "factor_added", "factor_removed", "factor_renamed", "factors_disabled", "factors_removed", "factors_reset",
-		"invitation", "passkey_copied", "password_changed", "recovery_codes", "recovery_used", "reset",
+		"invitation", "passkey_copied", "password_changed", "recovery_codes", "recovery_used", "reset", "sso_bypass",
 	}
 	var never []string
 	for _, kind := range kinds() {

@@ -142,7 +142,7 @@ type discoverInput struct {
 }
 
 type discovered struct {
-	Methods      []string `json:"methods" nullable:"false" enum:"sso,password,passkey" doc:"sso alone where the organisation of the domain demands its sign-on"`
+	Methods      []string `json:"methods" example:"[\"sso\"]" nullable:"false" enum:"sso,password,passkey" doc:"sso alone where the organisation of the domain demands its sign-on"`
 	ConnectionID string   `json:"connectionId,omitempty" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"With sso"`
 	StartURL     string   `json:"startUrl,omitempty" format:"uri" doc:"With sso: where the sign-on begins; may be followed by return and loginHint"`
 }

@@ -1,6 +1,7 @@
 package hosted_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/store"
 )
 
 // TestStepUpByAConnectionOnPages: the page leads to the provider and back, and takes the password for what
@@ -17,6 +19,18 @@ func TestStepUpByAConnectionOnPages(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
 	acme.Join(ann, "USER")
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(
+			tx.InsertConnection(t.Context(), doorward.Connection{
+				ID: "con_acme", TenantID: acme.ID, Type: doorward.OpenIDConnect, Name: "Okta", Product: doorward.Okta, Status: doorward.ConnectionActive, CreatedAt: tx.Now,
+				JIT: doorward.JITOff, JITRole: doorward.RoleUser, InForce: doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"},
+			}),
+			tx.SetSSOPolicy(t.Context(), doorward.SSOPolicy{TenantID: acme.ID, Mode: doorward.SSOOptional, Revision: 1, ChangedAt: tx.Now}),
+		)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	account, err := s.Node.DB.Read().AccountByEmail(t.Context(), ann)
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,8 @@ var cases = []struct {
 	{"connections that sign people in", signingConnections},
 	{"sessions of one's own", ownSessions},
 	{"sessions by connections", sessionsByConnection},
+	{"people who were removed", removedMembers},
+	{"roles given by hand", rolesByHand},
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},

@@ -72,7 +72,6 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
 			{Name: "Sign-on", Description: "Sign-on of a tenant's own: how its people sign in by the provider of their organisation, and whether they have to."},
 			{Name: "Webhooks", Description: "Endpoints of a tenant or of the platform that events are sent to, signed."},
-			{Name: "Sign-on", Description: "Providers of a tenant's own, by which its people sign in."},
 			{Name: "Domains", Description: "DNS domains that a tenant has proved, by which its people find its sign-on."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},

@@ -40,7 +40,7 @@ func redirects(fn func(context.Context, *front.Call) (string, error)) front.Endp
 }
 
 var docStartSignOn = front.Doc{
-	ID: "startSignOn", Tag: "Single sign-on", Summary: "Begin to sign in at a tenant's own provider",
+	ID: "startSignOn", Tag: "Sign-on", Summary: "Begin to sign in at a tenant's own provider",
 	Description: "For browsers: leads to the provider, and writes nothing. What it needs at the callback lies sealed in a cookie `doorward_sso_…` of the browser, for 10 minutes, one for each of up to 5 tabs. A browser that another site has led here sees the page /sso/{con} first. A connection that signs nobody in is 404.",
 	Query: []front.Parameter{
 		{Name: "return", Description: "Where the browser goes after the sign-in: an address below the base URL, or one that `--return-to` allows; any other is ignored", Example: "https://app.example.com/inbox"},
@@ -90,7 +90,7 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 }
 
 var docFinishSignOn = front.Doc{
-	ID: "finishSignOn", Tag: "Single sign-on", Summary: "End a sign-in at a tenant's own provider",
+	ID: "finishSignOn", Tag: "Sign-on", Summary: "End a sign-in at a tenant's own provider",
 	Description: "The address that the provider leads the browser to. The answer leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.",
 	Query: []front.Parameter{
 		{Name: "state", Description: "As it was given to the provider"}, {Name: "code", Description: "Of the provider"},
@@ -133,7 +133,7 @@ type begunTestView struct {
 }
 
 var docTestConnection = front.Doc{
-	ID: "testConnection", Tag: "Single sign-on", Summary: "Test a connection",
+	ID: "testConnection", Tag: "Sign-on", Summary: "Test a connection",
 	Description: "Prepares a real sign-in in a window, which opens no session and joins nobody. It tests what awaits a switch, if there is something, else what is in force. GET /api/v2/sso/connections/{id}/tests/{testId} has the result.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }

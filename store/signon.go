@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 
@@ -38,17 +39,24 @@ func (tx *Tx) ForgetRemoval(ctx context.Context, tenantID, address string) error
 }
 
 const (
-	sqlRoleFloor    = `SELECT role_floor FROM memberships WHERE tenant_id = $1 AND user_id = $2`
+	sqlRoleFloor    = `SELECT CASE role_floor WHEN '' THEN role WHEN '-' THEN '' ELSE role_floor END FROM memberships WHERE tenant_id = $1 AND user_id = $2`
+	sqlEndOldFloor  = `UPDATE memberships SET role_floor = '-' WHERE tenant_id = $1 AND user_id = $2 AND role_floor = ''`
 	sqlSetRoleFloor = `UPDATE memberships SET role_floor = $3 WHERE tenant_id = $1 AND user_id = $2`
 )
 
-// RoleFloor returns the role that an OWNER, or the operator, last gave the member by hand; empty: none has.
-// Or ErrNone.
+// RoleFloor returns the role that an OWNER, or the operator, last gave the member by hand; empty: none has. One
+// that was given before that was recorded counts as such. Or ErrNone.
 func (r Reader) RoleFloor(ctx context.Context, tenantID, userID string) (doorward.Role, error) {
 	return one(ctx, r, func(role *doorward.Role) []any { return []any{role} }, sqlRoleFloor, tenantID, userID)
 }
 
-// SetRoleFloor records such a role: groups of a connection don't lower the member's below it.
+// SetRoleFloor records such a role: groups of a connection don't lower the member's below it. Empty: none.
 func (tx *Tx) SetRoleFloor(ctx context.Context, tenantID, userID string, role doorward.Role) error {
-	return tx.run(ctx, sqlSetRoleFloor, tenantID, userID, role)
+	return tx.run(ctx, sqlSetRoleFloor, tenantID, userID, cmp.Or(role, "-"))
+}
+
+// EndOldRoleFloor is called when somebody else gives the member another role: if nothing was recorded of the
+// earlier one, none counts from now on.
+func (tx *Tx) EndOldRoleFloor(ctx context.Context, tenantID, userID string) error {
+	return tx.run(ctx, sqlEndOldFloor, tenantID, userID)
 }

@@ -432,10 +432,14 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 // the operator has offered it.
 func keepRoleByHand(ctx context.Context, tx *access.Tx, inv doorward.Invitation, userID string) error {
 	isByOwner, err := IsByOwner(ctx, tx.Reader, inv)
-	if err != nil || !isByOwner {
+	if err != nil {
 		return err
 	}
-	return tx.SetRoleFloor(ctx, inv.TenantID, userID, inv.Role)
+	floor := doorward.Role("")
+	if isByOwner {
+		floor = inv.Role
+	}
+	return tx.SetRoleFloor(ctx, inv.TenantID, userID, floor)
 }
 
 // IsByOwner reports whether an OWNER of the tenant, as of now, or the operator has sent the invitation.

@@ -187,10 +187,8 @@ func (s *SignOn) join(ctx context.Context, tx *access.Tx, h held, f facts, accou
 	if err := member.Add(ctx, tx, user); err != nil {
 		return changedIf(err, doorward.CodeAlreadyMember)
 	}
-	if floor != "" {
-		if err := tx.SetRoleFloor(ctx, user.TenantID, user.ID, floor); err != nil {
-			return err
-		}
+	if err := tx.SetRoleFloor(ctx, user.TenantID, user.ID, floor); err != nil {
+		return err
 	}
 	return s.recordJoin(ctx, tx, h, f, user)
 }

@@ -145,10 +145,8 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	if _, err := tx.SetUserRole(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
 		return err
 	}
-	if isByOwner(tx.By) {
-		if err := tx.SetRoleFloor(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
-			return err
-		}
+	if err := noteHand(r.ctx, tx, member, *r.Role); err != nil {
+		return err
 	}
 	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, member); err != nil {
 		return err
@@ -156,10 +154,12 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
 }
 
-// isByOwner reports whether an OWNER, or the operator, is the caller: groups of a connection don't lower
-// a role that they give.
-func isByOwner(by doorward.Caller) bool {
-	return by.Kind == doorward.Operator || by.Kind == doorward.ByUser && by.Role == doorward.RoleOwner
+// noteHand records the role if an OWNER, or the operator, gives it: groups of a connection don't lower it.
+func noteHand(ctx context.Context, tx *access.Tx, member doorward.User, role doorward.Role) error {
+	if tx.By.Kind == doorward.Operator || tx.By.Kind == doorward.ByUser && tx.By.Role == doorward.RoleOwner {
+		return tx.SetRoleFloor(ctx, member.TenantID, member.ID, role)
+	}
+	return tx.EndOldRoleFloor(ctx, member.TenantID, member.ID)
 }
 
 // narrows reports whether the next role grants nothing that the old one lacks, and no higher rank.

@@ -32,10 +32,17 @@ func rolesByHand(f *fixture) {
 	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
 	ben := f.member(acme, "ben@acme.example", doorward.RoleUser)
 	floor := func(id string) any { return f.value(f.Read().RoleFloor(ctx, acme.ID, id)) }
+	equal(f, floor(ann.ID), any(doorward.RoleUser)) // of before
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.EndOldRoleFloor(ctx, acme.ID, ann.ID))
+		noError(f, tx.SetRoleFloor(ctx, acme.ID, ben.ID, ""))
+	})
 	equal(f, floor(ann.ID), any(doorward.Role("")))
 	f.write(func(tx *store.Tx) { noError(f, tx.SetRoleFloor(ctx, acme.ID, ann.ID, doorward.RoleAdmin)) })
 	equal(f, []any{floor(ann.ID), floor(ben.ID)}, []any{doorward.RoleAdmin, doorward.Role("")})
 	f.write(func(tx *store.Tx) { noError(f, tx.MoveRole(ctx, acme.ID, doorward.RoleAdmin, doorward.RoleViewer)) })
+	equal(f, floor(ann.ID), any(doorward.RoleViewer))
+	f.write(func(tx *store.Tx) { noError(f, tx.EndOldRoleFloor(ctx, acme.ID, ann.ID)) })
 	equal(f, floor(ann.ID), any(doorward.RoleViewer))
 	_, err := f.Read().RoleFloor(ctx, acme.ID, "usr_none")
 	equal(f, err == store.ErrNone, true)

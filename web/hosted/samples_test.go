@@ -13,6 +13,8 @@ import (
 	accounts "github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
@@ -141,7 +143,31 @@ func samples() []uitest.Sample {
 		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
-	}, append(factorSamples(), endedSamples()...)...)
+	}, slices.Concat(factorSamples(), endedSamples(), signOnSamples())...)
+}
+
+func signOnSamples() []uitest.Sample {
+	connection := doorward.Connection{ID: "con_1", Name: "Okta"}
+	start := signOnStart{Shown: signon.Shown{Connection: connection, Tenant: withWordmark}, Start: "/api/v2/auth/sso/con_1/start"}
+	current := start
+	current.Email = acme.Email
+	waits := waiting{signon.Waiting{Connection: connection, Tenant: withWordmark, Email: acme.Email, Proves: true, Password: true, Passkey: true}, "", "/sso/con_1"}
+	replaces := waiting{signon.Waiting{Connection: connection, Tenant: withWordmark, Email: acme.Email, Replaces: true}, "ben@globex.example", "/sso/con_1"}
+	wrong := ui.Frame{Posted: true, Alert: true, Faults: map[string]string{"password": "This is not the password."}}
+	failed := doorward.ConnectionTest{Status: doorward.TestFailed, Checks: []doorward.TestCheck{{Name: "aud", Seen: "another", Wanted: "doorward"}}}
+	return []uitest.Sample{
+		{Name: "sso", View: ui.View{Page: "sso", Tenant: withWordmark, Body: start}},
+		{Name: "sso-current", View: ui.View{Page: "sso", Tenant: withWordmark, Body: current}, Frame: ui.Frame{Caller: ann}},
+		{Name: "ssocontinue", View: ui.View{Page: "ssocontinue", Scripts: passkeyScripts, Body: waits}},
+		{Name: "ssocontinue-refused", View: ui.View{Page: "ssocontinue", Body: waits}, Frame: wrong},
+		{Name: "ssocontinue-replace", View: ui.View{Page: "ssocontinue", Body: replaces}, Frame: ui.Frame{Caller: ann}},
+		{Name: "ssosecond", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByCode, doorward.ByRecovery}}, "")},
+		{Name: "ssosecond-passkey", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByPasskey, doorward.ByRecovery}, PublicKey: []byte("{}")}, "")},
+		{Name: "ssosecond-recovery", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByCode, doorward.ByRecovery}}, "recovery")},
+		{Name: "ssotest-passed", View: testPage(doorward.ConnectionTest{Status: doorward.TestPassed}), Frame: ui.Frame{Caller: ann}},
+		{Name: "ssotest-failed", View: testPage(failed), Frame: ui.Frame{Caller: ann}},
+		{Name: "ssotest-waiting", View: testPage(doorward.ConnectionTest{Status: doorward.TestWaiting}), Frame: ui.Frame{Caller: ann}},
+	}
 }
 
 func factorSamples() []uitest.Sample {
@@ -164,10 +190,9 @@ func factorSamples() []uitest.Sample {
 }
 
 // unavailable is the content of the error page for 503.
-var unavailable = struct {
-	Title, Text          string
-	Again, Support, Home bool
-}{"One moment, please", "We can’t answer right now. Load the page again in 1 second.", true, true, false}
+var unavailable = ui.ErrorPage{
+	Title: "One moment, please", Text: "We can’t answer right now. Load the page again in 1 second.", Again: true, Support: true,
+}
 
 func endedSamples() (all []uitest.Sample) {
 	for code, next := range map[doorward.Code]string{

@@ -146,7 +146,7 @@ func secondForSignOn(conID, challenge string, asked login.Asked, with string) ui
 		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
 	}
 	s.Recovery = s.Codes && (!s.App && s.Options == "" || with == "recovery")
-	v := ui.View{Page: "ssosecond", FormReturns: true, Body: secondOfSignOn{s, ui.SignOnPage(conID) + "/prove/second", challenge}}
+	v := ui.View{Page: "ssosecond", Title: "second.title", FormReturns: true, Body: secondOfSignOn{s, ui.SignOnPage(conID) + "/prove/second", challenge}}
 	if s.Options != "" {
 		v.Scripts = passkeyScripts
 	}
@@ -191,7 +191,11 @@ func (h *hosted) showSignOnTest(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	return ui.View{Page: "ssotest", Body: testView(test)}, nil
+	return testPage(test), nil
+}
+
+func testPage(test doorward.ConnectionTest) ui.View {
+	return ui.View{Page: "ssotest", Title: "ssotest." + string(test.Status) + ".title", Body: testView(test)}
 }
 
 func testView(test doorward.ConnectionTest) signOnTest {

@@ -151,6 +151,18 @@ func (tx *Tx) MergeAttemptEntry(ctx context.Context, was, a doorward.Attempt, re
 	return tx.affected(ctx, sqlMergeAttemptEntry, was.ID, micros(a.At), a.Count, strings.Join(requestIDs, " "), was.Count)
 }
 
+const (
+	sqlDeleteEntriesAbout      = `DELETE FROM connection_attempts WHERE user_id = $1 AND user_id <> ''`
+	sqlDeleteEntriesOfSubjects = `DELETE FROM connection_attempts WHERE id IN (SELECT a.id FROM identities i
+  JOIN connection_attempts a ON a.connection_id = i.connection_id AND a.subject = i.subject WHERE i.user_id = $1)`
+)
+
+// DeleteEntriesAbout deletes the entries of all protocols about the account, and about the subjects that it
+// has identities of.
+func (tx *Tx) DeleteEntriesAbout(ctx context.Context, userID string) error {
+	return tx.runEach(ctx, userID, sqlDeleteEntriesAbout, sqlDeleteEntriesOfSubjects)
+}
+
 // DeleteOldAttempts deletes entries of protocols from an instant or before, at most limit, and returns how
 // many.
 func (tx *Tx) DeleteOldAttempts(ctx context.Context, until time.Time, limit int) (int64, error) {

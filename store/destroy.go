@@ -62,6 +62,9 @@ WHERE invited_by = $1`
 // trail. The invitations that it sent stay.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
+	if err := tx.DeleteEntriesAbout(ctx, a.ID); err != nil {
+		return err
+	}
 	for _, query := range []string{
 		sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails,
 		sqlDeleteDevices, sqlForgetInviter, sqlDeleteDecisionsOf, sqlDeleteInboxBy, sqlDeleteCallsBy, sqlDeleteAccount,

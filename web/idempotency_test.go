@@ -79,10 +79,14 @@ func (s *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]c
 	rotated := s.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")
 	hookPath, hook := "POST /api/v2/webhooks", m{"url": "http://localhost:1/", "events": []string{"webhook.test"}}
 	hooked := s.send(t, hookPath, hook, owner).ok(http.StatusCreated).text("webhook.id")
+	connectionPath, connection := "POST "+connectionsPath, m{"type": "oidc", "name": "Okta"}
+	connected := s.send(t, connectionPath, connection, owner).ok(http.StatusCreated).text("id")
 	s.Advance(2 * time.Minute)
 	return map[string]creation{
 		hookPath: {hookPath, hook, `{"url":"http://localhost:1/other"}`, owner},
 		"POST /api/v2/webhooks/{id}/rotate-secret": {hookPath + "/" + hooked + "/rotate-secret", m{"graceHours": 0}, `{"graceHours":1}`, owner},
+		connectionPath: {connectionPath, connection, `{"type":"oidc","name":"Other"}`, owner},
+		"POST " + connectionsPath + "/{id}/secrets": {connectionPath + "/" + connected + "/secrets", m{"clientSecret": "the client's own secret"}, `{"clientSecret":"another one"}`, owner},
 		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
 		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},
 		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(s.operatorKey(t))},

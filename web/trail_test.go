@@ -110,7 +110,7 @@ type step struct {
 func TestOneEventForEachOperation(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		r := newRecorder(t, d)
-		for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.domainSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
+		for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.connectionSteps(), r.domainSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
 			r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 			s.do()
 			if diff := cmp.Diff(s.want, r.newEvents()); diff != "" {
@@ -868,8 +868,9 @@ func (r *recorder) checkAllVerbsRecorded() {
 	// Operations on a database have their own tests in cmd/doorward/testdata.
 	seen[doorward.MasterKeyRotate], seen[doorward.SigningKeyRotate] = true, true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
-	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true // tested in app/webhook
-	seen[doorward.DomainUpdate], seen[doorward.DomainLapse] = true, true      // tested in app/domain
+	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true                                       // tested in app/webhook
+	seen[doorward.ConnectionSwitch], seen[doorward.ConnectionTry], seen[doorward.IdentityUnlink] = true, true, true // tested in app/connection
+	seen[doorward.DomainUpdate], seen[doorward.DomainLapse] = true, true                                            // tested in app/domain
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			r.t.Errorf("no step records %s: add one", verb.Action)

@@ -50,7 +50,7 @@ func (c *Connections) Unlink(ctx context.Context, by doorward.Caller, id string)
 		if _, err := tx.DeleteIdentity(ctx, id); err != nil {
 			return err
 		}
-		tx.Changed("connection", was.ConnectionID, "")
+		tx.Changed(doorward.FieldConnection, was.ConnectionID, "")
 		ended.Sessions, err = tx.DeleteIssuerSessionsOf(ctx, c.life, was.TenantID, doorward.Issuer(was.ConnectionID), was.UserID)
 		tx.RecordEnded(doorward.Ended{Sessions: ended.Sessions})
 		return err

@@ -23,7 +23,10 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"factor_demands", // for seconds, the id of the member who was notified last
+	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "used_states", "sso_policies",
+	"connection_tests", // for a day, what a provider has said of who tests
+	"removed_members",  // hashes
+	"factor_demands",   // for seconds, the id of the member who was notified last
 }
 
 // searchTerms are what an erasure has to remove: texts anywhere, ids outside of the tables that
@@ -97,6 +100,16 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "account:" + second, WiderBucket: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
 			return err
 		}
+		c := doorward.Connection{ID: "con_1", TenantID: p.User.TenantID, CreatedAt: tx.Now}
+		if err := tx.InsertConnection(ctx, c); err != nil {
+			return err
+		}
+		if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: c.ID, At: tx.Now, Subject: "Vera Vanish", UserID: p.User.ID}); err != nil {
+			return err
+		}
+		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
+			return err
+		}
 		if _, err := tx.GiveFactorWord(ctx, p.User.TenantID, p.User.ID); err != nil {
 			return err
 		}
@@ -155,7 +168,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }
@@ -164,7 +177,8 @@ var exported = map[string]string{
 var notExported = map[string]string{
 	"attempts": "passwords that are being tried", "throttles": "counters of attempts", "changes": "ids of what changed in the last minutes",
 	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
-	"policies": "texts of tenants, with the id of who wrote them",
+	"connection_attempts": "what administrators of a tenant see of attempts at its provider, for 30 days",
+	"policies":            "texts of tenants, with the id of who wrote them",
 }
 
 // wantExported fails unless the export has rows of every table that is about people.

@@ -16,4 +16,5 @@ CREATE TABLE connection_attempts (
     request_ids   TEXT NOT NULL DEFAULT '' -- of the last ten, words
 );
 CREATE INDEX connection_attempts_page ON connection_attempts (connection_id, kind, at, id);
+CREATE INDEX connection_attempts_user ON connection_attempts (user_id) WHERE user_id <> '';
 CREATE INDEX connection_attempts_at ON connection_attempts (at);

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -323,6 +324,7 @@ func attemptsAtConnections(f *fixture) {
 		gone.ID, gone.ConnectionID = f.id("a"), "con_none"
 		noError(f, tx.InsertAttemptEntry(ctx, gone))
 	})
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteEntriesAbout(ctx, "usr_other")) })
 	f.clock.move(time.Hour)
 	for range doorward.AttemptsMax {
 		entry(doorward.AttemptTest)
@@ -333,6 +335,15 @@ func attemptsAtConnections(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldAttempts(ctx, first.At.Add(-1), 10)), int64(0))
 		equal(f, f.value(tx.DeleteOldAttempts(ctx, first.At, 10)), int64(1))
+		noError(f, tx.DeleteEntriesAbout(ctx, first.UserID))
+		f.wantNone(tx.LastAttempt(ctx, c.ID, doorward.AttemptTest))
+	})
+	ann := f.member(f.tenant("Zeta"), "ann@zeta.example", doorward.RoleUser)
+	f.write(func(tx *store.Tx) { // of a subject that is the person's
+		noError(f, tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "mine", ConnectionID: c.ID, Kind: doorward.AttemptTest, At: tx.Now, Subject: "7", Count: 1}))
+		f.wantChange(tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_mine", ConnectionID: c.ID, TenantID: c.TenantID, Subject: "7", UserID: ann.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}))
+		noError(f, tx.DeleteEntriesAbout(ctx, ann.ID))
+		f.wantNone(tx.LastAttempt(ctx, c.ID, doorward.AttemptTest))
 	})
 }
 
@@ -388,6 +399,37 @@ func identities(f *fixture) {
 		f.wantChange(tx.DeleteConnection(ctx, spare.ID))
 	})
 	equal(f, f.value(f.Read().IdentitiesOf(ctx, ann.ID)), []doorward.Identity{lower})
+}
+
+// ordersOfConnections: the lists are read forward and back, with their totals, also where times are equal.
+func ordersOfConnections(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	c := f.connection(acme, "One")
+	for i := range 4 {
+		if i > 0 {
+			f.connection(acme, "More")
+		}
+		u := f.member(acme, fmt.Sprintf("%c@acme.example", 'a'+i), doorward.RoleUser)
+		now := f.clock.read()
+		f.write(func(tx *store.Tx) {
+			f.wantChange(tx.InsertIdentity(ctx, doorward.Identity{ID: f.id(doorward.PrefixIdentity), ConnectionID: c.ID, TenantID: acme.ID, Subject: u.ID, UserID: u.ID, CreatedAt: now, LastUsedAt: now}))
+			noError(f, tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: f.id("a"), ConnectionID: c.ID, Kind: doorward.AttemptTest, At: now, Count: 1}))
+		})
+		if i != 1 {
+			f.clock.move(time.Second)
+		}
+	}
+	read := f.Read()
+	wantOrders(f, "createdAt", 4, func(c doorward.Connection) string { return c.ID }, func(w doorward.Window) (doorward.Page[doorward.Connection], error) {
+		return read.ConnectionPage(ctx, acme.ID, w)
+	})
+	wantOrders(f, "at", 4, func(a doorward.Attempt) string { return a.ID }, func(w doorward.Window) (doorward.Page[doorward.Attempt], error) {
+		return read.AttemptPage(ctx, c.ID, w)
+	})
+	wantOrders(f, "createdAt", 4, func(i store.LinkedIdentity) string { return i.ID }, func(w doorward.Window) (doorward.Page[store.LinkedIdentity], error) {
+		return read.IdentityPage(ctx, c.ID, w)
+	})
 }
 
 // sessionsOfConnections: disabling a connection ends what it has vouched for in its tenant, and nothing

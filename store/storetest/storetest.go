@@ -116,6 +116,7 @@ var cases = []struct {
 	{"one use of a state", usedState},
 	{"attempts at connections", attemptsAtConnections},
 	{"identities", identities},
+	{"orders of connections", ordersOfConnections},
 	{"sessions of connections", sessionsOfConnections},
 	{"domains", domains},
 	{"the daily look at domains", looksAtDomains},

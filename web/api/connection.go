@@ -61,8 +61,12 @@ type connectionView struct {
 	Status       doorward.ConnectionStatus `json:"status" enum:"draft,active,disabled"`
 	CreatedAt    time.Time                 `json:"createdAt"`
 	LastSignInAt *time.Time                `json:"lastSignInAt,omitempty"`
-	connectionParametersView
-	Pending *connectionParametersView `json:"pending,omitempty" doc:"A change that signs nobody in before it has passed a test and was switched"`
+	Issuer       string                    `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"Absent until it is known"`
+	ClientID     string                    `json:"clientId,omitempty" example:"0oa1b2c3d4" doc:"Absent until it is known"`
+	ClientAuth   doorward.ClientAuth       `json:"clientAuth" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
+	EmailFrom    string                    `json:"emailFrom" example:"email" doc:"The claim with the address"`
+	TestedAt     *time.Time                `json:"testedAt,omitempty" doc:"When a test of exactly this has passed; absent since the last change"`
+	Pending      *connectionParametersView `json:"pending,omitempty" doc:"A change that signs nobody in before it has passed a test and was switched"`
 
 	JIT                 doorward.JIT       `json:"jit" enum:"off,invited,domains" doc:"Whom the first sign-in makes a member"`
 	JITRole             doorward.Role      `json:"jitRole" example:"USER"`
@@ -84,8 +88,8 @@ func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
 func (a *api) viewConnection(s connection.Shown) connectionView {
 	v := connectionView{
 		ID: s.ID, Type: s.Type, Name: s.Name, Product: s.Product, Status: s.Status, CreatedAt: s.CreatedAt, LastSignInAt: s.LastSignInAt,
-		connectionParametersView: viewParameters(s.InForce),
-		JIT:                      s.JIT, JITRole: s.JITRole, Mappings: []groupMapping{}, GroupsFrom: s.GroupsFrom,
+		Issuer: s.InForce.Issuer, ClientID: s.InForce.ClientID, ClientAuth: s.InForce.ClientAuth, EmailFrom: s.InForce.EmailFrom, TestedAt: s.InForce.TestedAt,
+		JIT: s.JIT, JITRole: s.JITRole, Mappings: []groupMapping{}, GroupsFrom: s.GroupsFrom,
 		FactorACR: append([]string{}, s.FactorACR...), TrustProviderFactor: s.TrustFactor, Secrets: []clientSecretView{},
 		CallbackURL: a.app.Connections.CallbackURL(s.ID), StartURL: a.app.Connections.StartURL(s.ID), JWKSURL: a.app.Connections.KeysURL(s.ID),
 	}
@@ -260,8 +264,10 @@ func viewEndedBy(e connection.Ended) endedByConnection {
 }
 
 type editedConnection struct {
-	Connection connectionView `json:"connection"`
-	endedByConnection
+	Connection connectionView    `json:"connection"`
+	Ended      endedSessions     `json:"ended" doc:"What disabling it has ended, on every node"`
+	Managed    int               `json:"managed" doc:"How many managed accounts stay with no way in but a reset of the password; 0 unless it is disabled"`
+	People     []concernedPerson `json:"people,omitempty" doc:"Of a dry run: whose sessions end, at most 100"`
 }
 
 var dryRunOnly = []front.Parameter{dryRun}
@@ -291,7 +297,7 @@ func (a *api) editConnection(ctx context.Context, c *front.Call, in editConnecti
 		c.SetRevocation(ended.Revocation)
 		c.SetVersion(after.Version())
 	}
-	return editedConnection{a.viewConnection(after), viewEndedBy(ended)}, nil
+	return editedConnection{a.viewConnection(after), endedSessions{ended.Sessions}, ended.Managed, viewConcerned(ended.People)}, nil
 }
 
 var docDeleteConnection = front.Doc{

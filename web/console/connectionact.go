@@ -85,6 +85,7 @@ type connectionQuestion struct {
 	Part       string // what the part is known by: the end of a secret, the address of a person
 	Danger     bool
 	Back       string // path of the page to go back to
+	IsCounted  bool   // Ends, Resting and Concerned are known; not after a refusal
 	Ends       connection.Ended
 	Resting    int // identities that count only once they are used again
 	Concerned  []connection.Person
@@ -155,6 +156,7 @@ func (h *console) askConnection(ctx context.Context, c *ui.Call) (ui.View, error
 		if doorward.HasCode(err, doorward.CodeStepUpRequired) {
 			return c.ProveFirst(connectionPath + "/" + p.ID + "/" + name), nil
 		}
+		q.IsCounted = true
 	}
 	return ui.View{Page: "connectionact", Title: "sso." + name + ".title", Body: q}, err
 }

@@ -307,7 +307,7 @@ func sampledOverview() overviewPage {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), SignOn: []signOnWarning{{"provisional", "", noon, ssoPolicyPath}, {"lapsed", "acme.test", time.Time{}, domainsPath}}, Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
 func sampledPerson(tab string) person {

@@ -17,7 +17,7 @@ import (
 func signOnSamples() []uitest.Sample {
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
 	act := func(name string, q connectionQuestion) ui.View {
-		q.pageData, q.Connection, q.Act, q.Danger, q.Back = basePage, sampledProviders()[1], name, connectionActions[name].danger, connectionPath+"/con_1"
+		q.IsCounted, q.pageData, q.Connection, q.Act, q.Danger, q.Back = true, basePage, sampledProviders()[1], name, connectionActions[name].danger, connectionPath+"/con_1"
 		return ui.View{Page: "connectionact", Title: "sso." + name + ".title", Body: q}
 	}
 	untested := act("enable", connectionQuestion{Idle: true})
@@ -31,7 +31,11 @@ func signOnSamples() []uitest.Sample {
 	unproved := refusedWith(nil)
 	unproved.Fault = "The record was not found."
 	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
+	warned := overviewPage{pageData: basePage, Figures: sampledOverview().Figures, Days: 30, SignOn: []signOnWarning{
+		{"provisional", "", noon, ssoPolicyPath}, {"secret", "Acme Entra", noon, connectionPath}, {"missing", "acme.example", noon, domainsPath}, {Kind: "lapsed", Name: "acme.test", Path: domainsPath},
+	}}
 	return []uitest.Sample{
+		{Name: "overview-signon", View: wide("overview", warned), Frame: owner},
 		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
 		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
 		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta"}}, Frame: owner},

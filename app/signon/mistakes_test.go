@@ -239,8 +239,14 @@ func notable(test doorward.ConnectionTest) (check, advice string) {
 
 // refusedPeople are what refuses people at a sign-in, with its advice.
 var refusedPeople = []struct{ check, advice string }{
-	{"domain", "domain"}, {"jit", "invite"}, {"removed", "invite"}, {"suspended", "reinstate"}, {"joining", "joining"}, {"factor", "factor"},
-	{"auth_time", "fresh"}, {"email", "email_claim"},
+	{"domain", "domain"},
+	{"jit", "invite"},
+	{"removed", "invite"},
+	{"suspended", "reinstate"},
+	{"joining", "joining"},
+	{"factor", "factor"},
+	{"auth_time", "fresh"},
+	{"email", "email_claim"},
 }
 
 // TestAdviceOfRefusals: who is refused after the provider has signed them in finds advice in the protocol, too.

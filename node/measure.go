@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -20,6 +21,7 @@ func (n *Node) registerMetrics() {
 	n.registerConnections(m)
 	n.registerSessions(m)
 	n.registerFactors(m)
+	n.registerSignOns(m)
 	n.registerDecisions(m)
 	n.registerHashes(m)
 	n.registerMail(m)
@@ -71,6 +73,13 @@ func (n *Node) registerFactors(m *telemetry.Metrics) {
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Apps) }, "type", string(doorward.TOTP))
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Passkeys) }, "type", string(doorward.Passkey))
 	m.Gauge("doorward_accounts_with_factor", "Accounts that have a second factor or a passkey that can be used; counted once a minute.", func() float64 { return float64(n.App.Factors.Totals().Accounts) })
+}
+
+func (n *Node) registerSignOns(m *telemetry.Metrics) {
+	const name, help = "doorward_sign_ons_total", "Sign-ins and step-ups by tenants' own providers, by outcome: signed_in; asked, for a proof or a factor of the account; done, of a step-up; refused, with the check that did; unavailable, a fault of the provider. Which connection it was is in its protocol."
+	for _, metric := range signon.Metrics {
+		m.Counter(name, help, func() float64 { return float64(n.App.SignOn.Tallied(metric)) }, "outcome", string(metric.Outcome), "check", metric.Check)
+	}
 }
 
 func (n *Node) registerDecisions(m *telemetry.Metrics) {

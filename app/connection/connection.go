@@ -13,6 +13,7 @@
 //	status.go       enabling, disabling, deleting
 //	discovery.go    what providers say of themselves
 //	ready.go        what it takes to sign in
+//	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets
 //	key.go          keys of private_key_jwt
 //	attempt.go      the protocol

@@ -97,6 +97,7 @@ func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID str
 	if by.RequestID != "" {
 		entry.RequestIDs = []string{by.RequestID}
 	}
+	s.tally.add(entry.Kind, entry.Outcome, entry.Check, n)
 	s.connections.Record(ctx, entry)
 }
 
@@ -127,6 +128,7 @@ func (a *attempt) kind() doorward.AttemptKind {
 
 // record writes the entry of the protocol. Nothing depends on whether that succeeds.
 func (a *attempt) record(ctx context.Context, outcome doorward.AttemptOutcome, f oidcrp.Fault) {
+	a.s.tally.add(a.kind(), outcome, f.Check, 1)
 	a.s.connections.Record(ctx, doorward.Attempt{
 		ConnectionID: a.connection.ID, Kind: a.kind(), Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
 		Subject: a.subject, UserID: a.userID, Count: 1, RequestIDs: []string{a.by.RequestID},

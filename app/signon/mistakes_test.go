@@ -268,6 +268,9 @@ func TestAdviceOfRefusals(t *testing.T) {
 			}
 		}
 		refused("jit", "invite", "ann@acme.example")
+		if n := w.Node(0).SignOn.Tallied(signon.Metric{Outcome: doorward.AttemptRefused, Check: "jit"}); n != 1 {
+			t.Errorf("%d refusals by the check jit are counted", n)
+		}
 		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITDomains })
 		refused("domain", "domain", "ann@other.example")
 		refused("email", "email_claim", "")

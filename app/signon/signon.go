@@ -50,6 +50,7 @@ type SignOn struct {
 	cookieKey atomic.Pointer[seal.Key]
 	starts    starts
 	strays    strays
+	tally     tally
 }
 
 // New returns the feature. baseURL is the address of the installation, without a slash at the end.
@@ -58,7 +59,7 @@ func New(writer *access.Writer, db *store.DB, connections *connection.Connection
 ) *SignOn {
 	return &SignOn{
 		writer: writer, db: db, connections: connections, login: l, factors: factors, verifier: verifier, sessions: sessions,
-		baseURL: baseURL,
+		baseURL: baseURL, tally: newTally(),
 	}
 }
 

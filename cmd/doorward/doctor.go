@@ -36,7 +36,7 @@ a standby. Exit code 0 means that everything is in order.`,
 		},
 	}
 	s.register(cmd.Flags())
-	cmd.AddCommand(gatewayDoctorCommand())
+	cmd.AddCommand(gatewayDoctorCommand(), ssoDoctorCommand())
 	return cmd
 }
 

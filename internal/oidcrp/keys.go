@@ -44,6 +44,16 @@ func algorithmNames() []string {
 	return names
 }
 
+// CountKeys reads the keys that the provider publishes, and returns how many verify signatures. Errors: a *Fault
+// with CheckSignature, Unavailable.
+func (c *Client) CountKeys(ctx context.Context, d Discovery) (int, error) {
+	keys, err := c.keysAt(ctx, d.JWKSURI, true)
+	if err != nil {
+		return 0, c.unreachable(CheckSignature, withoutAddress(err))
+	}
+	return len(keys), nil
+}
+
 // keyCache has the keys of providers by their address.
 type keyCache struct {
 	mu   sync.Mutex

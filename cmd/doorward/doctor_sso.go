@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/domain"
+	"github.com/doorward/doorward/node"
+)
+
+// ssoDoctorTime bounds all questions to providers and name servers.
+const ssoDoctorTime = 5 * time.Minute
+
+func ssoDoctorCommand() *cobra.Command {
+	s := withoutMigration()
+	cmd := &cobra.Command{
+		Use: "sso TENANT-ID", Short: "Check the sign-on of a tenant's own, and say how to fix what is wrong",
+		Long: `Sso asks each provider of the tenant for its document and its keys, and the name
+servers for the records of its domains, now and from this machine. It shows the state
+of connections, their tests, the ends of their client secrets, what the tenant
+demands, and who would still get in without a provider. Disabled connections are not
+asked. It changes nothing: what it finds is in no protocol, and no domain lapses by
+it. Exit code 0 means that nothing is wrong.`,
+		Example: "  doorward doctor sso tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.read(cmd)
+			if err != nil {
+				return err
+			}
+			n, err := node.Open(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			defer n.Close()
+			if _, err := n.App.Tenants.Get(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return examineSSO(cmd.Context(), cmd.OutOrStdout(), n, args[0])
+		},
+	}
+	s.register(cmd.Flags()) // as a server has them: which addresses providers may have, and the name server
+	return cmd
+}
+
+func examineSSO(ctx context.Context, out io.Writer, n *node.Node, tenantID string) error {
+	ctx, cancel := context.WithTimeout(ctx, ssoDoctorTime)
+	defer cancel()
+	connections, err := findConnections(ctx, n, tenantID)
+	if err != nil {
+		return err
+	}
+	domains, err := n.App.Domains.Examine(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	demands, err := findDemand(ctx, n, tenantID)
+	if err != nil {
+		return err
+	}
+	isWrong := false
+	for _, f := range slices.Concat(connections, findDomains(domains), demands) {
+		f.print(out)
+		isWrong = isWrong || f.wrong != ""
+	}
+	if isWrong {
+		return &failure{exitFailed, errors.New("some checks failed")}
+	}
+	return nil
+}
+
+func findConnections(ctx context.Context, n *node.Node, tenantID string) (all []finding, err error) {
+	connections, err := n.App.Connections.Of(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := n.App.Connections.Secrets(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	if len(connections) == 0 {
+		return []finding{{check: "connection", fine: "the tenant has none"}}, nil
+	}
+	for _, c := range connections {
+		all = append(all, describeConnection(c))
+		if c.Status == doorward.ConnectionDisabled || c.InForce.Issuer == "" {
+			continue
+		}
+		examined, err := n.App.Connections.Examine(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, findProvider(examined)...)
+		all = append(all, findClient(c, secrets[c.ID], n.App.Now()))
+	}
+	return all, nil
+}
+
+func describeConnection(c doorward.Connection) finding {
+	text := fmt.Sprintf("%s %s: %s", c.ID, c.Name, c.Status)
+	if c.InForce.Issuer == "" {
+		text += ", without an issuer yet"
+	}
+	if c.InForce.TestedAt == nil {
+		text += ", not tested"
+	} else {
+		text += ", tested " + day(*c.InForce.TestedAt)
+	}
+	if c.Pending != nil {
+		text += ", a change of it waits for a test and a switch"
+	}
+	if c.LastSignInAt != nil {
+		text += ", last sign-in " + day(*c.LastSignInAt)
+	}
+	return finding{check: "connection", fine: text}
+}
+
+func findProvider(e connection.Examined) []finding {
+	document := finding{check: "  document", fine: "as it has to be"}
+	if e.Document != nil {
+		document.wrong, document.remedy = describeFault(e.Document.Code, e.Document.Seen), e.Advice()
+		return []finding{document}
+	}
+	keys := finding{check: "  keys", fine: fmt.Sprintf("%d verify signatures", e.KeyCount)}
+	if e.Keys != nil {
+		keys.wrong = describeFault(e.Keys.Code, e.Keys.Seen)
+		keys.remedy = "Nobody can sign in while the provider's keys can't be read. Ask who runs the provider."
+	}
+	return []finding{document, keys}
+}
+
+func describeFault(code, seen string) string {
+	if seen == "" {
+		return code
+	}
+	return code + ": " + seen
+}
+
+// secretWarning is when the end of the last secret is a finding: the second mail about it is sent then, too.
+const secretWarning = 7 * 24 * time.Hour
+
+// findClient says how Doorward authenticates, and until when: by the secret that ends last.
+func findClient(c doorward.Connection, secrets []doorward.ConnectionSecret, now time.Time) finding {
+	f := finding{check: "  client", remedy: "An OWNER makes a new secret at the provider and adds it to the connection."}
+	if c.InForce.ClientAuth == doorward.PrivateKeyJWT {
+		f.fine = "by a key, which the provider reads from the connection's jwksUrl"
+		return f
+	}
+	if len(secrets) == 0 {
+		f.wrong = "there is no client secret"
+		return f
+	}
+	var end time.Time
+	for _, s := range secrets {
+		if s.ExpiresAt == nil {
+			f.fine = "by a secret, whose end is not known"
+			return f
+		}
+		if s.ExpiresAt.After(end) {
+			end = *s.ExpiresAt
+		}
+	}
+	switch {
+	case !end.After(now):
+		f.wrong = "the client secret has ended on " + day(end)
+	case end.Sub(now) <= secretWarning:
+		f.wrong = "the client secret ends on " + day(end)
+	default:
+		f.fine = "by a secret, until " + day(end)
+	}
+	return f
+}
+
+func findDomains(domains []domain.Examined) (all []finding) {
+	if len(domains) == 0 {
+		return []finding{{check: "domain", fine: "the tenant has none"}}
+	}
+	for _, d := range domains {
+		all = append(all, findDomain(d))
+	}
+	return all
+}
+
+func findDomain(d domain.Examined) finding {
+	name, value := d.Record()
+	f := finding{check: "domain", fine: fmt.Sprintf("%s: %s, its record is there", d.Name, d.Status)}
+	switch {
+	case d.Err != nil:
+		f.wrong = fmt.Sprintf("%s: %s, and the name servers don't say whether its record is there", d.Name, d.Status)
+		f.remedy = "Nothing lapses by that. Check that this machine reaches its name servers (--dns-server), and those of the domain."
+	case !d.Found && d.Status == doorward.DomainPending:
+		f.fine = d.Name + ": pending, its record isn't there yet"
+	case !d.Found:
+		f.wrong = fmt.Sprintf("%s: %s, and its record is missing", d.Name, d.Status)
+		f.remedy = fmt.Sprintf("Publish the TXT record %s with the value %q again. After 72 hours without it a domain lapses.", name, value)
+	case d.Status == doorward.DomainPending:
+		f.fine = d.Name + ": pending, its record is there; an OWNER has it looked at"
+	case d.ConnectionID == "":
+		f.fine += "; no connection signs its people in"
+	}
+	return f
+}
+
+func findDemand(ctx context.Context, n *node.Node, tenantID string) ([]finding, error) {
+	by := doorward.Caller{Principal: doorward.Principal{TenantID: tenantID}}
+	policy, err := n.App.Demands.Get(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := n.App.Demands.Readiness(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	withWayBack := 0
+	for _, owner := range ready.Owners {
+		if owner.HasWayBack {
+			withWayBack++
+		}
+	}
+	ways := finding{check: "ways back", fine: fmt.Sprintf("%d of %d OWNERs get in without the provider", withWayBack, len(ready.Owners))}
+	if policy.Mode == doorward.SSORequired && withWayBack == 0 {
+		ways.wrong = "no OWNER gets in without the provider"
+		ways.remedy = "An OWNER sets up a second factor or a passkey. If nobody gets in: doorward sso off " + tenantID
+	}
+	return []finding{describePolicy(policy, ready.NeverCount), ways}, nil
+}
+
+func describePolicy(p doorward.SSOPolicy, never int) finding {
+	f := finding{check: "policy", fine: string(p.Mode)}
+	switch {
+	case !p.SignsIn():
+		f.fine = "off: no connection signs anybody in"
+	case p.Mode == doorward.SSORequired && p.GuestsRefused:
+		f.fine += ", guests refused"
+	case p.Mode == doorward.SSORequired:
+		f.fine += ", guests allowed"
+	}
+	if p.ConfirmBy != nil {
+		f.fine += ", until " + p.ConfirmBy.UTC().Format(time.RFC3339) + " unless it is confirmed"
+	}
+	if p.SignsIn() && never > 0 {
+		f.fine += fmt.Sprintf("; %d members who are covered have never signed in by a connection", never)
+	}
+	return f
+}

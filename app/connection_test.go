@@ -143,11 +143,7 @@ func TestAccountWithoutAnotherSession(t *testing.T) {
 			}
 			f.Exec(`UPDATE sso_policies SET mode = 'required'`)
 
-			outcome, err := f.EnterBy(0, secured)
-			f.NoError(err)
-			in, err := apptest.SignedIn(f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(0), outcome.(login.SecondNeeded).Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, false))
-			f.NoError(err)
-			bob := apptest.PersonOf(in)
+			bob := f.ByConnection(secured)
 			clock.Move(doorward.DefaultStepUp + time.Second)
 			wantMethods(f, act.name, act.do(f, bob, elsewhere), doorward.ByPassword)
 			prove(f, &bob, login.Evidence{Password: apptest.FirstPassword})
@@ -186,15 +182,12 @@ func TestOwnersByAConnection(t *testing.T) {
 		plain, secured, managed, bound := f.Join(owner, doorward.RoleOwner), f.Join(owner, doorward.RoleOwner), f.Managed(owner, doorward.RoleOwner), f.Managed(owner, doorward.RoleOwner)
 		app := f.Enrol(&secured)
 		f.Enrol(&bound)
-		outcome, err := f.EnterBy(0, secured)
-		f.NoError(err)
-		in, err := apptest.SignedIn(f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(0), outcome.(login.SecondNeeded).Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, false))
-		f.NoError(err)
-		byFactor, byPassword := apptest.PersonOf(in), f.ByConnection(plain)
+		byFactor, byPassword := f.ByConnection(secured), f.ByConnection(plain)
+		prove(f, &byFactor, login.Evidence{Answer: factor.Answer{Code: app.Code(f.DB.Now())}})
 		joined := f.ByConnection(plain, doorward.MethodPassword)
 		for name, act := range acts {
 			wantMethods(f, name, act(byPassword.Caller), doorward.ByPassword)
-			for what, by := range map[string]apptest.Person{"joined by the password": joined, "by the second step": byFactor, "with nothing of its own": managed, "with a new factor": bound} {
+			for what, by := range map[string]apptest.Person{"joined by the password": joined, "by a factor": byFactor, "with nothing of its own": managed, "with a new factor": bound} {
 				if err := act(by.Caller); err != nil {
 					t.Errorf("%s, %s: %v", name, what, err)
 				}
@@ -229,7 +222,7 @@ func TestOwnersByAConnection(t *testing.T) {
 			wantMethods(f, name, act(managed.Caller), doorward.ByPassword)
 			f.Exec(`UPDATE users SET password_hash = '' WHERE id = $1`, managed.User.ID)
 		}
-		_, _, err = f.Node(0).Tenants.Close(f.Context(), byPassword.Caller, owner.User.TenantName)
+		_, _, err := f.Node(0).Tenants.Close(f.Context(), byPassword.Caller, owner.User.TenantName)
 		wantMethods(f, "closing the tenant", err, doorward.ByPassword)
 		if _, _, err = f.Node(0).Tenants.Close(f.Context(), joined.Caller, owner.User.TenantName); err != nil {
 			t.Errorf("closing the tenant: %v", err)

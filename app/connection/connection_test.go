@@ -121,6 +121,7 @@ func tryEdit(f *apptest.Fixture, by apptest.Person, id string, d connection.Draf
 func active(f *apptest.Fixture, by apptest.Person, p *oidctest.Provider) connection.Shown {
 	f.Helper()
 	c := create(f, by, draftOf(p))
+	f.SSOMode(by, doorward.SSOOptional, "allowed")
 	pass(f, by, c.ID, p)
 	return edit(f, by, c.ID, connection.Draft{Status: new("active")})
 }

@@ -55,6 +55,7 @@ func TestMethodsOfAConnection(t *testing.T) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
 		app := f.Enrol(&ann)
+		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = time.Unix(1, 0) })
 		outcome, err := f.EnterBy(0, ann, doorward.MethodPassword)
 		f.NoError(err)
 		in, err := apptest.SignedIn(f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(0), outcome.(login.SecondNeeded).Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, true))
@@ -266,6 +267,7 @@ func TestManagedPasskey(t *testing.T) {
 		wantCode(f, alone(), doorward.CodeManagedAccount)
 		f.SignOn(acme.ID, doorward.SSOOptional)
 		wantCode(f, alone(), doorward.CodeSSORequired)
+		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = time.Unix(1, 0) })
 		outcome, err := f.EnterBy(0, ann)
 		f.NoError(err)
 		asked := outcome.(login.SecondNeeded).NewChallenge
@@ -280,9 +282,11 @@ func TestRememberedBrowserOfAConnection(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		con := f.SignOn(acme.ID, doorward.SSOOptional)
-		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
 		ann := f.Join(owner, doorward.RoleUser)
 		app := f.Enrol(&ann)
+		f.EditTenant(owner, func(s *doorward.TenantSettings) {
+			s.SecondFactor = doorward.SecondFactor{Since: time.Unix(1, 0), RememberDays: 30}
+		})
 		by := apptest.Anonymous(0)
 		in, err := apptest.SignedIn(f.Node(0).Login.WithSecond(f.Context(), by, f.Challenge(by, ann).Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, true))
 		f.NoError(err)
@@ -303,6 +307,7 @@ func TestRaceSessionsOfAConnection(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
+		f.ByConnection(ann) // makes the connection
 		f.WantCodes(apptest.Concurrently(16, func(i int) error { return apptest.ErrorOf(f.EnterBy(i, ann)) }), apptest.Codes{"": 16})
 		if got := f.Int(`SELECT count(*) FROM sessions WHERE user_id = $1 AND issuer = 'con_own'`, ann.User.ID); got != doorward.ConnectionSessionsMax {
 			t.Errorf("%d sessions of the connection", got)

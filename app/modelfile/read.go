@@ -113,10 +113,17 @@ func (r *reader) actions(n *yaml.Node, declared []Resource) (all []Action) {
 	return all
 }
 
-// IsReserved reports whether an action of this name is Doorward's own, or would be.
+// IsReserved reports whether an action of this name is Doorward's own, or would be. Of words that Doorward has
+// come to use later, such as domain and connection, only its own names are reserved: a platform that has
+// had an action "domain.list" keeps it.
 func IsReserved(name string) bool {
 	first, _, _ := strings.Cut(name, ".")
-	return slices.Contains(Reserved, first)
+	return slices.Contains(Reserved, first) || isOwn(name)
+}
+
+func isOwn(name string) bool {
+	verb, isBuiltIn := doorward.Lookup(doorward.Action(name))
+	return isBuiltIn && !verb.Platform
 }
 
 // IsActionName reports whether an action of the platform can have this name.
@@ -131,6 +138,8 @@ func (r *reader) checkActionName(n *yaml.Node) {
 		r.fault(n, CodeInvalid, "The name %s is longer than %d characters.", quote(n.Value), MaxName)
 	case !actionName.MatchString(n.Value):
 		r.fault(n, CodeInvalid, `%s is not a name of an action. Write words such as "invoice.approve": small letters a to z, digits and _, each word beginning with a letter, joined by dots.`, quote(n.Value))
+	case isOwn(n.Value) && !slices.Contains(Reserved, first):
+		r.fault(n, CodeReserved, "%s is one of Doorward's own actions. Choose another name.", quote(n.Value))
 	case IsReserved(n.Value):
 		r.fault(n, CodeReserved, "Names that begin with %s are reserved for Doorward's own actions. Choose another first word.", quote(first))
 	}

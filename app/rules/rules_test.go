@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
@@ -64,9 +63,8 @@ func TestUnreadableModelIsAnError(t *testing.T) {
 // No action of a model can have the name of one of Doorward's own.
 func TestOwnActionsAreReserved(t *testing.T) {
 	for _, v := range doorward.BuiltIn().Verbs() {
-		first, _, _ := strings.Cut(string(v.Action), ".")
-		if slices.Contains(modelfile.Reserved, first) == v.Platform {
-			t.Errorf("%s: platform %v, and the first word is reserved: %v", v.Action, v.Platform, !v.Platform)
+		if modelfile.IsReserved(string(v.Action)) == v.Platform {
+			t.Errorf("%s: platform %v, and the name is reserved: %v", v.Action, v.Platform, !v.Platform)
 		}
 	}
 }

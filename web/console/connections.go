@@ -45,7 +45,7 @@ type provider struct {
 }
 
 // State is the key of the message about the status.
-func (p provider) State() string { return "connection." + string(p.Status) }
+func (p provider) State() string { return "sso.state." + string(p.Status) }
 
 // Tags are shown below the name.
 func (p provider) Tags() ui.Tags {

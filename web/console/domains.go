@@ -34,7 +34,7 @@ type shownDomain struct {
 
 // Tags are shown below the name.
 func (d shownDomain) Tags() ui.Tags {
-	return ui.Tags{State: "domain." + string(d.Status), About: d.Connection}
+	return ui.Tags{State: "sso.proof." + string(d.Status), About: d.Connection}
 }
 
 // RecordName is the name of the record that proves the domain.

@@ -219,7 +219,7 @@ func (h *console) findConnections(ctx context.Context, c *ui.Call, q string) (fo
 	for _, one := range all {
 		item := found{Path: connectionPath + "/" + one.ID, Name: one.Name, Detail: productNames[one.Product]}
 		if one.Status != doorward.ConnectionActive {
-			item.State = "connection." + string(one.Status)
+			item.State = "sso.state." + string(one.Status)
 		}
 		if hasWords(q, one.Name, item.Detail, one.InForce.Issuer) {
 			g.add(item, ssoPath)
@@ -234,7 +234,7 @@ func (h *console) findDomains(ctx context.Context, c *ui.Call, q string) (foundG
 	for _, d := range page.Items {
 		item := found{Path: domainsPath + "/" + d.ID, Name: d.Name}
 		if d.Status != doorward.DomainVerified {
-			item.State = "domain." + string(d.Status)
+			item.State = "sso.proof." + string(d.Status)
 		}
 		if hasWords(q, d.Name) {
 			g.add(item, domainsPath)

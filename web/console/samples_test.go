@@ -72,8 +72,8 @@ func sampledResults() findPage {
 		}},
 		{Name: "keys", Items: []found{{Path: "/console/keys/key_1", Name: strings.Repeat("nightly export of the warehouse ", 4), State: "status.revoked"}}},
 		{Name: "webhooks", Items: []found{{Path: "/console/webhooks/whk_1", Name: "hooks.example.com", Detail: "https://hooks.example.com/" + strings.Repeat("orders-and-invoices/", 9), State: "status.failing"}}},
-		{Name: "connections", Items: []found{{Path: "/console/sso/connections/con_1", Name: "Annual Okta", Detail: "Okta", State: "connection.draft"}}},
-		{Name: "domains", Items: []found{{Path: "/console/sso/domains/dom_1", Name: "annual.example", State: "domain.lapsed"}}},
+		{Name: "connections", Items: []found{{Path: "/console/sso/connections/con_1", Name: "Annual Okta", Detail: "Okta", State: "sso.state.draft"}}},
+		{Name: "domains", Items: []found{{Path: "/console/sso/domains/dom_1", Name: "annual.example", State: "sso.proof.lapsed"}}},
 		{Name: "roles", Items: []found{{Path: "/console/roles/rol_1", Name: "CHIEF-OF-INTERNATIONAL-ANNUAL-AUDITS", Detail: "Reads everything that annual audits need, and nothing else."}}},
 	}}
 }

@@ -35,8 +35,8 @@ var tones = map[string]string{
 	"status.frozen": alarmTone, "status.closing": alarmTone, "status.failing": warmTone,
 	"state.PENDING": warmTone, "state.ACCEPTED": "", "state.REVOKED": quietTone, "state.EXPIRED": quietTone,
 	"hooks.delivery.pending": warmTone, "hooks.delivery.delivered": "", "hooks.delivery.failed": alarmTone, "hooks.delivery.dropped": quietTone,
-	"connection.draft": warmTone, "connection.active": "", "connection.disabled": quietTone,
-	"domain.pending": warmTone, "domain.verified": "", "domain.lapsed": alarmTone,
+	"sso.state.draft": warmTone, "sso.state.active": "", "sso.state.disabled": quietTone,
+	"sso.proof.pending": warmTone, "sso.proof.verified": "", "sso.proof.lapsed": alarmTone,
 	"factor.disabled":      alarmTone,
 	"hooks.kind.delivered": "", "hooks.kind.refused": alarmTone, "hooks.kind.silent": warmTone,
 }

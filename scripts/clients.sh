@@ -171,13 +171,14 @@ fresh() {
 	echo "packages: installed as the pages say, they work in another folder (${#tried[@]} ways)"
 }
 
-# The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an
-# application of Next.js, packed as "npm install FILE" unpacks them. The folder of the client's
-# tests has a React of its own, which must not be bundled beside that of the page.
+# A tenant's sign-on by another maker's OpenID provider.
 providers() {
 	node tools/providers/test.mjs "$root/artifacts/doorward" "$(dirname "$(packages tools/providers)")"
 }
 
+# The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an
+# application of Next.js, packed as "npm install FILE" unpacks them. The folder of the client's
+# tests has a React of its own, which must not be bundled beside that of the page.
 frameworks() {
 	local modules
 	modules=$(packages tools/frameworks)

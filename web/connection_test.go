@@ -130,7 +130,7 @@ func TestFaultsOfConnections(t *testing.T) {
 		send(m{"jit": "all"}).invalid("/jit", "invalid")
 		send(m{"jitRole": "OWNER"}).invalid("/jitRole", "out_of_range")
 		send(m{"mappings": []m{{"group": "a", "role": "USER"}, {"group": "a", "role": "ADMIN"}}}).invalid("/mappings/1/group", "taken")
-		send(m{"mappings": []m{{"group": "", "role": "NONE"}}}).invalid("/mappings/0/group", "required").invalid("/mappings/0/role", "invalid")
+		send(m{"mappings": []m{{"group": "", "role": "USER"}}}).invalid("/mappings/0/group", "required")
 		send(m{"factorAcr": []string{"a b"}}).invalid("/factorAcr/0", "invalid")
 		send(m{"emailFrom": strings.Repeat("x", 101)}).invalid("/emailFrom", "invalid")
 		send(m{"issuer": "https://login.microsoftonline.com/common/v2.0"}).invalid("/issuer", "multi_tenant_issuer")

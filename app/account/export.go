@@ -111,9 +111,9 @@ type HeldChallenge struct {
 type HeldIdentity struct {
 	ID           string    `json:"id" example:"idn_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	TenantID     string    `json:"tenantId"`
-	ConnectionID string    `json:"connectionId"`
+	ConnectionID string    `json:"connectionId" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Issuer       string    `json:"issuer" example:"https://acme.okta.example"`
-	Subject      string    `json:"subject"`
+	Subject      string    `json:"subject" example:"00u1a2b3c4"`
 	CreatedAt    time.Time `json:"createdAt"`
 	LastUsedAt   time.Time `json:"lastUsedAt"`
 }

@@ -50,7 +50,7 @@ func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (
 }
 
 func required(pointer string, typed *string) []doorward.FieldError {
-	if typed == nil || *typed == "" {
+	if typed == nil { // an empty one is a fault of setOwn
 		return []doorward.FieldError{fault(pointer, "required", "Name the connection; people see it when they sign in.")}
 	}
 	return nil

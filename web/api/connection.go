@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/internal/jwt"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -72,13 +73,13 @@ type connectionView struct {
 	JITRole             doorward.Role      `json:"jitRole" example:"USER"`
 	Mappings            []groupMapping     `json:"mappings"`
 	GroupsFrom          string             `json:"groupsFrom,omitempty" example:"groups" doc:"The claim with the groups"`
-	FactorACR           []string           `json:"factorAcr" doc:"Values of acr that stand for a second factor"`
+	FactorACR           []string           `json:"factorAcr" example:"[\"phr\"]" doc:"Values of acr that stand for a second factor"`
 	TrustProviderFactor bool               `json:"trustProviderFactor" doc:"A second factor that the provider has asked for counts"`
 	Secrets             []clientSecretView `json:"secrets" doc:"The newest first, without the secrets"`
 
-	CallbackURL string `json:"callbackUrl" doc:"To be registered at the provider, exactly"`
-	StartURL    string `json:"startUrl" doc:"Where a sign-in begins"`
-	JWKSURL     string `json:"jwksUrl" doc:"Where the provider reads the keys of private_key_jwt"`
+	CallbackURL string `json:"callbackUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback" doc:"To be registered at the provider, exactly"`
+	StartURL    string `json:"startUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start" doc:"Where a sign-in begins"`
+	JWKSURL     string `json:"jwksUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks" doc:"Where the provider reads the keys of private_key_jwt"`
 }
 
 func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
@@ -235,12 +236,12 @@ func (in editConnectionInput) draft() connection.Draft {
 }
 
 type endedSessions struct {
-	Sessions int64 `json:"sessions"`
+	Sessions int64 `json:"sessions" example:"3"`
 }
 
 type concernedPerson struct {
-	UserID   string `json:"userId"`
-	Email    string `json:"email"`
+	UserID   string `json:"userId" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Email    string `json:"email" example:"ann@acme.example"`
 	Sessions int64  `json:"sessions,omitempty" doc:"That end"`
 }
 
@@ -376,7 +377,7 @@ func viewAddedSecret(_ *front.Call, s doorward.ConnectionSecret) clientSecretVie
 }
 
 type clientSecretInput struct {
-	ClientSecret string     `json:"clientSecret" doc:"As the provider shows it; no answer shows it again"`
+	ClientSecret string     `json:"clientSecret" example:"Zq8~5rJ…k3Qz" doc:"As the provider shows it; no answer shows it again"`
 	ExpiresAt    *time.Time `json:"expiresAt,omitempty" doc:"When the provider ends it: OWNERs get mails 30, 7 and 1 days before"`
 }
 
@@ -412,8 +413,8 @@ func (a *api) deleteClientSecret(ctx context.Context, c *front.Call, _ front.Non
 	return front.None{}, a.app.Connections.DeleteSecret(ctx, c.Caller, id, secretID)
 }
 
-type jsonWebKeySet struct {
-	Keys []json.RawMessage `json:"keys" nullable:"false"`
+type connectionKeySet struct {
+	Keys []jwt.Public `json:"keys" nullable:"false"`
 }
 
 // keysLife is how long providers may keep the keys.
@@ -425,15 +426,21 @@ var docConnectionKeys = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 
-func (a *api) connectionKeys(ctx context.Context, c *front.Call, _ front.None) (jsonWebKeySet, error) {
+func (a *api) connectionKeys(ctx context.Context, c *front.Call, _ front.None) (connectionKeySet, error) {
 	id, err := c.ID("con", doorward.PrefixConnection)
 	if err != nil {
-		return jsonWebKeySet{}, err
+		return connectionKeySet{}, err
 	}
 	all, err := a.app.Connections.Keys(ctx, id)
 	if err != nil {
-		return jsonWebKeySet{}, err
+		return connectionKeySet{}, err
+	}
+	set := connectionKeySet{make([]jwt.Public, len(all))}
+	for i, key := range all {
+		if err := json.Unmarshal(key, &set.Keys[i]); err != nil {
+			return connectionKeySet{}, doorward.Unavailable(err)
+		}
 	}
 	c.W.Header().Set("Cache-Control", keysLife)
-	return jsonWebKeySet{all}, nil
+	return set, nil
 }

@@ -21,7 +21,7 @@ type connectionAttemptView struct {
 	Subject    string                  `json:"subject,omitempty"`
 	UserID     string                  `json:"userId,omitempty"`
 	Count      int                     `json:"count" doc:"How often the same fault came in a row"`
-	RequestIDs []string                `json:"requestIds" doc:"Of the last ten requests, the newest last"`
+	RequestIDs []string                `json:"requestIds" example:"[\"req_7d2c5tpae7kq2m5x3yh4n6rj7w\"]" doc:"Of the last ten requests, the newest last"`
 }
 
 func viewConnectionAttempt(a doorward.Attempt) connectionAttemptView {
@@ -73,14 +73,14 @@ func (a *api) attempts(ctx context.Context, c *front.Call, _ front.None) (out co
 type testCheckView struct {
 	Name   string `json:"name" example:"aud"`
 	OK     bool   `json:"ok"`
-	Seen   string `json:"seen,omitempty"`
+	Seen   string `json:"seen,omitempty" example:"doorward"`
 	Wanted string `json:"wanted,omitempty"`
 	Advice string `json:"advice,omitempty"`
 }
 
 type connectionTestView struct {
 	Status doorward.TestStatus `json:"status" enum:"waiting,passed,failed"`
-	Claims map[string]any      `json:"claims" doc:"What the provider said of the person, of the claims that Doorward reads; empty while the test is waiting"`
+	Claims map[string]any      `json:"claims" example:"{\"sub\": \"00u1a2b3c4\", \"email\": \"ann@acme.example\"}" doc:"What the provider said of the person, of the claims that Doorward reads; empty while the test is waiting"`
 	Checks []testCheckView     `json:"checks"`
 }
 
@@ -117,10 +117,10 @@ func (a *api) connectionTest(ctx context.Context, c *front.Call, _ front.None) (
 
 type identityView struct {
 	ID         string    `json:"id" example:"idn_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	UserID     string    `json:"userId"`
-	Email      string    `json:"email" doc:"Of the account, as it is now"`
-	Issuer     string    `json:"issuer"`
-	Subject    string    `json:"subject" doc:"Who it is at the provider"`
+	UserID     string    `json:"userId" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Email      string    `json:"email" example:"ann@acme.example" doc:"Of the account, as it is now"`
+	Issuer     string    `json:"issuer" example:"https://acme.okta.example"`
+	Subject    string    `json:"subject" example:"00u1a2b3c4" doc:"Who it is at the provider"`
 	CreatedAt  time.Time `json:"createdAt"`
 	LastUsedAt time.Time `json:"lastUsedAt"`
 }

@@ -27,7 +27,7 @@ func paths() []string {
 
 // groups are all pages of the API reference but the first.
 var groups = []string{
-	"/docs/api/invitations", "/docs/api/sessions", "/docs/api/people", "/docs/api/roles", "/docs/api/api-keys", "/docs/api/webhooks", "/docs/api/domains", "/docs/api/audit",
+	"/docs/api/invitations", "/docs/api/sessions", "/docs/api/people", "/docs/api/roles", "/docs/api/api-keys", "/docs/api/webhooks", "/docs/api/sign-on", "/docs/api/domains", "/docs/api/audit",
 	"/docs/api/tenants", "/docs/api/policies", "/docs/api/model", "/docs/api/second-factors", "/docs/api/passwords", "/docs/api/account", "/docs/api/access",
 	"/docs/api/objects",
 }

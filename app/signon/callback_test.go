@@ -1,7 +1,6 @@
 package signon_test
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
+	"github.com/doorward/doorward/internal/waittest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -407,7 +407,7 @@ func TestAnswersInTime(t *testing.T) {
 				return true
 			}
 		})
-		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
+		ctx, cancel := waittest.Interrupt(w.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err = b.signOn().Finish(ctx, b.by, s.conID, query, b.tabs[signon.TabOf(query)])
 		if code := apptest.Code(err); code != doorward.CodeProviderUnavailable && code != doorward.CodeUnavailable {

@@ -36,9 +36,6 @@ var Samples = []Sample{
 	{Request: "GET /api/v2/auth/sso/con_absent/start", Want: "404 not_found"},
 	{Request: "GET /api/v2/auth/sso/con_absent/callback", Want: "404 not_found"},
 	{Request: "POST /api/v2/sso/connections/con_absent/test", Who: "OWNER", Want: "404 not_found"},
-	{Request: "GET /sso/con_absent", Want: "404"},
-	{Request: "GET /sso/con_absent/continue", Want: "404"},
-	{Request: "GET /sso/con_absent/test/tst_absent", Who: "OWNER", Want: "404"},
 	{Request: "POST /api/v2/auth/switch-tenant", Who: "OWNER", Body: Object{"tenantId": "tnt_absent"}, Want: "404 not_found", Twice: "opens a session, as a login does"},
 
 	// Second factors.

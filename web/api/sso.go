@@ -93,8 +93,10 @@ var docFinishSignOn = front.Doc{
 	ID: "finishSignOn", Tag: "Sign-on", Summary: "End a sign-in at a tenant's own provider",
 	Description: "The address that the provider leads the browser to. The answer leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.",
 	Query: []front.Parameter{
-		{Name: "state", Description: "As it was given to the provider"}, {Name: "code", Description: "Of the provider"},
-		{Name: "iss", Description: "The issuer (RFC 9207)"}, {Name: "error", Description: "Of the provider"},
+		{Name: "state", Description: "As it was given to the provider"},
+		{Name: "code", Description: "Of the provider"},
+		{Name: "iss", Description: "The issuer (RFC 9207)"},
+		{Name: "error", Description: "Of the provider"},
 	},
 	Headers: []front.Parameter{{Name: "Location", Description: "Where the browser goes"}},
 	Errors: []doorward.Code{

@@ -68,7 +68,7 @@ func run(only string, short bool) error {
 		name string
 		run  func() error
 	}{
-		{"check", b.checks}, {"sessions", b.sessions}, {"storm", b.storm}, {"login", b.logins}, {"revoke", b.revocations}, {"start", b.starts}, {"capacity", b.capacity},
+		{"check", b.checks}, {"sign-on", b.signOn}, {"sessions", b.sessions}, {"storm", b.storm}, {"login", b.logins}, {"revoke", b.revocations}, {"start", b.starts}, {"capacity", b.capacity},
 	} {
 		if !strings.HasPrefix(part.name, only) {
 			continue

@@ -38,6 +38,11 @@ func email(n int) string { return fmt.Sprintf("user%08d@bench.example", n) }
 // populate adds users and their sessions to a database, those with the numbers from <= n < to:
 // one session per user, in a hundred tenants.
 func populate(dsn string, from, to int, params argon.Params) error {
+	return populateBy(doorward.OwnIssuer, dsn, from, to, params)
+}
+
+// populateBy is populate with sessions that the issuer vouches for.
+func populateBy(issuer doorward.Issuer, dsn string, from, to int, params argon.Params) error {
 	ctx := context.Background()
 	db, err := store.Open(ctx, dsn, time.Now)
 	if err != nil {
@@ -53,7 +58,7 @@ func populate(dsn string, from, to int, params argon.Params) error {
 	}
 	const batch = 20_000
 	for ; from < to; from += batch {
-		_, err := db.Write(ctx, func(tx *store.Tx) error { return insert(ctx, tx, from, min(from+batch, to), hash) })
+		_, err := db.Write(ctx, func(tx *store.Tx) error { return insert(ctx, tx, issuer, from, min(from+batch, to), hash) })
 		if err != nil {
 			return err
 		}
@@ -63,7 +68,7 @@ func populate(dsn string, from, to int, params argon.Params) error {
 
 const tenants = 100
 
-func insert(ctx context.Context, tx *store.Tx, from, to int, hash string) error {
+func insert(ctx context.Context, tx *store.Tx, issuer doorward.Issuer, from, to int, hash string) error {
 	for n := from; n < to; n++ {
 		tenant := fmt.Sprintf("tnt_%026d", n%tenants)
 		if n < tenants {
@@ -82,7 +87,7 @@ func insert(ctx context.Context, tx *store.Tx, from, to int, hash string) error 
 		digest := sha256.Sum256(t[:])
 		s := doorward.Session{
 			ID: fmt.Sprintf("ses_%026d", n), UserID: u.ID, TenantID: tenant, CreatedAt: tx.Now, LastSeenAt: tx.Now, IP: "127.0.0.1",
-			UserAgent: "bench",
+			UserAgent: "bench", Assurance: doorward.Assurance{Issuer: issuer},
 		}
 		if err := tx.InsertSession(ctx, s, digest[:]); err != nil {
 			return err

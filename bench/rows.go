@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/argon"
 )
 
@@ -38,6 +39,31 @@ func (b *bench) checks() error {
 	}
 	b.row("bare net/http, the same bytes", perSecond(theirs), "", "", theirs.cpuPer().String())
 	b.row("check, 1,000 sessions", perSecond(ours), "bare, CPU", ratio(ours.cpuPer(), theirs.cpuPer()), ours.cpuPer().String())
+	return nil
+}
+
+// signOn compares the check of sessions that a tenant's connection vouches for with that of sessions of
+// Doorward's own.
+func (b *bench) signOn() error {
+	var servers [2]*process
+	for i, issuer := range []doorward.Issuer{doorward.OwnIssuer, "con_7vkq2m5x3yh4n6rj7wd2c5tpae"} {
+		dsn := "sqlite:" + filepath.Join(b.dir, fmt.Sprintf("signon%d.db", i))
+		if err := populateBy(issuer, dsn, 0, 1000, cheapParams); err != nil {
+			return err
+		}
+		server, err := b.doorward(dsn)
+		if err != nil {
+			return err
+		}
+		defer server.stop()
+		servers[i] = server
+	}
+	own, vouched, err := b.loadInTurns(servers[0], servers[1], checkRequests(1000, 1000))
+	if err != nil {
+		return err
+	}
+	b.row("check, sessions of Doorward's own", perSecond(own), "", "", own.cpuPer().String())
+	b.row("check, sessions of a connection", perSecond(vouched), "Doorward's own, CPU", ratio(vouched.cpuPer(), own.cpuPer()), vouched.cpuPer().String())
 	return nil
 }
 

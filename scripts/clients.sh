@@ -6,7 +6,8 @@
 #                           with the right password, invite somebody, list the invitations and
 #                           more, on a real server. A proxy adds unknown members to the
 #                           answers, as a later version may. And pages that Vite and Next.js
-#                           build with the packages.
+#                           build with the packages. And a tenant's sign-on by another maker's
+#                           OpenID provider.
 #
 # Installed packages stay in the user's cache folder, and generated files in
 # artifacts/clients, so that only the first run takes minutes.
@@ -170,6 +171,11 @@ fresh() {
 	echo "packages: installed as the pages say, they work in another folder (${#tried[@]} ways)"
 }
 
+# A tenant's sign-on by another maker's OpenID provider.
+providers() {
+	node tools/providers/test.mjs "$root/artifacts/doorward" "$(dirname "$(packages tools/providers)")"
+}
+
 # The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an
 # application of Next.js, packed as "npm install FILE" unpacks them. The folder of the client's
 # tests has a React of its own, which must not be bundled beside that of the page.
@@ -228,3 +234,4 @@ javascript
 python
 fresh
 [ -z "${DOORWARD_TEST_FULL:-}" ] || frameworks
+[ -z "${DOORWARD_TEST_FULL:-}" ] || providers

@@ -203,7 +203,7 @@ clients() {
 	go run ./cmd/doorward openapi >artifacts/openapi.json || return
 	{
 		node --version && python3 --version && go version
-		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients tools/frameworks scripts/clients.sh
+		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients tools/frameworks tools/providers internal/oidcrp scripts/clients.sh
 	} | unless_passed scripts/clients.sh
 }
 

@@ -142,9 +142,12 @@ func wantField(f *apptest.Fixture, err error, pointer, code string) {
 	}
 }
 
-// opened opens a session of the person by the word of the connection.
+// opened offers the sign-on, and opens a session of the person by the word of the connection.
 func opened(f *apptest.Fixture, p apptest.Person, id string) apptest.Person {
 	f.Helper()
+	f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
+		return tx.SetSSOPolicy(f.Context(), doorward.SSOPolicy{TenantID: p.User.TenantID, Mode: doorward.SSOOptional, Revision: 1, ChangedAt: tx.Now, BeforeMode: doorward.SSOOff})
+	}))
 	proved := proof.Proof{Account: f.Account(p), Issuer: doorward.Issuer(id), TenantID: p.User.TenantID, Methods: []string{"fed"}}
 	in, err := apptest.SignedIn(f.Node(0).Login.Enter(f.Context(), apptest.Anonymous(0), proved, p.User.TenantID))
 	f.NoError(err)

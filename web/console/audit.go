@@ -201,7 +201,7 @@ func keptQuery(all url.Values, names ...string) url.Values {
 // the installation are in its own trail.
 func isInTenantTrail(v doorward.Verb) bool {
 	switch v.Action {
-	case doorward.UserInvite, doorward.UserManage, doorward.APIKeyManage, doorward.WebhookManage,
+	case doorward.UserInvite, doorward.UserManage, doorward.APIKeyManage, doorward.WebhookManage, doorward.SSOManage,
 		doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
 	case doorward.KeyCreate, doorward.KeyRevoke, doorward.MasterKeyRotate, doorward.SigningKeyRotate, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove,

@@ -128,12 +128,19 @@ func (h *console) domainAt(ctx context.Context, c *ui.Call) (doorward.Domain, er
 	return h.app.Domains.Get(ctx, c.Caller, id)
 }
 
+// verifyDomain says on the domain's page that the name servers don't answer: the page of that error is about
+// providers.
 func (h *console) verifyDomain(ctx context.Context, c *ui.Call) (ui.View, error) {
 	id, err := c.ID("id", doorward.PrefixDomain)
 	if err != nil {
 		return ui.View{}, err
 	}
 	_, err = h.app.Domains.Verify(ctx, c.Caller, id)
+	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+		v, err := h.domainPage(ctx, c)
+		v.Note, v.Status = "sso.dns.silent", front.Status(doorward.CodeProviderUnavailable)
+		return v, err
+	}
 	return redirectDone(c, domainsPath+"/"+id, "domain-verify", nil), err
 }
 

@@ -28,6 +28,8 @@ func signOnSamples() []uitest.Sample {
 	for n, p := range sampledProviders() {
 		list.Items = append(list.Items, listedConnection{p, []string{"acme.example", "acme.test", "acme.org"}[:2-n%2]})
 	}
+	confirming := sampledSSOPolicy(true)
+	confirming.CanConfirm = true
 	unproved := refusedWith(nil)
 	unproved.Fault = "The record was not found."
 	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
@@ -67,6 +69,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "domainend", View: ui.View{Page: "domainend", Title: "sso.domain.delete.title", Body: domainPage{pageData: basePage, Domain: sampledDomains()[0]}}, Frame: owner},
 		{Name: "ssopolicy", View: wide("ssopolicy", sampledSSOPolicy(false)), Frame: owner},
 		{Name: "ssopolicy-provisional", View: wide("ssopolicy", sampledSSOPolicy(true)), Frame: owner},
+		{Name: "ssopolicy-confirm", View: wide("ssopolicy", confirming), Frame: owner},
 		{Name: "ssopolicyact", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.required", Body: sampledSSOPolicy(false)}, Frame: owner},
 		{Name: "ssopolicyact-off", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.off", Body: ssoPolicyPage{pageData: basePage, Mode: "off", Guests: "allowed", Minutes: "30"}}, Frame: owner},
 	}
@@ -155,6 +158,9 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 	v := sampledConnection(n, "test")
 	body, _ := v.Body.(connectionPage)
 	checks := []doorward.TestCheck{{Name: "state", OK: true}, {Name: "client", OK: true}, {Name: "iss", OK: true}, {Name: "email", OK: true, Seen: "ann@acme.example", Wanted: "email"}, {Name: "of_a_newer_version", OK: true}}
+	if status == doorward.TestPassed {
+		checks = append(checks, doorward.TestCheck{Name: "domain", Seen: "acme.example", Advice: "domain"}) // fails no test
+	}
 	if status == doorward.TestFailed {
 		checks = append(checks[:3], doorward.TestCheck{Name: "aud", Seen: "0oaAnotherClient", Wanted: "0oa1b2c3d4e5F6g7H8i9", Advice: "client_id"})
 	}

@@ -59,6 +59,9 @@ func placeOfSecret(id string) seal.Place {
 // tested again before the connection is enabled or switched; an active one goes on. Errors: not_found,
 // too_many_secrets, master_key_missing, validation_failed.
 func (c *Connections) AddSecret(ctx context.Context, by doorward.Caller, id string, typed NewSecret) (made doorward.ConnectionSecret, err error) {
+	if faults := typed.check(c.db.Now()); len(faults) > 0 {
+		return made, doorward.InvalidFields(faults...)
+	}
 	found, err := find(ctx, c.db.Read(), by, id)
 	if err != nil {
 		return made, err
@@ -69,9 +72,6 @@ func (c *Connections) AddSecret(ctx context.Context, by doorward.Caller, id stri
 		made.ExpiresAt = &at
 	}
 	_, err = c.perform(ctx, by, false, onConnection(ctx, by, doorward.ConnectionSecretChange, found, func(tx *access.Tx, _ doorward.Connection) error {
-		if faults := typed.check(tx.Now); len(faults) > 0 {
-			return doorward.InvalidFields(faults...)
-		}
 		had, err := tx.ConnectionSecrets(ctx, id)
 		if err == nil && len(had) >= doorward.ConnectionSecretsMax {
 			err = doorward.Fail(doorward.CodeTooManySecrets, "")

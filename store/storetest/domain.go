@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -233,5 +234,20 @@ func futureDomains(f *fixture) {
 		due, err := tx.ClaimDomains(ctx, tx.Now.Add(day), 10)
 		noError(f, err)
 		equal(f, len(due), 3)
+	})
+}
+
+// ordersOfDomains: the list is read forward and back, with its total, also where times are equal.
+func ordersOfDomains(f *fixture) {
+	acme := f.tenant("Acme")
+	for i := range 4 {
+		f.domain(acme.ID, fmt.Sprintf("%c.example", 'a'+i))
+		if i != 1 {
+			f.clock.move(time.Second)
+		}
+	}
+	read := f.Read()
+	wantOrders(f, "createdAt", 4, func(d doorward.Domain) string { return d.ID }, func(w doorward.Window) (doorward.Page[doorward.Domain], error) {
+		return read.DomainPage(f.Context(), acme.ID, w)
 	})
 }

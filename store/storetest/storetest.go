@@ -123,6 +123,7 @@ var cases = []struct {
 	{"sessions that a demand for sign-on ends", shutOutSessions},
 	{"effects on sign-on", effectsOnSignOn},
 	{"domains", domains},
+	{"orders of domains", ordersOfDomains},
 	{"the daily look at domains", looksAtDomains},
 	{"the holder of a domain", holderOfADomain},
 	{"domains after a clock that was ahead", futureDomains},

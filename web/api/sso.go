@@ -14,9 +14,9 @@ import (
 // signOnRoutes are those of sign-ins by a tenant's own provider.
 func (a *api) signOnRoutes() []front.Route {
 	return []front.Route{
-		front.On("GET /api/v2/auth/sso/{con}/start", front.Optional(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
-		front.On("GET /api/v2/auth/sso/{con}/callback", front.Optional(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
-		front.On("POST /api/v2/sso/connections/{id}/test", front.Allowed(doorward.ConnectionTry), front.Create(http.StatusCreated, a.testConnection, a.viewBegunTest), docTestConnection).CallsOut(),
+		front.On("GET /api/v2/auth/sso/{con}/start", front.Public(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
+		front.On("GET /api/v2/auth/sso/{con}/callback", front.Public(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
+		front.On("POST /api/v2/sso/connections/{id}/test", front.Allowed(doorward.ConnectionTry), front.JSON(http.StatusCreated, a.testConnection), docTestConnection).CallsOut(),
 	}
 }
 
@@ -78,7 +78,11 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	for name, value := range c.CookiesLike(signon.TabPrefix) {
 		ask.Tabs = append(ask.Tabs, signon.Tab{Name: name, Value: value})
 	}
-	begun, err := a.app.SignOn.Start(ctx, c.Caller, conID, ask)
+	by, err := browser(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	begun, err := a.app.SignOn.Start(ctx, by, conID, ask)
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +91,15 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	}
 	c.SetCookie(begun.Tab.Name, begun.Tab.Value, int(signon.FlowLife.Seconds()))
 	return begun.URL, nil
+}
+
+// browser returns the caller by the session of the cookie, or an anonymous one. Errors: unavailable.
+func browser(ctx context.Context, c *front.Call) (doorward.Caller, error) {
+	by, err := c.Site().Caller(ctx, c.R)
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
+		return c.Caller, nil
+	}
+	return by, err
 }
 
 var docFinishSignOn = front.Doc{
@@ -110,7 +123,10 @@ func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	by := c.Caller
+	by, err := browser(ctx, c)
+	if err != nil {
+		return "", err
+	}
 	by.ViewOnly = false // it may open a session
 	for _, token := range c.AllSessions() {
 		hash := token.Hash()
@@ -140,14 +156,14 @@ var docTestConnection = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }
 
-func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (doorward.ConnectionTest, error) {
+func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (begunTestView, error) {
 	conID, err := c.ID("id", doorward.PrefixConnection)
 	if err != nil {
-		return doorward.ConnectionTest{}, err
+		return begunTestView{}, err
 	}
-	return a.app.SignOn.Test(ctx, c.Caller, conID)
-}
-
-func (a *api) viewBegunTest(_ *front.Call, t doorward.ConnectionTest) begunTestView {
-	return begunTestView{t.ID, a.app.SignOn.TestURL(t)}
+	test, err := a.app.SignOn.Test(ctx, c.Caller, conID)
+	if err != nil {
+		return begunTestView{}, err
+	}
+	return begunTestView{test.ID, a.app.SignOn.TestURL(test)}, nil
 }

@@ -124,7 +124,7 @@ func (sc *schema) names() []string {
 // success returns the operation's successful status and response.
 func (o *operation) success() (string, *response) {
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
-		if strings.HasPrefix(status, "2") {
+		if strings.HasPrefix(status, "2") || strings.HasPrefix(status, "3") {
 			return status, o.Responses[status]
 		}
 	}

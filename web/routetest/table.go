@@ -35,7 +35,7 @@ var Samples = []Sample{
 	{Request: "DELETE /api/v2/auth/memberships/tnt_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "GET /api/v2/auth/sso/con_absent/start", Want: "404 not_found"},
 	{Request: "GET /api/v2/auth/sso/con_absent/callback", Want: "404 not_found"},
-	{Request: "POST /api/v2/sso/connections/con_absent/test", Who: "OWNER", Want: "404 not_found"},
+	{Request: "POST /api/v2/sso/connections/con_absent/test", Who: "OWNER", Want: "404 not_found", Twice: "a test of its own"},
 	{Request: "POST /api/v2/auth/switch-tenant", Who: "OWNER", Body: Object{"tenantId": "tnt_absent"}, Want: "404 not_found", Twice: "opens a session, as a login does"},
 
 	// Second factors.
@@ -156,7 +156,7 @@ var Samples = []Sample{
 	{Request: "DELETE /api/v2/sso/connections/con_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent?dryRun", Who: "OWNER", Want: "422 validation_failed"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent/pending", Who: "OWNER", Want: "404 not_found"},
-	{Request: "POST /api/v2/sso/connections/con_absent/switch", Who: "OWNER", Want: "404 not_found", Twice: "nothing is pending any more"},
+	{Request: "POST /api/v2/sso/connections/con_absent/switch", Who: "OWNER", Body: Object{"dryRun": true}, Want: "404 not_found", Twice: "nothing is pending any more"},
 	{Request: "POST /api/v2/sso/connections/con_absent/secrets", Who: "OWNER", Body: Object{"clientSecret": "x"}, Want: "404 not_found"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent/secrets/ccs_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "GET /api/v2/sso/connections/con_absent/attempts", Who: "OWNER", Want: "404 not_found"},

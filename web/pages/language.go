@@ -143,7 +143,11 @@ func (s *spec) golang(method, path string, o *operation) []token {
 		out = write(out, "req.Header.Set(\"If-Match\", %q)\n", `"3"`)
 	}
 	status, _ := o.success()
-	out = write(out, "res, err := http.DefaultClient.Do(req)\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer res.Body.Close()\n")
+	send := "http.DefaultClient.Do"
+	if strings.HasPrefix(status, "3") { // which the client would follow
+		send = "http.DefaultTransport.RoundTrip"
+	}
+	out = write(out, "res, err := "+send+"(req)\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer res.Body.Close()\n")
 	out = write(out, "if res.StatusCode != %s {\n\tlog.Fatal(res.Status)\n}", status)
 	if _, res := o.success(); res.Content.json() != nil {
 		out = write(out, "\nio.Copy(os.Stdout, res.Body)")

@@ -176,7 +176,7 @@ func goCommand(t *testing.T, texts map[string]string) *exec.Cmd {
 	var calls, functions strings.Builder
 	for i, id := range sortedKeys(texts) {
 		fmt.Fprintf(&calls, "\tnext(%q)\n\trun%d()\n", id, i)
-		fmt.Fprintf(&functions, "func run%d() {\n%s\n}\n", i, strings.ReplaceAll(texts[id], "res.StatusCode != 20", "res.StatusCode != 200 && res.StatusCode != 20"))
+		fmt.Fprintf(&functions, "func run%d() {\n%s\n}\n", i, strings.ReplaceAll(texts[id], "if res.StatusCode != ", "if res.StatusCode != 200 && res.StatusCode != "))
 	}
 	program := "package main\n\nimport (\n\"io\"\n\"log\"\n\"net/http\"\n\"os\"\n\"strings\"\n)\n\nfunc main() {\n" + calls.String() + "}\n" + functions.String() +
 		"func next(id string) {\n\tres, err := http.Get(os.Getenv(\"RECORDER\") + \"/next/\" + id)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tres.Body.Close()\n}\n"

@@ -147,7 +147,7 @@ func (s *spec) golang(method, path string, o *operation) []token {
 	if strings.HasPrefix(status, "3") { // which the client would follow
 		send = "http.DefaultTransport.RoundTrip"
 	}
-	out = write(out, "res, err := "+send+"(req)\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer res.Body.Close()\n")
+	out = write(out, "res, err := %s(req)\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer res.Body.Close()\n", send)
 	out = write(out, "if res.StatusCode != %s {\n\tlog.Fatal(res.Status)\n}", status)
 	if _, res := o.success(); res.Content.json() != nil {
 		out = write(out, "\nio.Copy(os.Stdout, res.Body)")

@@ -31,8 +31,8 @@ type emailTokenInput struct {
 
 var docConfirmEmail = front.Doc{
 	ID: "confirmEmail", Tag: "Account", Summary: "Confirm a new address with the code of the mail to it",
-	Description: "With a session of the account whose address changes; a recent proof of identity isn't needed while the code is valid. Sessions stay. 403 `wrong_account` with a session of another account. Memberships whose tenants don't allow the new domain are suspended if the change was asked for with `suspend`, else the answer is 409 `memberships_affected`; 409 `last_owner` if that would leave an active tenant without an active OWNER.",
-	Errors:      []doorward.Code{doorward.CodeWrongAccount, doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner, doorward.CodeNoWayBack},
+	Description: "With a session of the account whose address changes; a recent proof of identity isn't needed while the code is valid, except of what the account itself has if a connection vouches for the session. Sessions stay. 403 `wrong_account` with a session of another account. Memberships whose tenants don't allow the new domain are suspended if the change was asked for with `suspend`, else the answer is 409 `memberships_affected`; 409 `last_owner` if that would leave an active tenant without an active OWNER.",
+	Errors:      []doorward.Code{doorward.CodeSignInRequired, doorward.CodeStepUpRequired, doorward.CodeWrongAccount, doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeMembershipsAffected, doorward.CodeLastOwner, doorward.CodeNoWayBack},
 }
 
 func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {

@@ -138,7 +138,7 @@ var docConfirmTOTP = front.Doc{
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeSSORequired, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeSSORequired, doorward.CodeGuestsRefused, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 

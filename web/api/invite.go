@@ -62,13 +62,13 @@ type completeInput struct {
 // tokenErrors are the errors of accepting an invitation, by its token and its tenant.
 var tokenErrors = []doorward.Code{
 	doorward.CodeInvitationNotFound, doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeInvitationUsed,
-	doorward.CodeManagedAccount, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+	doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 }
 
 var docCompleteRegistration = front.Doc{
 	ID: "completeRegistration", Tag: "Invitations", Summary: "Accept an invitation as a new person",
 	Description: "Creates the account with its first password and the membership; opens no session. If the address has an account with a password, it is 409 `account_exists` and changes nothing; an account without a password gets this one. After a 422 the token stays usable.",
-	Errors:      append([]doorward.Code{doorward.CodeAccountExists, doorward.CodeQuotaExceeded}, tokenErrors...),
+	Errors:      append([]doorward.Code{doorward.CodeAccountExists, doorward.CodeManagedAccount, doorward.CodeQuotaExceeded}, tokenErrors...),
 }
 
 func (a *api) completeRegistration(ctx context.Context, c *front.Call, in completeInput) (joined, error) {
@@ -85,7 +85,7 @@ var docAcceptInvitation = front.Doc{
 	ID: "acceptInvitation", Tag: "Invitations", Summary: "Accept an invitation with an existing account",
 	Description: "With a session of the invited address, or with the current password of that account. An account with a second factor proves it, too: the password is answered with `mfa_required` and a challenge for `/accept-invitation/second`, a session that lacks the factor with `step_up_required`. What the invited tenant demands is asked at the next sign-in or switch. Opens no session; a session that accepts stays in its tenant.",
 	Errors: append([]doorward.Code{
-		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeStepUpRequired, doorward.CodeSignInRequired,
+		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeManagedAccount, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeStepUpRequired, doorward.CodeSignInRequired,
 		doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded,
 	}, tokenErrors...),
 }

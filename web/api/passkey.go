@@ -35,7 +35,7 @@ var docFinishPasskeyLogin = front.Doc{
 	Description: "Opens a session of assurance level 2, as a login does with a password and a second factor: the passkey must have verified its user. Everything that is wrong with the answer is 401 `invalid_code`, which counts in the limit of the client network. A passkey whose signature counter has not increased is disabled, and its person gets a mail.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts, doorward.CodeInvalidCredentials,
-		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeSSORequired, doorward.CodeGuestsRefused,
+		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeSSORequired, doorward.CodeManagedAccount, doorward.CodeGuestsRefused,
 	},
 }
 
@@ -89,7 +89,7 @@ var docFinishPasskey = front.Doc{
 	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request goes on at assurance level 2, with a new token and cookie; the old token ends on all nodes. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With the challenge of an enrolment, the login is complete: the answer has the members of a login, too. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
 	Errors: []doorward.Code{
 		doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodePasskeysUnavailable, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodePasskeysUnavailable, doorward.CodeSSORequired, doorward.CodeGuestsRefused, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 

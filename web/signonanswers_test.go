@@ -176,6 +176,7 @@ func TestConnectionsWithoutEvents(t *testing.T) {
 			{"PATCH " + f.path, m{"name": "x"}},
 			{"POST " + f.path + "/switch", nil},
 			{"DELETE " + f.path + "/pending", nil},
+			{"POST " + f.path + "/test", nil},
 		} {
 			f.ask(c.route, c.body).fails(http.StatusConflict, "quota_exceeded").is("quota", "eventsPerDay")
 		}
@@ -291,5 +292,16 @@ func TestRefusedSSOPolicies(t *testing.T) {
 		domain := f.ask("GET "+domainsPath, nil).ok(http.StatusOK).at("items").([]any)[0].(m)
 		f.ask(fmt.Sprint("PATCH ", domainsPath, "/", domain["id"]), m{"connectionId": ""}).ok(http.StatusOK)
 		f.ask("PUT "+ssoPolicyPath, required, with("If-Match", "*")).fails(http.StatusConflict, "domain_needed")
+	}, withProviders())
+}
+
+// TestStartWithoutASecret: where the last client secret of a connection was deleted, a sign-in can't begin.
+func TestStartWithoutASecret(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.signOnSite(t)
+		d.send(t, "GET "+f.signOnPath("start"), nil).ok(http.StatusSeeOther)
+		id := f.ask("GET "+f.path, nil).ok(http.StatusOK).text("secrets.0.id")
+		f.ask("DELETE "+f.path+"/secrets/"+id, nil).ok(http.StatusNoContent)
+		d.send(t, "GET "+f.signOnPath("start"), nil).fails(http.StatusForbidden, "sign_on_refused").is("check", "client")
 	}, withProviders())
 }

@@ -157,7 +157,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	ready, err := a.s.connections.Ready(ctx, a.connection.ID, test.Pending)
+	ready, err := a.s.ready(ctx, a.connection.ID, test.Pending)
 	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
 		return a.unavailable(ctx, err)
 	}

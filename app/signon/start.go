@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/doorward/doorward/app/connection"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
@@ -32,7 +34,7 @@ type Begun struct {
 }
 
 // Start begins a sign-in by the connection. Errors: too_many_attempts; not_found for a connection that signs
-// nobody in, or a test that is over or somebody else's; provider_unavailable, master_key_missing, unavailable.
+// nobody in, or a test that is over or somebody else's; sign_on_refused for one whose last secret was deleted; provider_unavailable, master_key_missing, unavailable.
 func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, ask Ask) (Begun, error) {
 	if err := s.starts.take(by, s.db.Now()); err != nil {
 		return Begun{}, err
@@ -45,7 +47,7 @@ func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, as
 	if err != nil {
 		return Begun{}, err
 	}
-	ready, err := s.connections.Ready(ctx, conID, pending)
+	ready, err := s.ready(ctx, conID, pending)
 	if err != nil {
 		return Begun{}, err
 	}
@@ -55,6 +57,16 @@ func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, as
 	}
 	begun.Drop, err = s.surplus(ctx, conID, ask.Tabs)
 	return begun, err
+}
+
+// ready returns what the connection signs people in by. Errors: sign_on_refused if a part of it is missing, and
+// otherwise those of connection.Connections.Ready.
+func (s *SignOn) ready(ctx context.Context, conID string, pending bool) (connection.Ready, error) {
+	ready, err := s.connections.Ready(ctx, conID, pending)
+	if doorward.HasCode(err, doorward.CodeValidationFailed) {
+		err = &doorward.Error{Code: doorward.CodeSignOnRefused, Check: oidcrp.CheckClient}
+	}
+	return ready, err
 }
 
 // flow returns what the sign-in is for, and whether it is by parameters that await a switch.

@@ -36,12 +36,15 @@ type pageFixture struct {
 	folder, tenant, webhook, delivery, postgres string
 }
 
-// hold makes the tenant the holder of a domain, as a proof does.
+// hold makes another tenant the holder of a domain, as a proof does.
 func (f *pageFixture) hold(t *testing.T, domain string) {
 	t.Helper()
 	db, err := openSQL("sqlite:doorward.db", f.folder)
 	if err == nil {
-		_, err = db.Exec(`INSERT INTO domains (id, tenant_id, domain, status, token, created_at, verified_at) VALUES ('dom_x', $1, $2, 'verified', 'x', 0, 0)`, f.tenant, domain)
+		_, err = db.Exec(`INSERT INTO tenants (id, name, status, created_at) VALUES ('tnt_other', 'Globex', 'active', 0)`)
+	}
+	if err == nil {
+		_, err = db.Exec(`INSERT INTO domains (id, tenant_id, domain, status, token, created_at, verified_at) VALUES ('dom_x', 'tnt_other', $1, 'verified', 'x', 0, 0)`, domain)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ var docStartSignOn = front.Doc{
 		{Name: "test", Description: "The id of a test"},
 	},
 	Headers: []front.Parameter{{Name: "Location", Description: "The provider, or the page /sso/{con}"}},
-	Errors:  []doorward.Code{doorward.CodeNotFound, doorward.CodeTooManyAttempts, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
+	Errors:  []doorward.Code{doorward.CodeNotFound, doorward.CodeSignOnRefused, doorward.CodeTooManyAttempts, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
@@ -153,7 +153,7 @@ type begunTestView struct {
 var docTestConnection = front.Doc{
 	ID: "testConnection", Tag: "Sign-on", Summary: "Test a connection",
 	Description: "Prepares a real sign-in in a window, which opens no session and joins nobody. It tests what awaits a switch, if there is something, else what is in force. GET /api/v2/sso/connections/{id}/tests/{testId} has the result.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (begunTestView, error) {

@@ -10,9 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/doorward/doorward/app/connection"
-
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )

@@ -56,11 +56,12 @@ func (p *gcPacer) adjust() {
 }
 
 // gcPercent returns the percentage for a heap with this many live bytes, this long after the
-// last collection. It is a multiple of 100, because each change of the percentage stops the
+// last collection. It is the nearest multiple of 100, because each change of the percentage stops the
 // process for a moment.
 func gcPercent(live uint64, sinceLast time.Duration) int {
 	if sinceLast > gcBusy {
 		return 100
 	}
-	return int(min(max(gcHeadroom/max(live, 1)*100, 100), maxGCPercent))
+	live = max(live, 1)
+	return int(min(max((gcHeadroom+live/2)/live*100, 100), maxGCPercent))
 }

@@ -31,7 +31,7 @@ func (s *SignOn) enter(ctx context.Context, by doorward.Caller, h held, f facts,
 		if !errors.Is(err, errChanged) {
 			return outcome, err
 		}
-		if f, err = s.read(ctx, s.db.Read(), h); err != nil {
+		if f, err = s.look(ctx, h); err != nil {
 			return nil, err
 		}
 		if f.plan.step == refuse {

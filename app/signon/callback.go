@@ -236,7 +236,7 @@ func providerUnavailable(cause error) *doorward.Error {
 
 // signIn signs in whom the provider names, or asks for what is missing.
 func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error) {
-	f, err := a.s.read(ctx, a.s.db.Read(), h)
+	f, err := a.s.look(ctx, h)
 	if err != nil {
 		return Result{}, err
 	}

@@ -30,6 +30,16 @@ func (f facts) userID() string {
 	return f.account.ID
 }
 
+// look is read outside of a transaction, of one state of the database: else another tab of the same new person
+// could make the account between two queries, which would look like somebody else's.
+func (s *SignOn) look(ctx context.Context, h held) (f facts, err error) {
+	err = s.db.Snapshot(ctx, func(read store.Reader) (err error) {
+		f, err = s.read(ctx, read, h)
+		return err
+	})
+	return f, err
+}
+
 // read reads what the database says of whom the provider names, and decides. It writes nothing.
 func (s *SignOn) read(ctx context.Context, read store.Reader, h held) (facts, error) {
 	h.now = s.db.Now()

@@ -31,7 +31,7 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 	if err != nil {
 		return Waiting{}, err
 	}
-	f, err := s.read(ctx, s.db.Read(), h)
+	f, err := s.look(ctx, h)
 	if err != nil {
 		return Waiting{}, err
 	}
@@ -102,7 +102,7 @@ func (s *SignOn) toProve(ctx context.Context, by doorward.Caller, conID, cookie 
 	if err != nil {
 		return a, h, facts{}, err
 	}
-	f, err := s.read(ctx, s.db.Read(), h)
+	f, err := s.look(ctx, h)
 	if err == nil && (f.account == nil || f.plan.step == refuse || !h.Agreed && replaces(by, f, a.connection)) {
 		err = stateError()
 	}

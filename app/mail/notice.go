@@ -345,18 +345,7 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 // composeAddressSuspended makes the notice of a membership that a change of the person's address, or
 // its undo, has suspended. It goes to the person and to those who can resume the membership.
 func (m *Mail) composeAddressSuspended(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
-	e, err := tx.Event(ctx, row.SubjectID)
-	if err != nil {
-		return nil, err
-	}
-	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
-	if err != nil {
-		return nil, err
-	}
-	member, err := nameIn(ctx, tx, tenant.ID, e.Target.ID)
-	if err == nil && member == "" { // has left since
-		err = store.ErrNone
-	}
+	e, tenant, member, err := eventOfMember(ctx, tx, row)
 	if err != nil {
 		return nil, err
 	}
@@ -364,21 +353,25 @@ func (m *Mail) composeAddressSuspended(ctx context.Context, tx *store.Tx, row st
 	return m.texts.render(row.Kind, locale, variables{Tenant: tenant.Name, Member: member, At: formatTime(e.At)}).withStyle(m.styleOf(tenant)), err
 }
 
+// eventOfMember returns the event that the mail is about, its tenant, and the name of the member whom it
+// concerns. Errors: store.ErrNone for one who has left since.
+func eventOfMember(ctx context.Context, tx *store.Tx, row store.Mail) (e doorward.Event, tenant doorward.Tenant, member string, err error) {
+	if e, err = tx.Event(ctx, row.SubjectID); err != nil {
+		return e, tenant, "", err
+	}
+	if tenant, err = tx.Tenant(ctx, e.Target.TenantID); err != nil {
+		return e, tenant, "", err
+	}
+	if member, err = nameIn(ctx, tx, tenant.ID, e.Target.ID); err == nil && member == "" {
+		err = store.ErrNone
+	}
+	return e, tenant, member, err
+}
+
 // composeBypass makes the notice to an OWNER that an OWNER has signed in without the sign-on that the tenant
 // demands. Like other notices of sign-ins it has no link.
 func (m *Mail) composeBypass(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
-	e, err := tx.Event(ctx, row.SubjectID)
-	if err != nil {
-		return nil, err
-	}
-	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
-	if err != nil {
-		return nil, err
-	}
-	member, err := nameIn(ctx, tx, tenant.ID, e.Target.ID)
-	if err == nil && member == "" { // has left since
-		err = store.ErrNone
-	}
+	e, tenant, member, err := eventOfMember(ctx, tx, row)
 	if err != nil {
 		return nil, err
 	}

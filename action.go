@@ -130,7 +130,7 @@ const (
 	DomainUpdate           Action = "domain.update" // the connection by which its people sign in was set or taken away
 	DomainVerify           Action = "domain.verify"
 	DomainLapse            Action = "domain.lapse"   // its record has been missing for 72 h
-	DomainRelease          Action = "domain.release" // the operator lets whoever proves it have it
+	DomainRelease          Action = "domain.release" // the operator frees it: the next tenant that proves it has it
 	DomainDelete           Action = "domain.delete"  // by its tenant, or because another tenant has proved it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made

@@ -8,8 +8,8 @@ import (
 
 // mayByConnection decides for a session that a connection vouches for on an action that a proof allows. What
 // belongs to the account, or to a membership in another tenant, takes a session that Doorward itself vouches
-// for, with two exceptions: an account that the tenant manages has its own factors and export; and whoever
-// has no other session to get does everything but switch, after proving what the account has (ProvedOwn).
+// for, with two exceptions: an account that the tenant manages has its own factors and export; and a person who
+// can get no other session does everything but switch, after proving what the account has (ProvedOwn).
 func mayByConnection(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
 	isElsewhere := on.TenantID != "" && on.TenantID != p.TenantID
 	switch {

@@ -293,6 +293,7 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.ConnectionDelete, "connection", "sessionsEnded"),
 	recordedWith(doorward.ConnectionSecretChange, "connection", "endsAt", "reason"),
 	recordedWith(doorward.ConnectionTry, "connection"),
+	recordedWith(doorward.SetupLinkBegin, "connection", doorward.FieldUserAgent),
 	recordedWith(doorward.IdentityUnlink, "user", "connectionId", "sessionsEnded"),
 	recordedWith(doorward.DomainUpdate, "domain", "domain", "connectionId"),
 	recordedWith(doorward.DomainLapse, "domain", "domain", "status"),

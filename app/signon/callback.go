@@ -157,14 +157,16 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	ready, err := a.s.ready(ctx, a.connection.ID, test.Pending)
+	asking, cancel := whileAsking(ctx)
+	defer cancel()
+	ready, err := a.s.ready(asking, a.connection.ID, test.Pending)
 	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
 		return a.unavailable(ctx, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	said, err := a.s.connections.Provider().Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
+	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, said, err)
@@ -182,6 +184,17 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 		return a.stepUp(ctx, h)
 	}
 	return a.signIn(ctx, h, proved{})
+}
+
+// writeWithin is what a callback keeps of its time for what it writes after the provider's answer, or without one.
+const writeWithin = 1500 * time.Millisecond
+
+// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
+func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, isBounded := ctx.Deadline(); isBounded {
+		return context.WithDeadline(ctx, end.Add(-writeWithin))
+	}
+	return context.WithCancel(ctx)
 }
 
 // current judges what may have changed since the sign-in began: whether the connection signs people in, or

@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -67,8 +68,11 @@ func (s *SignOn) sealed(ctx context.Context, conID, name string, v any) (string,
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(v)
-	return base64.RawURLEncoding.EncodeToString(key.Seal(seal.Place{Table: "cookies", ID: conID, Column: name}, text)), err
+	var text bytes.Buffer
+	plain := json.NewEncoder(&text)
+	plain.SetEscapeHTML(false) // else each & of a return address takes six bytes
+	err = plain.Encode(v)
+	return base64.RawURLEncoding.EncodeToString(key.Seal(seal.Place{Table: "cookies", ID: conID, Column: name}, text.Bytes())), err
 }
 
 // open reads what sealed has returned, and reports whether it could: not for another connection or name,

@@ -2,6 +2,7 @@ package signon_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
@@ -199,6 +200,25 @@ func TestSecondFactorOfSignOn(t *testing.T) {
 		}
 		if _, ok := result.Outcome.(login.EnrolmentNeeded); !ok {
 			t.Errorf("with one factor: %T", result.Outcome)
+		}
+	})
+}
+
+// TestCookieFits: whatever the return address, browsers take the cookie: a longer one would be dropped, and the
+// callback refused.
+func TestCookieFits(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		for _, character := range []string{"a", "&", "<", `"`, "\\", "é", "\u2028"} {
+			to := "/inbox?" + strings.Repeat(character, (1024-len("/inbox?"))/len(character))
+			b := s.browser()
+			_, err := b.start(signon.Ask{Return: to})
+			w.NoError(err)
+			for name, value := range b.tabs {
+				if n := len(name) + len(value); n > 4000 {
+					t.Errorf("with %q the cookie has %d bytes", character, n)
+				}
+			}
 		}
 	})
 }

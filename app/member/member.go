@@ -180,7 +180,7 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err != nil {
 		return err
 	}
-	return tx.ForgetRemoval(ctx, u.TenantID, u.Email)
+	return errors.Join(tx.ForgetRemoval(ctx, u.TenantID, u.Email), tx.ForgetRemoval(ctx, u.TenantID, u.ID))
 }
 
 // checkQuota counts under the lock on the tenant, so that no race exceeds the quota.

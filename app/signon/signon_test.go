@@ -222,3 +222,27 @@ func TestCookieFits(t *testing.T) {
 		}
 	})
 }
+
+// TestRemovedUnderAnotherAddress: who was removed doesn't come back by a new address, of the account and at the
+// provider.
+func TestRemovedUnderAnotherAddress(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		_, elsewhere := w.Tenant()
+		ann := s.member("ann", doorward.RoleUser)
+		_, code := w.Invite(elsewhere, ann.User.Email, doorward.RoleUser)
+		w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), ann.Caller, code, "")))
+		s.says("subject-1", ann.User.Email, nil)
+		b := s.browser()
+		b.asked(b.signIn())
+		s.in(b.prove(apptest.FirstPassword))
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)))
+		w.write(func(tx *store.Tx) error { return tx.SetEmail(w.Context(), ann.User.ID, "married@acme.example") })
+		s.says("subject-1", "married@acme.example", nil)
+		s.refused("removed", s.browser().signIn)
+		_, code = w.Invite(s.owner, "married@acme.example", doorward.RoleUser)
+		by := w.SignIn("married@acme.example", apptest.FirstPassword)
+		w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), by.Caller, code, "")))
+		s.in(s.browser().signIn())
+	})
+}

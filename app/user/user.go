@@ -81,8 +81,10 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
 			return err
 		}
-		if err := tx.RememberRemoval(ctx, member.TenantID, member.Email); err != nil {
-			return err
+		for _, who := range []string{member.Email, member.ID} { // the address may change
+			if err := tx.RememberRemoval(ctx, member.TenantID, who); err != nil {
+				return err
+			}
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, member)
 	}})

@@ -19,7 +19,8 @@ type Waiting struct {
 	Tenant     doorward.Tenant
 	Email      string // of the account
 	// Replaces reports whether the person has to agree: another session of the browser is replaced. Proves
-	// reports whether the account has to be proved.
+	// reports whether the account has to be proved. If it is neither, since that session has ended meanwhile,
+	// agreeing goes on.
 	Replaces, Proves bool
 	Password         bool // the account can be proved by its password
 	Passkey          bool // … by a passkey, as far as the browser can
@@ -41,7 +42,7 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 		w.Password = f.account.PasswordHash != ""
 		w.Passkey = f.account.ManagedBy == "" && s.factors.PasskeysAllowed()
 	}
-	w.Proves = !w.Replaces
+	w.Proves = !w.Replaces && (f.plan.step == prove || w.Password)
 	return w, nil
 }
 

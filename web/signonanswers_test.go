@@ -227,6 +227,9 @@ func TestRefusedCallbacks(t *testing.T) {
 		d.setQuotas(t, f.tenant.ID, m{"people": 2})
 		f.says("2", "bob@acme.example")
 		f.begin()().fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
+		if last := f.ask("GET "+f.path+"/attempts?limit=1", nil).at("items").([]any)[0].(m); last["outcome"] != "refused" || last["seen"] != "quota_exceeded" || last["subject"] != "2" {
+			t.Errorf("the protocol has %v", last)
+		}
 		f.says("3", "zoe@zeta.example")
 		f.begin()().fails(http.StatusForbidden, "sign_on_refused")
 		f.provider.Change(func(p *oidctest.Settings) { p.Person.Error = "access_denied" })

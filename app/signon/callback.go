@@ -295,7 +295,7 @@ func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Resul
 			return a.ask(ctx, h)
 		}
 		return Result{}, a.refuse(ctx, CheckFactor.fault())
-	case errors.As(err, &e) && e.Kind() == doorward.KindForbidden:
+	case errors.As(err, &e) && (e.Kind() == doorward.KindForbidden || e.Code == doorward.CodeQuotaExceeded):
 		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
 		return Result{}, a.s.count(ctx, a.by, err)
 	}

@@ -139,6 +139,7 @@ func TestRefusedConnections(t *testing.T) {
 		f.ask("DELETE "+f.path, nil, with("If-Match", `"x"`)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		f.ask("DELETE "+f.path+"?dryRun", nil).fails(http.StatusUnprocessableEntity, "validation_failed")
 		f.ask("POST "+f.path+"/secrets?dryRun=true", m{"clientSecret": "x"}).fails(http.StatusBadRequest, "invalid_query")
+		f.ask("POST "+f.path+"/test?x=1", nil).fails(http.StatusBadRequest, "invalid_query")
 		f.ask("POST "+f.path+"/secrets", m{"clientSecret": "x"}).ok(http.StatusCreated)
 		f.ask("POST "+f.path+"/secrets", m{"clientSecret": "x"}).fails(http.StatusConflict, "too_many_secrets")
 		f.ask("POST "+f.path+"/switch", m{"dryRun": "x"}).fails(http.StatusBadRequest, "invalid_body")

@@ -179,7 +179,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	h := hold(a.connection, rules, ready.Parameters.Issuer, said, a.s.db.Now())
+	h := hold(a.connection, rules, ready.Parameters, said, a.s.db.Now())
 	if a.flow.Purpose == ForStepUp {
 		return a.stepUp(ctx, h)
 	}

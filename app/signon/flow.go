@@ -120,6 +120,7 @@ func (s *SignOn) key(ctx context.Context) (seal.Key, error) {
 type held struct {
 	ID         string              `json:"id"`
 	At         time.Time           `json:"at"`
+	By         []byte              `json:"by"` // providerOf what the connection signed people in by then
 	Issuer     string              `json:"issuer"`
 	Subject    string              `json:"subject"`
 	Address    string              `json:"address,omitempty"`
@@ -142,9 +143,9 @@ const (
 )
 
 // hold returns what is kept of the provider's words.
-func hold(c doorward.Connection, rules *doorward.Rules, issuer string, a oidcrp.Asserted, now time.Time) held {
+func hold(c doorward.Connection, rules *doorward.Rules, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
 	h := held{
-		ID: rand.Text(), At: now, Issuer: issuer, Subject: a.Subject, Address: a.Address,
+		ID: rand.Text(), At: now, By: providerOf(by), Issuer: by.Issuer, Subject: a.Subject, Address: a.Address,
 		Groups: a.Groups.State, Group: deciding(c, rules, a.Groups), AMR: bounded(a.AMR), ACR: a.ACR, AuthTime: a.AuthTime, connection: c,
 	}
 	if name, ok := a.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {
@@ -154,6 +155,13 @@ func hold(c doorward.Connection, rules *doorward.Rules, issuer string, a oidcrp.
 		h.ACR = ""
 	}
 	return h
+}
+
+// providerOf returns a hash of what says whom the provider's words mean. How the client proves itself to it, and
+// its secrets, are no part of that.
+func providerOf(p doorward.ConnectionParameters) []byte {
+	sum := sha256.Sum256([]byte(p.Issuer + "\x00" + p.ClientID + "\x00" + p.EmailFrom))
+	return sum[:8]
 }
 
 func bounded(values []string) (few []string) {

@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/doorward/doorward"
@@ -46,8 +47,8 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 	return w, nil
 }
 
-// resume returns what was held in the cookie. Errors: sign_on_state if it is over, or was used; not_found,
-// unavailable.
+// resume returns what was held in the cookie. Errors: sign_on_state if it is over, was used, or is the word of
+// another provider than the connection has by now; not_found, unavailable.
 func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie string) (attempt, held, error) {
 	c, err := s.connection(ctx, conID)
 	if err != nil {
@@ -55,7 +56,7 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	}
 	a, h := attempt{s: s, by: by, connection: c, flow: flow{Purpose: ForSignIn}}, held{}
 	isOurs, err := s.open(ctx, conID, HeldCookie, cookie, &h)
-	if err == nil && (!isOurs || s.db.Now().After(h.At.Add(FlowLife))) {
+	if err == nil && (!isOurs || s.db.Now().After(h.At.Add(FlowLife)) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}
 	h.connection = c

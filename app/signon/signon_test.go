@@ -1,14 +1,18 @@
 package signon_test
 
 import (
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 )
 
@@ -244,5 +248,65 @@ func TestRemovedUnderAnotherAddress(t *testing.T) {
 		by := w.SignIn("married@acme.example", apptest.FirstPassword)
 		w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), by.Caller, code, "")))
 		s.in(s.browser().signIn())
+	})
+}
+
+// TestChangedMeanwhile: what an OWNER changes while the provider is asked, or the person, is what decides.
+func TestChangedMeanwhile(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		ben := s.member("ben", doorward.RoleUser)
+		s.says("subject-1", "ann@acme.example", nil)
+		during := func(change func()) func() (signon.Result, error) {
+			b := s.browser()
+			address, err := b.start(signon.Ask{})
+			w.NoError(err)
+			query := b.callback(address)
+			s.provider.Change(func(p *oidctest.Settings) {
+				p.Lies.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+					if r.URL.Path == oidctest.TokenPath {
+						change()
+					}
+					return false
+				}
+			})
+			return func() (signon.Result, error) { return b.finish(query) }
+		}
+		edit := func(d connection.Draft) {
+			_, _, err := w.Node(0).Connections.Edit(w.Context(), s.owner.Caller, s.conID, connection.Change{Draft: d})
+			w.NoError(err)
+		}
+		refused := func(check string, r signon.Result, err error) {
+			if e := new(doorward.Error); !errors.As(err, &e) || e.Check != check {
+				t.Errorf("the sign-in ends with %T, %v, want the check %s", r.Outcome, err, check)
+			}
+		}
+		r, err := during(func() { edit(connection.Draft{JIT: typed("off")}) })()
+		refused("jit", r, err)
+		edit(connection.Draft{JIT: typed("domains")})
+		in := s.in(during(func() { edit(connection.Draft{JITRole: typed("VIEWER")}) })())
+		if in.User.Role != doorward.RoleViewer {
+			t.Errorf("the role is %s", in.User.Role)
+		}
+		change := func(emailFrom string) {
+			w.write(func(tx *store.Tx) error {
+				c, err := tx.Connection(w.Context(), s.conID)
+				if err != nil {
+					return err
+				}
+				c.InForce.EmailFrom = emailFrom
+				return errors.Join(tx.SetConnectionParameters(w.Context(), s.conID, true, c.InForce), apptest.ErrorOf(tx.SwitchConnection(w.Context(), s.conID, true)))
+			})
+		}
+		r, err = during(func() { change("upn") })()
+		refused("state", r, err)
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies.Answer = nil })
+		change("email")
+		b := s.browser().as(ben)
+		b.asked(b.signIn())
+		change("upn")
+		if _, err := b.signOn().Agree(w.Context(), b.by, s.conID, b.held); apptest.Code(err) != doorward.CodeSignOnState {
+			t.Errorf("what was held before a switch is answered %v", err)
+		}
 	})
 }

@@ -120,6 +120,9 @@ var docFinishSignOn = front.Doc{
 
 func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 	conID, err := c.ID("con", doorward.PrefixConnection)
+	if err == nil && isEmbedded(c) {
+		err = &doorward.Error{Code: doorward.CodeSignOnState, Check: string(signon.CheckState)}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -143,6 +146,14 @@ func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 		return "", err
 	}
 	return ui.AfterSignOn(c, conID, by, result), nil
+}
+
+// isEmbedded reports whether a page loads the address as a part of itself, such as an image (W3C, Fetch Metadata
+// Request Headers). Providers lead the browser itself here. Counted as a stray callback, images in any page would
+// shut out all people behind the browser's address.
+func isEmbedded(c *front.Call) bool {
+	as := c.R.Header.Get("Sec-Fetch-Dest")
+	return as != "" && as != "document"
 }
 
 type begunTestView struct {

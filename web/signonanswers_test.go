@@ -255,12 +255,16 @@ func TestLimitsOfSignOn(t *testing.T) {
 			d.send(t, stray, nil, with("Sec-Fetch-Site", "cross-site"), with("Sec-Fetch-Dest", "image")).fails(http.StatusBadRequest, "sign_on_state")
 		}
 		f.begin()().ok(http.StatusSeeOther)
+		own := f.begin()
 		for range 60 {
 			d.send(t, stray, nil).fails(http.StatusBadRequest, "sign_on_state")
 		}
 		d.send(t, stray, nil).fails(http.StatusTooManyRequests, "too_many_attempts")
+		if a := own().fails(http.StatusTooManyRequests, "too_many_attempts"); len(a.cookies()) > 0 {
+			t.Errorf("the sign-in can't be ended later: %v", a.cookies())
+		}
 		begin := "GET " + f.signOnPath("start")
-		for range 599 {
+		for range 598 {
 			d.send(t, begin, nil).ok(http.StatusSeeOther)
 		}
 		d.send(t, begin, nil).fails(http.StatusTooManyRequests, "too_many_attempts")

@@ -138,10 +138,10 @@ func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 	query := c.R.URL.Query()
 	name := signon.TabOf(query)
 	tab := c.Cookie(name)
-	if tab != "" {
+	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tab)
+	if tab != "" && !doorward.HasCode(err, doorward.CodeTooManyAttempts) { // then it can be loaded again
 		c.SetCookie(name, "", 0)
 	}
-	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tab)
 	if err != nil {
 		return "", err
 	}

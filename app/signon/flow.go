@@ -10,6 +10,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/oidcrp"
@@ -164,9 +165,11 @@ func providerOf(p doorward.ConnectionParameters) []byte {
 	return sum[:8]
 }
 
+// bounded returns values of amr without those that no column takes: they are stored as words.
 func bounded(values []string) (few []string) {
 	for _, v := range values {
-		if v != "" && len(v) <= maxAMRBytes && len(few) < maxAMR && !strings.ContainsAny(v, " \t\r\n") {
+		isOdd := strings.ContainsFunc(v, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+		if v != "" && len(v) <= maxAMRBytes && len(few) < maxAMR && !isOdd {
 			few = append(few, v)
 		}
 	}

@@ -310,3 +310,17 @@ func TestChangedMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// TestOddMethods: values of amr that can't be stored are left out. PostgreSQL takes no NUL.
+func TestOddMethods(t *testing.T) {
+	onEach(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", map[string]any{"amr": []string{"pwd\x00", "a\u00a0b", "c\vd", "", "hwk", strings.Repeat("x", 41)}})
+		in := s.in(s.browser().signIn())
+		kept, err := w.DB.Read().UserSessions(w.Context(), in.User.ID)
+		w.NoError(err)
+		if got := kept[0].Session.ProviderAMR; !slices.Equal(got, []string{"hwk"}) {
+			t.Errorf("the session has %q", got)
+		}
+	})
+}

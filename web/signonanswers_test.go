@@ -319,3 +319,13 @@ func TestStartWithoutASecret(t *testing.T) {
 		d.send(t, "GET "+f.signOnPath("start"), nil).fails(http.StatusForbidden, "sign_on_refused").is("check", "client")
 	}, withProviders())
 }
+
+// TestStartWithAnOddTest: what can't be the id of a test is none, also to PostgreSQL, which refuses such text.
+func TestStartWithAnOddTest(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		con := d.send(t, "POST "+connectionsPath, m{"type": "oidc", "name": "Draft"}, as(d.Tenant("Acme").Owner.Token())).ok(http.StatusCreated).text("id")
+		for _, id := range []string{"%00", "tst_%00", "tst_%ff", "x"} {
+			d.send(t, "GET /api/v2/auth/sso/"+con+"/start?test="+id, nil).fails(http.StatusNotFound, "not_found")
+		}
+	}, withProviders())
+}

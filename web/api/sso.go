@@ -59,6 +59,9 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	}
 	query := c.R.URL.Query()
 	ask := signon.Ask{LoginHint: query.Get("loginHint"), Test: query.Get("test"), StepUp: query.Get("stepup") != ""}
+	if ask.Test != "" && !front.IsID(ask.Test, doorward.PrefixTest) {
+		return "", doorward.Fail(doorward.CodeNotFound, "")
+	}
 	if asked := query.Get("return"); asked != "" {
 		to, ok := ui.ReturnAddress(c.Site(), asked)
 		if !ok {

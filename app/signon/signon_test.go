@@ -324,3 +324,24 @@ func TestOddMethods(t *testing.T) {
 		}
 	})
 }
+
+// TestRemovedWithTheIdentity: who was removed doesn't come back as a new account when the identity is deleted, where
+// the provider names another address than the account had.
+func TestRemovedWithTheIdentity(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		ann := w.Join(s.owner, doorward.RoleUser) // with an address of another domain
+		w.Identity(ann, s.conID)
+		w.Exec(`UPDATE identities SET issuer = $1, subject = 'subject-1'`, s.provider.Issuer())
+		s.says("subject-1", "ann@acme.example", nil)
+		s.in(s.browser().signIn())
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)))
+		s.refused("removed", s.browser().signIn)
+		all, err := w.DB.Read().IdentitiesOf(w.Context(), ann.User.ID)
+		w.NoError(err)
+		w.NoError(apptest.ErrorOf(w.Node(0).Connections.Unlink(w.Context(), s.owner.Caller, all[0].ID)))
+		s.refused("removed", s.browser().signIn)
+		s.says("subject-2", "bob@acme.example", nil)
+		s.in(s.browser().signIn())
+	})
+}

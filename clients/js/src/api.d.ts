@@ -2850,6 +2850,7 @@ export interface components {
             /** @description What the provider said, without tokens */
             seen?: string;
             subject?: string;
+            /** @description The account here, if it is known; of a test, who tests */
             userId?: string;
         };
         ConnectionAttemptList: {

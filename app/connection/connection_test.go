@@ -422,7 +422,9 @@ func TestLimitOfRequests(t *testing.T) {
 		_, err := f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: clientSecret})
 		f.NoError(err)
 		tries := []func(node int) error{
-			func(node int) error { return apptest.ErrorOf(f.Node(node).Connections.Create(f.Context(), owner.Caller, draft(path))) },
+			func(node int) error {
+				return apptest.ErrorOf(f.Node(node).Connections.Create(f.Context(), owner.Caller, draft(path)))
+			},
 			func(node int) error {
 				return apptest.ErrorOf(f.Node(node).Connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser")))
 			},

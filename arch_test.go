@@ -25,7 +25,7 @@ const module = "github.com/doorward/doorward"
 // siblings names the features that a feature may import. All other features that depend on
 // each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"signon":     {"connection", "factor", "invite", "login", "member", "proof", "session"},
+	"signon":     {"connection", "factor", "joining", "login", "proof", "session"},
 	"account":    {"proof", "member"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
@@ -33,6 +33,7 @@ var siblings = map[string][]string{
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},
 	"inbox":      {"proof", "refusal"},
+	"joining":    {"factor", "invite", "member"},
 	"invite":     {"proof", "factor", "member"},
 	"login":      {"session", "proof", "factor"},
 	"mail":       {"outbox"},

@@ -245,14 +245,13 @@ var refusedPeople = []struct{ check, advice string }{
 	{"suspended", "reinstate"},
 	{"joining", "joining"},
 	{"factor", "factor"},
-	{"auth_time", "fresh"},
 	{"email", "email_claim"},
 }
 
 // TestAdviceOfRefusals: who is refused after the provider has signed them in finds advice in the protocol, too.
 func TestAdviceOfRefusals(t *testing.T) {
 	for _, one := range refusedPeople {
-		if got := signon.Check(one.check).Advice(); got != one.advice {
+		if got := signon.AdviceOf(one.check); got != one.advice {
 			t.Errorf("the check %s advises %q", one.check, got)
 		}
 	}
@@ -371,6 +370,7 @@ func TestChangedDuringTest(t *testing.T) {
 // adviceElsewhere are those whose mistakes are not in a list here, with the test that makes them.
 var adviceElsewhere = map[string]string{
 	"changed": "TestChangedDuringTest",
+	"fresh":   "TestFreshSignIn of internal/oidcrp",
 	"tls":     "TestUnknownAuthority of internal/oidcrp",
 }
 

@@ -89,15 +89,6 @@ func wantEqual[T any](f *apptest.Fixture, got, want T) {
 	}
 }
 
-// connection adds a connection of the tenant and returns its id.
-func connection(f *apptest.Fixture, tenantID string) string {
-	f.Helper()
-	id := doorward.NewID(doorward.PrefixConnection)
-	f.Exec(`INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role)
-VALUES ($1, $2, 'oidc', 'Okta', 'okta', 'draft', 0, 'off', 'USER')`, id, tenantID)
-	return id
-}
-
 // A domain is proved by exactly the record of its entry, among others; what is refused changes nothing but the
 // time of the look.
 func TestProof(t *testing.T) {
@@ -245,8 +236,8 @@ func TestTokenIsNeverUsedAgain(t *testing.T) {
 func TestConnection(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
-		zeta, other := f.Tenant()
-		d, first, second, foreign := add(f, owner, "acme.example"), connection(f, acme.ID), connection(f, acme.ID), connection(f, zeta.ID)
+		_, other := f.Tenant()
+		d, first, second, foreign := add(f, owner, "acme.example"), f.Connection(owner), f.Connection(owner), f.Connection(other)
 		set := func(by apptest.Person, id string, versions ...string) error {
 			after, err := f.Node(0).Domains.SetConnection(f.Context(), by.Caller, d.ID, id, versions)
 			if err == nil {

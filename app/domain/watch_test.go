@@ -159,7 +159,7 @@ func TestTakenOver(t *testing.T) {
 		acme, owner := f.Tenant()
 		zeta, other := f.Tenant()
 		d := proved(f, owner, "acme.example")
-		con := connection(f, acme.ID)
+		con := f.Connection(owner)
 		_, err := f.Node(0).Domains.SetConnection(f.Context(), owner.Caller, d.ID, con, nil)
 		f.NoError(err)
 		theirs := add(f, other, "acme.example")

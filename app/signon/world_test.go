@@ -14,7 +14,6 @@ import (
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
-	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
@@ -238,5 +237,3 @@ func difference(before, after map[string]int) string {
 	slices.Sort(all)
 	return strings.Join(all, ", ")
 }
-
-var userHandover user.Handover // of nothing

@@ -85,14 +85,14 @@ func (c *Connections) noticeClient(ctx context.Context, id string) {
 		return
 	}
 	if err == nil {
-		_, err = c.writer.Do(ctx, system, doorward.ConnectionSecretChange, object(found), func(tx *access.Tx) error {
+		_, err = c.writer.Do(ctx, access.System, doorward.ConnectionSecretChange, object(found), func(tx *access.Tx) error {
 			due, err := tx.MarkClientNotice(ctx, id, clientNoticeEvery)
 			if err != nil || !due {
 				tx.SkipEvent()
 				return err
 			}
 			tx.Changed(doorward.FieldReason, "", oidcrp.CheckClient)
-			return notifyOwners(ctx, tx, found.TenantID, store.MailClientRefused)
+			return tx.NotifyHolders(ctx, store.MailClientRefused, found.TenantID, doorward.RoleOwner)
 		})
 	}
 	if err != nil {

@@ -153,8 +153,6 @@ var noticesBefore = []struct {
 
 const day = 24 * time.Hour
 
-var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-
 // sweepSecrets tells OWNERs of secrets that end soon. Of several nodes one does.
 func (c *Connections) sweepSecrets(ctx context.Context) error {
 	var errs []error
@@ -169,7 +167,7 @@ func (c *Connections) sweepSecrets(ctx context.Context) error {
 
 func (c *Connections) notifyBefore(ctx context.Context, s store.ExpiringSecret, number int) error {
 	on := doorward.Object{Type: "connection", ID: s.ConnectionID, TenantID: s.TenantID}
-	_, err := c.writer.Do(ctx, system, doorward.ConnectionSecretChange, on, func(tx *access.Tx) error {
+	_, err := c.writer.Do(ctx, access.System, doorward.ConnectionSecretChange, on, func(tx *access.Tx) error {
 		due, err := tx.MarkSecretNotice(ctx, s.ID, number)
 		if err != nil || !due {
 			tx.SkipEvent()
@@ -177,15 +175,7 @@ func (c *Connections) notifyBefore(ctx context.Context, s store.ExpiringSecret, 
 		}
 		tx.Changed(doorward.FieldClientSecret, s.Hint, s.Hint)
 		tx.Changed(doorward.FieldEndsAt, "", s.ExpiresAt.Format(time.RFC3339))
-		return notifyOwners(ctx, tx, s.TenantID, store.MailClientSecretExpiring)
+		return tx.NotifyHolders(ctx, store.MailClientSecretExpiring, s.TenantID, doorward.RoleOwner)
 	})
-	return err
-}
-
-func notifyOwners(ctx context.Context, tx *access.Tx, tenantID string, kind store.MailKind) error {
-	to, err := access.EmailsOf(ctx, tx.Reader, tenantID, doorward.RoleOwner)
-	for _, email := range to {
-		err = errors.Join(err, tx.Notify(ctx, kind, email))
-	}
 	return err
 }

@@ -37,6 +37,6 @@ func (d *Domains) Release(ctx context.Context, by doorward.Caller, name string) 
 		}
 		tx.Changed(doorward.FieldDomain, "", was.Name)
 		tx.Changed(doorward.FieldStatus, string(was.Status), string(doorward.DomainLapsed))
-		return notifyOwners(ctx, tx, was.TenantID, store.MailDomainLapsed)
+		return tx.NotifyHolders(ctx, store.MailDomainLapsed, was.TenantID, doorward.RoleOwner)
 	})
 }

@@ -109,5 +109,5 @@ func takeOver(ctx context.Context, tx *access.Tx, holder doorward.Domain) error 
 	if holder.ConnectionID != "" {
 		changes = append(changes, doorward.Change{Field: doorward.FieldConnection, From: holder.ConnectionID})
 	}
-	return tx.NotifyAlsoBy(ctx, system, store.MailDomainTaken, owners, doorward.DomainDelete, object(holder), changes...)
+	return tx.NotifyAlsoBy(ctx, access.System, store.MailDomainTaken, owners, doorward.DomainDelete, object(holder), changes...)
 }

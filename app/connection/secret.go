@@ -8,7 +8,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
 
@@ -16,8 +15,6 @@ const (
 	secretMax = 1000 // bytes
 	// hintLength is how many characters of a secret are shown, of one that has three times as many.
 	hintLength = 4
-	// secretUseEvery is how exactly the last use of a secret is recorded.
-	secretUseEvery = time.Hour
 	// secretYearsMax bounds the end of a secret, which is typed by hand.
 	secretYearsMax = 10
 )
@@ -49,10 +46,6 @@ func hint(secret string) string {
 		return ""
 	}
 	return string(runes[len(runes)-hintLength:])
-}
-
-func placeOfSecret(id string) seal.Place {
-	return seal.Place{Table: "connection_secrets", ID: id, Column: "secret_sealed"}
 }
 
 // AddSecret adds a client secret. The newest is tried first. What was tested with other secrets has to be
@@ -89,7 +82,7 @@ func (c *Connections) AddSecret(ctx context.Context, by doorward.Caller, id stri
 }
 
 func (c *Connections) insertSecret(ctx context.Context, tx *access.Tx, made doorward.ConnectionSecret, secret string) error {
-	sealed, err := c.master.Seal(ctx, tx.Tx, placeOfSecret(made.ID), []byte(secret))
+	sealed, err := c.SealSecret(ctx, tx.Tx, made.ID, secret)
 	if err != nil {
 		return err
 	}
@@ -129,19 +122,6 @@ func (c *Connections) DeleteSecret(ctx context.Context, by doorward.Caller, id, 
 		return tx.VoidTestsOfSecrets(ctx, id)
 	}))
 	return err
-}
-
-// openSecrets returns the client secrets, the newest first, with their ids. Errors: master_key_missing.
-func (c *Connections) openSecrets(ctx context.Context, id string) (ids, secrets []string, err error) {
-	all, err := c.db.Read().ConnectionSecrets(ctx, id)
-	for _, s := range all {
-		plain, err := c.master.Open(ctx, placeOfSecret(s.ID), s.Sealed)
-		if err != nil {
-			return nil, nil, err
-		}
-		ids, secrets = append(ids, s.ID), append(secrets, string(plain))
-	}
-	return ids, secrets, err
 }
 
 // noticesBefore are the times before the end of a secret at which OWNERs are told, the last first: its

@@ -8,9 +8,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -209,7 +209,7 @@ func (a *attempt) unavailable(ctx context.Context, err error) (Result, error) {
 		f = told
 	}
 	if a.flow.Purpose == ForTest {
-		return a.finishTest(ctx, connection.Ready{}, oidcrp.Asserted{}, f)
+		return a.finishTest(ctx, provider.Ready{}, oidcrp.Asserted{}, f)
 	}
 	a.record(ctx, doorward.AttemptUnavailable, *f)
 	return Result{}, err

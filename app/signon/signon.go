@@ -26,11 +26,11 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
@@ -40,7 +40,7 @@ import (
 type SignOn struct {
 	writer      *access.Writer
 	db          *store.DB
-	connections *connection.Connections
+	connections *provider.Client
 	joining     *joining.Joining
 	login       *login.Login
 	factors     *factor.Factors
@@ -55,7 +55,7 @@ type SignOn struct {
 }
 
 // New returns the feature. baseURL is the address of the installation, without a slash at the end.
-func New(writer *access.Writer, db *store.DB, connections *connection.Connections, l *login.Login, factors *factor.Factors,
+func New(writer *access.Writer, db *store.DB, connections *provider.Client, l *login.Login, factors *factor.Factors,
 	verifier *proof.Verifier, sessions *session.Sessions, baseURL string,
 ) *SignOn {
 	return &SignOn{

@@ -340,7 +340,7 @@ func TestNothingIsRaised(t *testing.T) {
 	})
 }
 
-// TestSecretsEnd: OWNERs are told 30 days, 7 days and a day before, once each, whoever sweeps; then it is
+// TestSecretsEnd: OWNERs are told 30 days, 7 days and a day before, once each, on whichever node the sweep runs; then it is
 // still tried.
 func TestSecretsEnd(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {

@@ -148,10 +148,15 @@ func (d *Domains) recordMissing(ctx context.Context, of doorward.Domain) error {
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed(doorward.FieldDomain, "", was.Name)
-		tx.Changed(doorward.FieldStatus, string(was.Status), string(doorward.DomainLapsed))
-		return tx.NotifyHolders(ctx, store.MailDomainLapsed, was.TenantID, doorward.RoleOwner)
+		return noticeLapse(ctx, tx, was)
 	})
+}
+
+// noticeLapse records that the domain has lapsed, and tells the OWNERs.
+func noticeLapse(ctx context.Context, tx *access.Tx, was doorward.Domain) error {
+	tx.Changed(doorward.FieldDomain, "", was.Name)
+	tx.Changed(doorward.FieldStatus, string(was.Status), string(doorward.DomainLapsed))
+	return tx.NotifyHolders(ctx, store.MailDomainLapsed, was.TenantID, doorward.RoleOwner)
 }
 
 // record writes the result of a look that changes no status.

@@ -200,7 +200,7 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// A domain that the operator has released is whoever's proves it next, and nobody's by the daily look.
+// A domain that the operator has released belongs to the next tenant that proves it; the daily look gives it to none.
 func TestRelease(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		acme, owner := f.Tenant()

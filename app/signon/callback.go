@@ -145,7 +145,7 @@ func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f oidcrp.Fau
 	reason := &doorward.Error{Code: code, Check: f.Check, Err: f.Err}
 	a.record(ctx, doorward.AttemptRefused, f)
 	if a.flow.Purpose == ForSignIn {
-		if err := a.s.writer.RefuseSignOn(ctx, a.by, object(a.connection), reason); !errors.Is(err, error(reason)) {
+		if err := a.s.writer.RefuseSignOn(ctx, a.by, provider.Object(a.connection), reason); !errors.Is(err, error(reason)) {
 			return err
 		}
 	}

@@ -101,11 +101,6 @@ func (s *SignOn) signsIn(ctx context.Context, read store.Reader, c doorward.Conn
 	return policy.SignsIn(), err
 }
 
-// object is the connection as the object of an action.
-func object(c doorward.Connection) doorward.Object {
-	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
-}
-
 // Sweep writes into protocols what was counted and not written yet. Errors: unavailable.
 func (s *SignOn) Sweep(ctx context.Context) error {
 	for conID, n := range s.strays.overdue(s.db.Now()) {

@@ -2,7 +2,6 @@ package hosted
 
 import (
 	"context"
-	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -157,7 +156,7 @@ func (h *hosted) secondForSignOnAgain(ctx context.Context, c *ui.Call) (ui.View,
 	return secondForSignOn(conID, challenge, asked, isRecovery), nil
 }
 
-// signOnTest is the result of a test, for whom has begun it.
+// signOnTest is the result of a test, for the person who has begun it.
 type signOnTest struct {
 	doorward.ConnectionTest
 	Failed *doorward.TestCheck // nil: none
@@ -193,14 +192,5 @@ func testView(test doorward.ConnectionTest) signOnTest {
 
 // StartWith returns the path at which the sign-in begins, with the return address.
 func (s signOnStart) StartWith(returnTo string) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"return": returnTo, "loginHint": s.Hint} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if len(query) == 0 {
-		return s.Start
-	}
-	return s.Start + "?" + query.Encode()
+	return ui.SignOnWith(s.Start, returnTo, s.Hint)
 }

@@ -107,7 +107,7 @@ func (c *Client) discovered(ctx context.Context, id string, isPending bool) (sai
 	}
 	if kept.Text == "" {
 		said, err = c.read(ctx, kept)
-		return said, unavailable(err)
+		return said, Unavailable(err)
 	}
 	now := c.db.Now()
 	if now.Sub(kept.At) >= discoveryAge && now.Sub(kept.AskedAt) >= discoveryRetry {
@@ -132,13 +132,16 @@ func (c *Client) claim(ctx context.Context, kept store.KeptDiscovery) (mine bool
 	return mine, err
 }
 
-// unavailable turns a fault of the provider into provider_unavailable: a fault is no refusal.
-func unavailable(err error) error {
+// retryAfter is how long a browser waits before it asks a provider again that was out of reach.
+const retryAfter = time.Minute
+
+// Unavailable turns a fault of the provider into provider_unavailable: a fault is no refusal.
+func Unavailable(err error) error {
 	var f *oidcrp.Fault
 	if !errors.As(err, &f) {
 		return err
 	}
-	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: time.Minute, Err: err}
+	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: err}
 }
 
 // Run reads daily what the providers of active connections say of themselves, until ctx ends. Of several

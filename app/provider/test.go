@@ -63,7 +63,7 @@ func (c *Client) readForTest(ctx context.Context, found doorward.Connection) err
 	if errors.As(err, &f) && !f.Unavailable {
 		return doorward.InvalidFields(IssuerFault(f.Code))
 	}
-	return unavailable(err)
+	return Unavailable(err)
 }
 
 // BeginTest uses a test up, and returns it: it begins once, within ten minutes, in the browser that has

@@ -223,16 +223,9 @@ func (a *attempt) fault(ctx context.Context, err error) error {
 	}
 	if f.Unavailable {
 		a.record(ctx, doorward.AttemptUnavailable, *f)
-		return providerUnavailable(f)
+		return provider.Unavailable(f)
 	}
 	return a.refuse(ctx, *f)
-}
-
-// retryAfter is how long a browser waits before it asks a provider again that was out of reach.
-const retryAfter = time.Minute
-
-func providerUnavailable(cause error) *doorward.Error {
-	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: cause}
 }
 
 // signIn signs in whom the provider names, or asks for what is missing.

@@ -41,6 +41,7 @@ import (
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
@@ -119,6 +120,7 @@ type App struct {
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
 	Connections *connection.Connections
+	SetupLinks  *setuplink.Links
 	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -187,6 +189,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:  connection.New(writer, db, providers, lifetime),
+		SetupLinks:   setuplink.New(writer, db, s.LinkURL),
 		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
@@ -364,7 +367,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,
-		a.Demands.Sweep,
+		a.Demands.Sweep, a.SetupLinks.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))
 	}

@@ -81,10 +81,10 @@ func (c *Client) address(id, what string) string {
 	return c.base + "/api/v2/auth/sso/" + id + "/" + what
 }
 
-// Find returns a connection of the caller's tenant. Errors: not_found.
+// Find returns a connection of the caller's tenant, for a set-up link only its own. Errors: not_found.
 func Find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Connection, error) {
 	found, err := read.Connection(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && found.TenantID != by.TenantID {
+	if errors.Is(err, store.ErrNone) || err == nil && (found.TenantID != by.TenantID || !by.SeesConnection(id)) {
 		return doorward.Connection{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return found, err
@@ -92,5 +92,5 @@ func Find(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 
 // Object returns the connection as the object of an action.
 func Object(c doorward.Connection) doorward.Object {
-	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
+	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID, ConnectionID: c.ID}
 }

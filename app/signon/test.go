@@ -14,9 +14,9 @@ import (
 )
 
 // Test prepares a sign-in that opens no session and joins nobody; see provider.Client.NewTest. It
-// begins at TestURL, in the browser of the caller's session.
+// begins at TestURL, in the browser of the caller's session or set-up link.
 func (s *SignOn) Test(ctx context.Context, by doorward.Caller, conID string) (doorward.ConnectionTest, error) {
-	return s.connections.NewTest(ctx, by, conID, browserHash(by.SessionID))
+	return s.connections.NewTest(ctx, by, conID, browserHash(browserOf(by)))
 }
 
 // TestURL returns where the browser begins the test.
@@ -50,7 +50,7 @@ func (a *attempt) finishTest(ctx context.Context, ready provider.Ready, said oid
 		return Result{}, err
 	}
 	a.recordTest(ctx, test, f)
-	return Result{Test: test.ID}, nil
+	return Result{Test: test.ID, ByLink: a.flow.ByLink}, nil
 }
 
 // checks returns what each check says, in the order in which they are made. After the one that failed there

@@ -59,7 +59,7 @@ func (j *Joining) read(ctx context.Context, read store.Reader, who Person) (Foun
 			return f, err
 		}
 	}
-	if err := f.readInvitation(ctx, read, j.db.Now()); err != nil {
+	if err := f.readInvitation(ctx, read, who, j.db.Now()); err != nil {
 		return f, err
 	}
 	if f.Account != nil && !f.identified {
@@ -143,11 +143,11 @@ func (f *Found) readDomain(ctx context.Context, read store.Reader, who Person) e
 
 // readInvitation reads a pending invitation to the address, unless it offers a rank above ADMIN, or its
 // sender could no longer send it; and whether somebody with the address was removed.
-func (f *Found) readInvitation(ctx context.Context, read store.Reader, now time.Time) (err error) {
+func (f *Found) readInvitation(ctx context.Context, read store.Reader, who Person, now time.Time) (err error) {
 	if f.Address == "" || f.member != nil {
 		return nil
 	}
-	if f.removed, err = f.wasRemoved(ctx, read); err != nil {
+	if f.removed, err = f.wasRemoved(ctx, read, who); err != nil {
 		return err
 	}
 	inv, err := invite.Acceptable(ctx, read, f.Tenant, f.Address, now)
@@ -164,13 +164,19 @@ func (f *Found) readInvitation(ctx context.Context, read store.Reader, now time.
 	return err
 }
 
-// wasRemoved reports whether somebody was removed who had the address, or the account of the identity.
-func (f *Found) wasRemoved(ctx context.Context, read store.Reader) (bool, error) {
-	removed, err := read.WasRemoved(ctx, f.Tenant.ID, f.Address)
-	if err != nil || removed || f.Account == nil {
-		return removed, err
+// wasRemoved reports whether somebody was removed who had the address, the account of the identity, whatever its
+// address is by now, or an identity of this subject, which may be deleted by now.
+func (f *Found) wasRemoved(ctx context.Context, read store.Reader, who Person) (bool, error) {
+	names := []string{f.Address, doorward.Identity{Issuer: who.Issuer, Subject: who.Subject}.Key()}
+	if f.Account != nil {
+		names = append(names, f.Account.Email, f.Account.ID)
 	}
-	return read.WasRemoved(ctx, f.Tenant.ID, f.Account.Email)
+	for _, name := range names {
+		if removed, err := read.WasRemoved(ctx, f.Tenant.ID, name); err != nil || removed {
+			return removed, err
+		}
+	}
+	return false, nil
 }
 
 // canProve reports whether the account has something to prove it with. A managed account has no password,

@@ -69,7 +69,7 @@ func (s *SignOn) take(ctx context.Context, by doorward.Caller, c doorward.Connec
 	})
 	if err == nil && !unused {
 		a := attempt{s: s, by: by, connection: c, flow: f}
-		err = a.refuseAs(ctx, doorward.CodeSignOnState, faultOf(oidcrp.CheckState))
+		err = a.refuseAs(ctx, doorward.CodeSignOnState, faultOf(CheckState))
 	}
 	return f, err
 }
@@ -93,7 +93,7 @@ func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward
 func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID string, n int) {
 	entry := doorward.Attempt{
 		ConnectionID: conID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused,
-		Check: oidcrp.CheckState, Advice: oidcrp.AdviceStartAgain, Count: n,
+		Check: CheckState, Advice: oidcrp.AdviceStartAgain, Count: n,
 	}
 	if by.RequestID != "" {
 		entry.RequestIDs = []string{by.RequestID}
@@ -103,7 +103,7 @@ func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID str
 }
 
 func stateError() *doorward.Error {
-	return &doorward.Error{Code: doorward.CodeSignOnState, Check: oidcrp.CheckState}
+	return &doorward.Error{Code: doorward.CodeSignOnState, Check: CheckState}
 }
 
 // attempt is a callback in progress.
@@ -158,14 +158,16 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	ready, err := a.s.ready(ctx, a.connection.ID, test.Pending)
+	asking, cancel := whileAsking(ctx)
+	defer cancel()
+	ready, err := a.s.ready(asking, a.connection.ID, test.Pending)
 	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
 		return a.unavailable(ctx, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	said, err := a.s.connections.Provider().Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
+	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, said, err)
@@ -178,11 +180,22 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	h := hold(joining.NewPerson(a.connection, rules, ready.Parameters.Issuer, said), said, a.s.db.Now())
+	h := hold(joining.NewPerson(a.connection, rules, ready.Parameters.Issuer, said), ready.Parameters, said, a.s.db.Now())
 	if a.flow.Purpose == ForStepUp {
 		return a.stepUp(ctx, h)
 	}
 	return a.signIn(ctx, h, proved{})
+}
+
+// writeWithin is what a callback keeps of its time for what it writes after the provider's answer, or without one.
+const writeWithin = 1500 * time.Millisecond
+
+// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
+func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, isBounded := ctx.Deadline(); isBounded {
+		return context.WithDeadline(ctx, end.Add(-writeWithin))
+	}
+	return context.WithCancel(ctx)
 }
 
 // current judges what may have changed since the sign-in began: whether the connection signs people in, or
@@ -197,7 +210,7 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 	}
 	signsIn, err := a.s.signsIn(ctx, a.s.db.Read(), a.connection)
 	if err == nil && !signsIn {
-		err = a.refuse(ctx, faultOf(oidcrp.CheckState))
+		err = a.refuse(ctx, faultOf(CheckState))
 	}
 	return doorward.ConnectionTest{}, err
 }
@@ -276,7 +289,7 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 			return a.ask(ctx, h)
 		}
 		return Result{}, a.refuse(ctx, faultOf(CheckFactor))
-	case errors.As(err, &e) && e.Kind() == doorward.KindForbidden:
+	case errors.As(err, &e) && (e.Kind() == doorward.KindForbidden || e.Code == doorward.CodeQuotaExceeded):
 		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
 		return Result{}, a.s.count(ctx, a.by, err)
 	}

@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
-	"github.com/doorward/doorward/internal/oidcrp"
 )
 
 // proved is what the person has proved of the account, beside what the provider says: its OwnMethods. The
@@ -30,6 +30,9 @@ func (s *SignOn) enter(ctx context.Context, by doorward.Caller, h held, f joinin
 		outcome, err := s.tryEnter(ctx, by, h, f, own)
 		if !errors.Is(err, joining.ErrChanged) {
 			return outcome, err
+		}
+		if h.Connection, err = s.connection(ctx, h.Connection.ID); err != nil {
+			return nil, err
 		}
 		if f, err = s.joining.Look(ctx, h.Person); err != nil {
 			return nil, err
@@ -60,8 +63,9 @@ func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f joi
 	})
 }
 
-// stillSignsIn locks the tenant, and the connection as one that signs people in, uses up what was held, and
-// records the sign-in. Errors: joining.Refusal.
+// stillSignsIn locks the tenant, and the connection as one that signs people in, by the provider whose word was held,
+// uses that up, and records the sign-in. Errors: joining.Refusal; joining.ErrChanged if the connection was edited since
+// it was read.
 func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error {
 	if err := tx.LockTenant(ctx, h.Connection.TenantID); err != nil {
 		return err
@@ -75,11 +79,20 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 		return err
 	}
 	if !active || !policy.SignsIn() {
-		return joining.Refusal{Check: oidcrp.CheckState}
+		return joining.Refusal{Check: CheckState}
+	}
+	current, err := tx.Connection(ctx, h.Connection.ID)
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(h.By, providerOf(current.InForce)):
+		return joining.Refusal{Check: CheckState}
+	case current.Version() != h.Connection.Version():
+		return joining.ErrChanged
 	}
 	unused, err := tx.UseState(ctx, useHash("held", h.ID), h.At.Add(FlowLife))
 	if err == nil && !unused {
-		err = joining.Refusal{Check: oidcrp.CheckState}
+		err = joining.Refusal{Check: CheckState}
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 func (a *attempt) stepUp(ctx context.Context, h held) (Result, error) {
 	by := a.by
 	if by.SessionID == "" || by.SessionID != a.flow.Session || string(by.Issuer) != a.connection.ID {
-		return Result{}, a.refuse(ctx, faultOf(oidcrp.CheckState))
+		return Result{}, a.refuse(ctx, faultOf(CheckState))
 	}
 	a.userID = by.ID
 	identity, err := a.s.db.Read().Identity(ctx, a.connection.ID, h.Issuer, h.Subject)

@@ -91,6 +91,7 @@ var Advices = append(slices.Clone(oidcrp.Advices), provider.AdviceChanged,
 
 // The checks of this package, beside those of internal/oidcrp and app/joining.
 const (
+	CheckState  = oidcrp.CheckState
 	CheckFactor = "factor"
 	CheckGroups = "groups"
 )
@@ -99,7 +100,7 @@ const (
 var adviceOf = map[string]string{
 	joining.CheckEmail: adviceEmail, joining.CheckDomain: adviceDomain, joining.CheckJIT: adviceInvite, joining.CheckRemoved: adviceInvite,
 	joining.CheckSuspended: adviceReinstate, joining.CheckJoining: adviceJoining, CheckFactor: adviceFactor, CheckGroups: adviceGroups,
-	oidcrp.CheckState: oidcrp.AdviceStartAgain, oidcrp.CheckSub: oidcrp.AdviceStartAgain,
+	CheckState: oidcrp.AdviceStartAgain, oidcrp.CheckSub: oidcrp.AdviceStartAgain,
 }
 
 // AdviceOf returns what to do about a check that refuses people; one of Advices.

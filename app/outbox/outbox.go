@@ -103,7 +103,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 		case <-q.Wake:
 			d.poller.wake()
 		case <-tick.C:
-			d.poller.wake()
+			d.poller.tick()
 		case <-d.nextPoll():
 		case e := <-d.events:
 			if err := d.handle(e); err != nil {

@@ -71,13 +71,13 @@ func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 // CountFiled counts a row that a feature wrote itself, with store.Tx.FileInbox.
 func (i *Inbox) CountFiled() { i.rows.Add(1) }
 
-// Count reads how many rows the inbox has. Errors: unavailable.
-func (i *Inbox) Count(ctx context.Context) error {
-	n, err := i.db.Read().CountInbox(ctx, inboxRows)
+// Count reads how many rows the inbox has, up to a limit. Errors: unavailable.
+func (i *Inbox) Count(ctx context.Context) (rows int, err error) {
+	rows, err = i.db.Read().CountInbox(ctx, inboxRows)
 	if err == nil {
-		i.rows.Store(int64(n))
+		i.rows.Store(int64(rows))
 	}
-	return err
+	return rows, err
 }
 
 // RecordFunc writes a refusal in a transaction. It is nil if nothing has to be written.

@@ -169,7 +169,6 @@ func Routes(a *app.App) []front.Route {
 
 		ui.Asset("console.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
-		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
 	}...)
 }

@@ -108,16 +108,15 @@ func sampledProviders() (all []provider) {
 func sampledConnection(n int, tab string) ui.View {
 	p := sampledProviders()[n]
 	address := "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
-	edited := p.Edited()
 	body := connectionPage{
-		pageData: basePage, Connection: p, Callback: address + "callback", Start: address + "start", KeysURL: address + "jwks", Mappings: p.Mappings, Domains: []string{"acme.example"},
-		Form: connectionForm{p.Name, edited.Issuer, edited.ClientID, string(edited.ClientAuth), edited.EmailFrom},
+		pageData: basePage, Connection: p, Guide: ui.Guide{Product: p.Product, Callback: address + "callback", Start: address + "start"}, Mappings: p.Mappings, Domains: []string{"acme.example"},
+		Form: ui.StoredParameters(p.Edited()),
 		Keys: []publishedKey{{"jN3w1p0mQk2r7t", "ES256"}, {"b8Xc5s9vLz4y6u", "ES256"}}, Roles: highestFirst(nil)[1:],
 		Activity: sampledActivity("connection", p.ID), pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 3, Total: 163},
 	}
 	names := []string{"setup", "secrets", "test", "access", "identities", "protocol", "activity"}
 	if p.UsesKeys() {
-		names[1] = "keys"
+		names[1], body.Guide.KeysURL = "keys", address+"jwks"
 	}
 	if body.Tabs = onTab(tab, names...); n == 1 {
 		body.Attempts, body.Identities = sampledAttempts(), sampledIdentities()
@@ -145,7 +144,7 @@ func sampledAttempts() (all []tried) {
 		{Kind: doorward.AttemptTest, Outcome: doorward.AttemptDone, Subject: "00u" + strings.Repeat("1b2c3d4", 6)},
 	} {
 		a.ID, a.At, a.Count, a.RequestIDs = fmt.Sprint("att_", n), noon.Add(-time.Duration(n)*time.Hour), max(a.Count, 1), []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k", "req_7vkq2m5x3yh4n6rj7wd2c5tpae"}
-		one := tried{Attempt: a}
+		one := tried{Attempt: ui.Attempt{Attempt: a}}
 		if a.UserID != "" {
 			one.Person = members[0].Name
 		}
@@ -164,11 +163,11 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 	if status == doorward.TestFailed {
 		checks = append(checks[:3], doorward.TestCheck{Name: "aud", Seen: "0oaAnotherClient", Wanted: "0oa1b2c3d4e5F6g7H8i9", Advice: "client_id"})
 	}
-	shown := shownTest{ConnectionTest: doorward.ConnectionTest{ID: "tst_1", Status: status}, URL: "https://auth.acme.example/start?test=tst_1"}
+	shown := ui.NewTestResult(doorward.ConnectionTest{ID: "tst_1", Status: status}, "https://auth.acme.example/start", "")
 	if status != doorward.TestWaiting {
-		shown.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
+		body.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
 		for _, one := range checks {
-			shown.Checks = append(shown.Checks, shownCheck{TestCheck: one})
+			shown.Checks = append(shown.Checks, ui.TestCheck{TestCheck: one})
 		}
 	}
 	body.Test = &shown

@@ -124,7 +124,9 @@ const (
 	ConnectionDisable      Action = "connection.disable"
 	ConnectionDelete       Action = "connection.delete"
 	ConnectionTry          Action = "connection.test"
-	ConnectionSecretChange Action = "connection.secret" // a client secret was added or deleted, ends soon, or the provider refuses it
+	ConnectionSecretChange Action = "connection.secret"      // a client secret was added or deleted, ends soon, or the provider refuses it
+	SetupLinkManage        Action = "connection.setup_link"  // a link for the customer's own IT was made or ended
+	SetupLinkBegin         Action = "connection.setup_begin" // a browser has begun by such a link
 	IdentityUnlink         Action = "identity.unlink"
 	DomainCreate           Action = "domain.create"
 	DomainUpdate           Action = "domain.update" // the connection by which its people sign in was set or taken away
@@ -244,6 +246,8 @@ type Verb struct {
 	// NoKeys reports whether API keys can't have the permission: with it a key could give itself, or
 	// others, more than it was given. Of another action: no key may do it, whatever it has.
 	NoKeys bool
+	// SetupLink reports whether a set-up link may do it, to what belongs to its connection.
+	SetupLink bool
 	// Platform reports whether it is an action of the platform, not of Doorward.
 	Platform bool
 	About    string // the description in the platform's model; empty for Doorward's own actions
@@ -363,17 +367,18 @@ var allowed = []Verb{
 	{Action: SSOPolicyChange, Permission: SSOManage, Proof: ProofAlways, NoKeys: true}, // not counted: it ends access, too
 	{Action: SSOConfirm, Permission: SSOManage, NoKeys: true},
 	{Action: ConnectionCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
-	{Action: ConnectionUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true, SetupLink: true}, // what it signs in by: connection.Edit refuses links the rest
 	{Action: ConnectionSwitch, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
 	{Action: ConnectionEnable, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
 	{Action: ConnectionDisable, Permission: SSOManage, Proof: ProofAlways, AllowedWhilePaused: true},
 	{Action: ConnectionDelete, Permission: SSOManage, Proof: ProofAlways},
-	{Action: ConnectionTry, Permission: SSOManage, CountsInQuota: true},
-	{Action: ConnectionSecretChange, Permission: SSOManage, Proof: ProofAlways}, // not counted: a secret that ends must not lock people out
+	{Action: ConnectionTry, Permission: SSOManage, CountsInQuota: true, SetupLink: true},
+	{Action: SetupLinkManage, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: ConnectionSecretChange, Permission: SSOManage, Proof: ProofAlways, SetupLink: true}, // not counted: a secret that ends must not lock people out
 	{Action: IdentityUnlink, Permission: SSOManage, Scope: OfMembership, Proof: ProofAlways, AllowedWhilePaused: true},
 	{Action: DomainCreate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
 	{Action: DomainUpdate, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
-	{Action: DomainVerify, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
+	{Action: DomainVerify, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true, SetupLink: true},
 	{Action: DomainDelete, Permission: SSOManage, Proof: ProofAlways},
 	{Action: TenantUpdate, Permission: SettingsManage, CountsInQuota: true},
 	{Action: TenantClose, Permission: TenantDestroy, Operator: TenantClose, Proof: ProofIfDemanded},
@@ -407,6 +412,7 @@ var proved = []Verb{
 	{Action: SSORefuse, AllowedWhilePaused: true},
 	{Action: IdentityLink, Scope: OfMembership, AllowedWhilePaused: true},
 	{Action: UserJoin, Scope: OfMembership, AllowedWhilePaused: true},
+	{Action: SetupLinkBegin, AllowedWhilePaused: true, SetupLink: true},
 	{Action: APIKeyLeak, AllowedWhilePaused: true},
 	{Action: APIKeyRefuse, AllowedWhilePaused: true},
 	{Action: AuditOpen, Scope: OfInstallation, AllowedWhilePaused: true},

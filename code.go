@@ -122,6 +122,8 @@ const (
 	CodeDomainNotProved     Code = "domain_not_proved"
 	CodeDomainTaken         Code = "domain_taken"
 	CodeProviderUnavailable Code = "provider_unavailable"
+	CodeSetupLinkTaken      Code = "setup_link_taken"
+	CodeSetupLinkOver       Code = "setup_link_over"
 
 	CodeTenantRequired Code = "tenant_required"
 
@@ -224,6 +226,8 @@ var problems = []Problem{
 	{CodeDomainInUse, KindConflict, "Domain in use", "People of this domain sign in by another connection of the tenant already. Take the domain away from that one first: PATCH /api/v2/domains/{id} with an empty \"connectionId\"."},
 	{CodeDomainNotProved, KindConflict, "Domain not proved", "The TXT record that \"record\" of the domain describes was not found. \"seen\" has what was found in its place. Publish the record exactly as it is shown, and try again: name servers may go on answering what they had before, for as long as the record's time to live says."},
 	{CodeDomainTaken, KindConflict, "Domain taken", "The record is right, and another tenant of this installation holds the domain. It becomes free when that tenant deletes it, when it has lapsed for 30 days because its record is gone, or when the operator releases it. Ask the operator if it should be yours."},
+	{CodeSetupLinkTaken, KindConflict, "Link in use in another browser", "Somebody has begun by this link in another browser, and it works in that one alone. Go on there, or ask the person who sent the link for a new one."},
+	{CodeSetupLinkOver, KindGone, "Link over", "This link has ended: its days are over, a newer one was made, or it was withdrawn. Ask the person who sent it for a new one."},
 	{CodeProviderUnavailable, KindUnavailable, "No answer from outside", "What this depends on does not answer, or not sensibly: the name servers of a domain, or the provider of a connection. Nothing has changed. Try again later; if it goes on, ask whoever runs it."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},

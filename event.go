@@ -20,8 +20,10 @@ type Object struct {
 	Type     string // such as "user" or "session"
 	ID       string
 	TenantID string // empty when the object is in no tenant
-	Held     Role   // the current role of the object: a user, a key or a role; else empty
-	Granted  Role   // the role that the action gives; else empty
+	// ConnectionID is the connection that the object is, or belongs to: a domain; empty for others.
+	ConnectionID string
+	Held         Role // the current role of the object: a user, a key or a role; else empty
+	Granted      Role // the role that the action gives; else empty
 	// Grant is what a custom role is to grant after the action; nil for other objects.
 	Grant *Grant
 }
@@ -114,6 +116,7 @@ const (
 	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldDomain             = "domain"
+	FieldSetupLink          = "setupLink" // its id
 	FieldStatus             = "status"
 	FieldAPIKeysRevoked     = "apiKeysRevoked"
 	FieldInvitationsRevoked = "invitationsRevoked"

@@ -27,6 +27,7 @@ const (
 	PrefixDomain       = "dom_"
 	PrefixClientSecret = "ccs_" // of a connection
 	PrefixTest         = "tst_" // of a connection
+	PrefixSetupLink    = "stl_"
 )
 
 // NewID returns a new opaque id with the prefix and 130 random bits. It is in lower case, so

@@ -14,7 +14,9 @@ const (
 	Operator  PrincipalKind = "operator"
 	// ByConnection is a provider of a tenant, for what a sign-in by it does to people.
 	ByConnection PrincipalKind = "connection"
-	System       PrincipalKind = "system" // Doorward itself
+	// BySetupLink is a link by which a customer's own IT sets one connection up.
+	BySetupLink PrincipalKind = "setup_link"
+	System      PrincipalKind = "system" // Doorward itself
 )
 
 // Principal is an authenticated caller. It is loaded once per credential and passed
@@ -26,8 +28,10 @@ type Principal struct {
 	// command line and for Doorward itself.
 	ID    string
 	Email string // of a user
-	// OwnerID is the user under whose authority a key acts.
+	// OwnerID is the user under whose authority a key or a set-up link acts.
 	OwnerID string
+	// ConnectionID is the one connection that a set-up link is for; empty for others.
+	ConnectionID string
 	// Service is the key of a service; nil for other callers.
 	Service *ServiceKey
 	// Limits are the permissions of a limited operator key; none: the key may do everything.
@@ -104,8 +108,8 @@ func (p *Principal) setGrant(g *Grant) {
 	}
 }
 
-// UserID returns the user under whose authority the principal acts: the user itself, or the
-// owner of an API key; empty for others.
+// UserID returns the user under whose authority the principal acts: the user itself, the
+// owner of an API key, or the maker of a set-up link; empty for others.
 func (p *Principal) UserID() string {
 	if p.Kind == ByUser {
 		return p.ID
@@ -117,6 +121,12 @@ func (p *Principal) UserID() string {
 // connection vouches for shows that of its own tenant alone.
 func (p *Principal) Sees(tenantID string) bool {
 	return p.Issuer == OwnIssuer || p.TenantID == tenantID
+}
+
+// SeesConnection reports whether the principal may be shown the connection of its tenant with the id, and what
+// belongs to it: a set-up link is for one.
+func (p *Principal) SeesConnection(id string) bool {
+	return p.Kind != BySetupLink || p.ConnectionID == id
 }
 
 // Tenant returns the principal's tenant as the object of an action.

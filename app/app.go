@@ -40,6 +40,7 @@ import (
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
@@ -118,6 +119,7 @@ type App struct {
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
 	Connections *connection.Connections
+	SetupLinks  *setuplink.Links
 	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -186,6 +188,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:  connections,
+		SetupLinks:   setuplink.New(writer, db, s.LinkURL),
 		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),

@@ -90,6 +90,8 @@ func rereadCaller(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorwa
 	case doorward.ByUser:
 	case doorward.ByKey:
 		return rereadKey(ctx, tx, by)
+	case doorward.BySetupLink:
+		return rereadSetupLink(ctx, tx, by)
 	case doorward.ByService:
 		return rereadService(ctx, tx, by)
 	case doorward.Operator:
@@ -164,6 +166,30 @@ func rereadKey(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.
 		by.Principal = doorward.PrincipalOfKey(current.Key, current.Tenant)
 	}
 	return by, err
+}
+
+func rereadSetupLink(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	link, err := tx.SetupLink(ctx, by.ID)
+	if err == nil {
+		by.Principal, err = SetupLinkPrincipal(ctx, tx.Reader, link, tx.Now)
+	}
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeSetupLinkOver, "")
+	}
+	return by, err
+}
+
+// SetupLinkPrincipal returns the principal of a set-up link, as far as its maker may now. Errors:
+// setup_link_over, unavailable.
+func SetupLinkPrincipal(ctx context.Context, read store.Reader, link doorward.SetupLink, now time.Time) (p doorward.Principal, err error) {
+	maker, err := read.User(ctx, link.TenantID, link.MakerID)
+	if err == nil {
+		p = doorward.PrincipalOfSetupLink(link, maker)
+	}
+	if errors.Is(err, store.ErrNone) || err == nil && (!now.Before(link.EndsAt) || decide.IsSetupLinkOver(&p)) {
+		err = doorward.Fail(doorward.CodeSetupLinkOver, "")
+	}
+	return p, err
 }
 
 // rereadOperator locks the key, so that a revoked key can't write anything after the answer to the

@@ -132,17 +132,17 @@ func shown(c doorward.Connection, secrets []store.SealedConnectionSecret) Shown 
 	return s
 }
 
-// find returns a connection of the caller's tenant. Errors: not_found.
+// find returns a connection of the caller's tenant, for a set-up link only its own. Errors: not_found.
 func find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Connection, error) {
 	found, err := read.Connection(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && found.TenantID != by.TenantID {
+	if errors.Is(err, store.ErrNone) || err == nil && (found.TenantID != by.TenantID || !by.SeesConnection(id)) {
 		return doorward.Connection{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return found, err
 }
 
 func object(c doorward.Connection) doorward.Object {
-	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
+	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID, ConnectionID: c.ID}
 }
 
 // errDryRun rolls a dry run back.

@@ -206,12 +206,16 @@ func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorwa
 	}, nil
 }
 
-// writeOwn writes what is in force at once, and reports whether it has changed.
+// writeOwn writes what is in force at once, and reports whether it has changed. It is the one place where these
+// settings of a connection change. Errors: forbidden for a set-up link, whatever it would change here.
 func writeOwn(ctx context.Context, tx *access.Tx, was doorward.Connection, d Draft) (bool, error) {
 	is := was
 	d.setOwn(&is)
 	if !record(tx, ownFields(was), ownFields(is)) {
 		return false, nil
+	}
+	if tx.By.Kind == doorward.BySetupLink {
+		return false, doorward.Fail(doorward.CodeForbidden, "By a set-up link only what the connection signs in by can be changed. Ask the person who sent it for the rest.")
 	}
 	return true, tx.UpdateConnection(ctx, is)
 }

@@ -161,7 +161,7 @@ func statusOf(checks []doorward.TestCheck) doorward.TestStatus {
 }
 
 // Test returns a test of a connection of the caller's tenant, for 24 hours. One that nobody has ended in
-// time has failed. Errors: not_found.
+// time has failed. A set-up link sees no claims. Errors: not_found.
 func (c *Connections) Test(ctx context.Context, by doorward.Caller, id, testID string) (doorward.ConnectionTest, error) {
 	read := c.db.Read()
 	if _, err := find(ctx, read, by, id); err != nil {
@@ -171,6 +171,9 @@ func (c *Connections) Test(ctx context.Context, by doorward.Caller, id, testID s
 	age := c.db.Now().Sub(test.CreatedAt)
 	if errors.Is(err, store.ErrNone) || err == nil && (test.ConnectionID != id || age >= doorward.TestsKept) {
 		return doorward.ConnectionTest{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if by.Kind == doorward.BySetupLink {
+		test.Claims = nil
 	}
 	if test.Status == doorward.TestWaiting && age >= doorward.TestLife {
 		test.Status, test.Checks = doorward.TestFailed, []doorward.TestCheck{unended(test)}

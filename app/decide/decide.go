@@ -55,6 +55,8 @@ func May(p *doorward.Principal, q *Question) Decision {
 // may decides for every kind of principal, without a proof of identity.
 func may(p *doorward.Principal, verb *doorward.Verb, q *Question) Decision {
 	switch {
+	case p.Kind == doorward.BySetupLink:
+		return mayBySetupLink(p, verb, q)
 	case verb.By == doorward.ByProof:
 		return mayProved(p, verb, &q.On)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):

@@ -49,6 +49,8 @@ const (
 	ReasonIssuer Reason = "issuer"
 	// ReasonManaged: the account is one that a tenant manages.
 	ReasonManaged Reason = "managed"
+	// ReasonLink: a set-up link may not do this.
+	ReasonLink Reason = "link"
 	// ReasonUnknown: the action doesn't exist, or is no permission that a service can ask for.
 	ReasonUnknown Reason = "unknown"
 )
@@ -154,6 +156,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeSignInRequired, "")
 	case ReasonManaged:
 		return doorward.Fail(doorward.CodeManagedAccount, "")
+	case ReasonLink:
+		return doorward.Fail(doorward.CodeForbidden, "A set-up link can't do this. Ask the person who sent it.")
 	case ReasonUnknown:
 		return doorward.Fail(doorward.CodeUnknownAction, "%s", d.model.ActionsHelp())
 	case ReasonOperator:

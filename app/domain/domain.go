@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -43,29 +44,38 @@ func (d *Domains) List(ctx context.Context, by doorward.Caller, window doorward.
 	return d.db.Read().DomainPage(ctx, by.TenantID, window)
 }
 
-// Get returns a domain of the caller's tenant. Errors: not_found.
-func (d *Domains) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Domain, error) {
-	return find(ctx, d.db.Read(), by.TenantID, id)
+// OfConnection returns the domains whose people sign in by a connection of the caller's tenant, pending ones too,
+// the oldest first; none for a connection that the caller doesn't see.
+func (d *Domains) OfConnection(ctx context.Context, by doorward.Caller, conID string) ([]doorward.Domain, error) {
+	all, err := d.db.Read().Domains(ctx, by.TenantID)
+	return slices.DeleteFunc(all, func(one doorward.Domain) bool {
+		return conID == "" || one.ConnectionID != conID || !by.SeesConnection(conID)
+	}), err
 }
 
-// find returns a domain of the tenant. Errors: not_found.
-func find(ctx context.Context, read store.Reader, tenantID, id string) (doorward.Domain, error) {
+// Get returns a domain of the caller's tenant, for a set-up link only one of its connection. Errors: not_found.
+func (d *Domains) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Domain, error) {
+	return find(ctx, d.db.Read(), by.TenantID, by, id)
+}
+
+// find returns a domain of the tenant that the caller sees, see Get. Errors: not_found.
+func find(ctx context.Context, read store.Reader, tenantID string, by doorward.Caller, id string) (doorward.Domain, error) {
 	found, err := read.Domain(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && found.TenantID != tenantID {
+	if errors.Is(err, store.ErrNone) || err == nil && (found.TenantID != tenantID || !by.SeesConnection(found.ConnectionID)) {
 		return doorward.Domain{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return found, err
 }
 
 func object(d doorward.Domain) doorward.Object {
-	return doorward.Object{Type: "domain", ID: d.ID, TenantID: d.TenantID}
+	return doorward.Object{Type: "domain", ID: d.ID, TenantID: d.TenantID, ConnectionID: d.ConnectionID}
 }
 
 // change runs write on a domain of the tenant, read again under the tenant's lock. Errors: not_found, those of
 // write.
 func (d *Domains) change(ctx context.Context, by doorward.Caller, act doorward.Action, of doorward.Domain, write func(*access.Tx, doorward.Domain) error) error {
 	_, err := d.writer.Do(ctx, by, act, object(of), func(tx *access.Tx) error {
-		current, err := find(ctx, tx.Reader, of.TenantID, of.ID)
+		current, err := find(ctx, tx.Reader, of.TenantID, by, of.ID)
 		if err != nil {
 			return err
 		}

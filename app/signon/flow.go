@@ -40,7 +40,8 @@ type flow struct {
 	oidcrp.Flow
 	Purpose Purpose `json:"purpose"`
 	Test    string  `json:"test,omitempty"`    // the test's id
-	Session string  `json:"session,omitempty"` // of a step-up, or of who tests
+	ByLink  bool    `json:"byLink,omitempty"`  // a set-up link has asked for the test
+	Session string  `json:"session,omitempty"` // of a step-up
 	Return  string  `json:"return,omitempty"`  // as it was asked for, and allowed then
 }
 

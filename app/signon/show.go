@@ -35,7 +35,7 @@ func (s *SignOn) Show(ctx context.Context, conID string) (Shown, error) {
 // not_found, unavailable.
 func (s *SignOn) ShowTest(ctx context.Context, by doorward.Caller, conID, id string) (doorward.ConnectionTest, error) {
 	test, err := s.db.Read().ConnectionTest(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, conID, by) {
+	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, conID, by.SessionID) {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return test, err

@@ -74,6 +74,7 @@ type Result struct {
 	Held    string          // the cookie of what was held: the person is asked for something
 	Second  *factor.NewChallenge
 	Test    string // id of the test that has ended
+	ByLink  bool   // a set-up link has asked for that test
 }
 
 // refusal is a refusal on its way out of a transaction.

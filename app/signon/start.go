@@ -21,6 +21,7 @@ type Ask struct {
 	Return    string // where it leads, an address that the caller has allowed; empty: home
 	LoginHint string // the address that the person has typed; empty: none
 	Test      string // id of the test that it is; empty: none
+	SetupLink string // id of the set-up link by which the browser has begun, for a test; empty: none
 	StepUp    bool   // it proves the caller's session again, if that is one of the connection
 	Tabs      []Tab  // the browser's cookies that TabPrefix begins
 }
@@ -75,8 +76,9 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 		f.Return = ask.Return
 	}
 	if ask.Test != "" {
-		test, err := s.beginTest(ctx, by, c, ask.Test)
-		f.Purpose, f.Test, f.Session = ForTest, test.ID, by.SessionID
+		test, err := s.beginTest(ctx, by, c, ask)
+		f.Purpose, f.Test = ForTest, test.ID
+		f.ByLink = isOfBrowser(test, c.ID, ask.SetupLink)
 		return f, test.Pending, err
 	}
 	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
@@ -89,14 +91,14 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 	return f, false, err
 }
 
-// beginTest uses up the test, for the browser with the session that has asked for it.
-func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, id string) (doorward.ConnectionTest, error) {
-	test, err := s.db.Read().ConnectionTest(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by) {
+// beginTest uses up the test, for the browser with the session, or the set-up link, that has asked for it.
+func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, ask Ask) (doorward.ConnectionTest, error) {
+	test, err := s.db.Read().ConnectionTest(ctx, ask.Test)
+	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by.SessionID) && !isOfBrowser(test, c.ID, ask.SetupLink) {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err == nil {
-		test, err = s.connections.BeginTest(ctx, id, test.BrowserHash)
+		test, err = s.connections.BeginTest(ctx, ask.Test, test.BrowserHash)
 	}
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		err = doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, was asked for in another browser, or the connection has changed since. Begin another one.")
@@ -104,14 +106,23 @@ func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.C
 	return test, err
 }
 
-// isOfBrowser reports whether the test is one of the connection that the caller's session has asked for.
-func isOfBrowser(test doorward.ConnectionTest, conID string, by doorward.Caller) bool {
-	return test.ConnectionID == conID && by.SessionID != "" && bytes.Equal(test.BrowserHash, browserHash(by.SessionID))
+// isOfBrowser reports whether the test is one of the connection that the session, or the set-up link, with the id
+// has asked for.
+func isOfBrowser(test doorward.ConnectionTest, conID, asker string) bool {
+	return test.ConnectionID == conID && asker != "" && bytes.Equal(test.BrowserHash, browserHash(asker))
 }
 
-// browserHash names the browser of a session in the row of a test.
-func browserHash(sessionID string) []byte {
-	sum := sha256.Sum256([]byte(sessionID))
+// browserOf returns the id of what the caller's browser is known by.
+func browserOf(by doorward.Caller) string {
+	if by.Kind == doorward.BySetupLink {
+		return by.ID
+	}
+	return by.SessionID
+}
+
+// browserHash names the browser of a session, or of a set-up link, in the row of a test.
+func browserHash(id string) []byte {
+	sum := sha256.Sum256([]byte(id))
 	return sum[:]
 }
 

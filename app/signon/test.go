@@ -13,9 +13,9 @@ import (
 )
 
 // Test prepares a sign-in that opens no session and joins nobody; see connection.Connections.NewTest. It
-// begins at TestURL, in the browser of the caller's session.
+// begins at TestURL, in the browser of the caller's session or set-up link.
 func (s *SignOn) Test(ctx context.Context, by doorward.Caller, conID string) (doorward.ConnectionTest, error) {
-	return s.connections.NewTest(ctx, by, conID, browserHash(by.SessionID))
+	return s.connections.NewTest(ctx, by, conID, browserHash(browserOf(by)))
 }
 
 // TestURL returns where the browser begins the test.
@@ -49,7 +49,7 @@ func (a *attempt) finishTest(ctx context.Context, ready connection.Ready, said o
 		return Result{}, err
 	}
 	a.recordTest(ctx, test, f)
-	return Result{Test: test.ID}, nil
+	return Result{Test: test.ID, ByLink: a.flow.ByLink}, nil
 }
 
 // checks returns what each check says, in the order in which they are made. After the one that failed there

@@ -82,6 +82,9 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if ask.SetupLink, err = a.setupLink(ctx, c, ask.Test); err != nil {
+		return "", err
+	}
 	begun, err := a.app.SignOn.Start(ctx, by, conID, ask)
 	if err != nil {
 		return "", err
@@ -91,6 +94,20 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	}
 	c.SetCookie(begun.Tab.Name, begun.Tab.Value, int(signon.FlowLife.Seconds()))
 	return begun.URL, nil
+}
+
+// setupLink returns the id of the set-up link by which the browser has begun, for a test; empty: none. Errors:
+// unavailable.
+func (a *api) setupLink(ctx context.Context, c *front.Call, testID string) (string, error) {
+	cookie := c.Cookie(ui.SetupCookie)
+	if testID == "" || cookie == "" {
+		return "", nil
+	}
+	_, link, err := a.app.SetupLinks.Caller(ctx, c.Caller, cookie)
+	if doorward.HasCode(err, doorward.CodeSetupLinkOver) {
+		err = nil
+	}
+	return link.ID, err
 }
 
 // browser returns the caller by the session of the cookie, or an anonymous one. Errors: unavailable.

@@ -4,6 +4,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/web/front"
 )
@@ -19,6 +20,13 @@ func KeepChallenge(c *front.Call, b factor.NewChallenge) {
 
 // SignOnPage is the path of the page of a connection, without the path of the base URL.
 func SignOnPage(conID string) string { return "/sso/" + conID }
+
+// SetupCookie keeps, in the browser that has begun by a set-up link, the secret that says so, until the link ends.
+const SetupCookie = "doorward_setup"
+
+// SetupTestPage is the path of the result of a test that a set-up link has asked for, without the path of the
+// base URL.
+func SetupTestPage(testID string) string { return setuplink.Path + "/test?test=" + testID }
 
 // AfterSignOn sets the cookies for the result of a sign-in at the provider of the connection, and returns the
 // address that the browser goes to. by is the caller for the log.
@@ -45,6 +53,8 @@ func AfterSignOn(c *front.Call, conID string, by doorward.Caller, r signon.Resul
 	case r.Held != "":
 		c.SetCookie(signon.HeldCookie, r.Held, int(signon.FlowLife.Seconds()))
 		return page(SignOnPage(conID) + "/continue")
+	case r.Test != "" && r.ByLink:
+		return c.Site().BasePath() + SetupTestPage(r.Test)
 	case r.Test != "":
 		return c.Site().BasePath() + SignOnPage(conID) + "/test/" + r.Test
 	}

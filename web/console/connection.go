@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ type connectionPage struct {
 	Guide      ui.Guide
 	Test       *ui.TestResult
 	Claims     string // of the test, on several lines; empty for none
-	Keys       []publishedKey
+	Keys       []ui.PublishedKey
 	Roles      []doorward.Role // that a connection may give, the highest first
 	Mappings   []doorward.GroupMapping
 	Identities []linked
@@ -70,12 +69,6 @@ type difference struct{ Label, InForce, Pending, Words string }
 
 // Differs reports whether the switch changes it.
 func (d difference) Differs() bool { return d.InForce != d.Pending }
-
-// publishedKey is a key by which Doorward authenticates to the provider.
-type publishedKey struct {
-	ID  string `json:"kid"`
-	Alg string `json:"alg"`
-}
 
 // linked is an identity with its person.
 type linked struct {
@@ -211,12 +204,7 @@ func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View,
 
 func (h *console) fillKeys(ctx context.Context, body *connectionPage) error {
 	keys, err := h.app.Connections.Keys(ctx, body.Connection.ID)
-	for _, text := range keys {
-		var one publishedKey
-		if json.Unmarshal(text, &one) == nil {
-			body.Keys = append(body.Keys, one)
-		}
-	}
+	body.Keys = ui.PublishedKeys(keys)
 	return err
 }
 

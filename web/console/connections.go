@@ -81,10 +81,7 @@ func (p provider) Edited() doorward.ConnectionParameters {
 }
 
 // CanBeTested reports whether nothing is missing that a test needs.
-func (p provider) CanBeTested() bool {
-	edited := p.Edited()
-	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || len(p.Secrets) > 0)
-}
+func (p provider) CanBeTested() bool { return ui.CanBeTested(p.Shown) }
 
 // UsesKeys reports whether Doorward authenticates by keys of its own, and needs no client secret.
 func (p provider) UsesKeys() bool { return p.Edited().ClientAuth == doorward.PrivateKeyJWT }

@@ -111,7 +111,7 @@ func sampledConnection(n int, tab string) ui.View {
 	body := connectionPage{
 		pageData: basePage, Connection: p, Guide: ui.Guide{Product: p.Product, Callback: address + "callback", Start: address + "start"}, Mappings: p.Mappings, Domains: []string{"acme.example"},
 		Form: ui.StoredParameters(p.Edited()),
-		Keys: []publishedKey{{"jN3w1p0mQk2r7t", "ES256"}, {"b8Xc5s9vLz4y6u", "ES256"}}, Roles: highestFirst(nil)[1:],
+		Keys: []ui.PublishedKey{{"jN3w1p0mQk2r7t", "ES256"}, {"b8Xc5s9vLz4y6u", "ES256"}}, Roles: highestFirst(nil)[1:],
 		Activity: sampledActivity("connection", p.ID), pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 3, Total: 163},
 	}
 	names := []string{"setup", "secrets", "test", "access", "identities", "protocol", "activity"}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
 )
 
 // What the console and the pages of set-up links both show of a connection. Their templates are in
@@ -92,6 +94,29 @@ func TypedParameters(c *Call) (issuer, clientID, clientAuth, emailFrom *string) 
 		return &text
 	}
 	return typed("issuer"), typed("clientId"), typed("clientAuth"), typed("emailFrom")
+}
+
+// CanBeTested reports whether nothing is missing that a test of the connection needs.
+func CanBeTested(c connection.Shown) bool {
+	edited, _ := c.ToTest()
+	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || len(c.Secrets) > 0)
+}
+
+// PublishedKey is a key by which Doorward authenticates to a provider.
+type PublishedKey struct {
+	ID  string `json:"kid"`
+	Alg string `json:"alg"`
+}
+
+// PublishedKeys returns the keys of a key set (RFC 7517).
+func PublishedKeys(set []json.RawMessage) (all []PublishedKey) {
+	for _, text := range set {
+		var one PublishedKey
+		if json.Unmarshal(text, &one) == nil {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // TestResult is a test of a connection. The template "testResult" shows it.

@@ -157,6 +157,7 @@ var proofs = map[doorward.Action]string{
 	doorward.SSORefuse:        "nothing: it records a refusal",
 	doorward.IdentityLink:     "the word of the tenant's provider, or besides that a proof of the account",
 	doorward.UserJoin:         "the word of the tenant's provider, for an address in a domain that the tenant has proved",
+	doorward.SetupLinkBegin:   "the link, in a browser that is the first to begin by it",
 	doorward.SSOBypass:        "the password of an OWNER's account and its second factor; or a passkey of it",
 	doorward.APIKeyLeak:       "the API key, shown by the person or scanner that found it",
 	doorward.APIKeyRefuse:     "nothing: it is the record of an API key that is not valid, or not valid from that address",

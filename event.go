@@ -68,8 +68,8 @@ type EventView struct {
 
 // ActorView is the actor of an event.
 type ActorView struct {
-	Type  PrincipalKind `json:"type" enum:"user,key,service,operator,system,anonymous"`
-	ID    string        `json:"id,omitempty" doc:"Of the user or the key"`
+	Type  PrincipalKind `json:"type" enum:"user,key,service,operator,system,anonymous,connection,setup_link"`
+	ID    string        `json:"id,omitempty" doc:"Of the user, the key, the connection or the set-up link"`
 	Email string        `json:"email,omitempty"`
 }
 

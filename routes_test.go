@@ -326,6 +326,7 @@ func TestWhoMayWhat(t *testing.T) {
 		}
 	}
 	out.WriteString(whoMayWhatWithOwnRoles(t))
+	out.WriteString(whoMayWhatByLinks(t))
 	goldentest.File(t, "testdata/who-may-what.txt", out.String())
 }
 

@@ -366,7 +366,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,
-		a.Demands.Sweep,
+		a.Demands.Sweep, a.SetupLinks.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))
 	}

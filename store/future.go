@@ -29,6 +29,8 @@ WHERE since > $2`
 	sqlClampFactorCodes = `UPDATE factor_codes SET expires_at = $1 + (expires_at - created_at), created_at = $1
 WHERE used_at IS NULL AND created_at > $2`
 
+	sqlClampSetupLinks = `UPDATE setup_links SET ends_at = $1 + (ends_at - created_at), created_at = $1 WHERE created_at > $2`
+
 	sqlClampRememberedBrowsers = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
 	sqlClampForgotten          = `UPDATE memberships SET forgotten_at = $1 WHERE forgotten_at > $2`
 	sqlClampEnrolments         = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
@@ -63,7 +65,7 @@ const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
 // of sessions, whose number it returns, and of challenges, remembered browsers, enrolments,
-// API keys, looks at domains, demands for second factors, words and codes for their reset, invitations, resets, delays after failed attempts,
+// API keys, set-up links, looks at domains, demands for second factors, words and codes for their reset, invitations, resets, delays after failed attempts,
 // queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
@@ -90,6 +92,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	for _, query := range []string{
 		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
 		sqlClampChallenges, sqlClampFactorWords, sqlClampFactorCodes, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments, sqlClampDomains,
+		sqlClampSetupLinks,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err

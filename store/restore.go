@@ -27,14 +27,15 @@ const (
 	sqlEndAllChallenges  = `DELETE FROM challenges`
 	sqlEndAllFactorWords = `DELETE FROM factor_words`
 	sqlEndAllFactorCodes = `DELETE FROM factor_codes`
+	sqlEndAllSetupLinks  = `DELETE FROM setup_links`
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
 
-// EndAllTrust ends the trust in all known browsers, all challenges, and all resets of factors. After a restore, trust
+// EndAllTrust ends the trust in all known browsers, all challenges, all resets of factors, and all set-up links. After a restore, trust
 // that was ended since the backup would be back. It raises credential generations by so much
 // that none that was used since the backup is used again, see doorward.Account.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
-	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges, sqlEndAllFactorWords, sqlEndAllFactorCodes} {
+	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges, sqlEndAllFactorWords, sqlEndAllFactorCodes, sqlEndAllSetupLinks} {
 		if err := tx.run(ctx, query); err != nil {
 			return err
 		}

@@ -30,6 +30,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	sqlDeleteSetupLink    = `DELETE FROM setup_links WHERE id = $1`
 	sqlDeleteSetupLinksOf = `DELETE FROM setup_links WHERE tenant_id = $1 AND maker_id = $2`
 	sqlSetupLinksOf       = selectSetupLink + `WHERE l.tenant_id = $1 AND l.maker_id = $2 ORDER BY l.id`
+	sqlSetupLinksMadeBy   = selectSetupLink + `WHERE l.maker_id = $1 ORDER BY l.created_at, l.id`
+	sqlSetupLinksIn       = selectSetupLink + `WHERE l.tenant_id = $1 ORDER BY l.created_at, l.id`
 	sqlDeleteOldLinks     = `DELETE FROM setup_links WHERE id IN (SELECT id FROM setup_links WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
 )
 
@@ -51,6 +53,16 @@ func (r Reader) SetupLinkByBrowser(ctx context.Context, hash []byte) (doorward.S
 // SetupLinkOfConnection is SetupLink by the id of the connection.
 func (r Reader) SetupLinkOfConnection(ctx context.Context, connectionID string) (doorward.SetupLink, error) {
 	return one(ctx, r, setupLinkFields, sqlSetupLinkOfConnection, connectionID)
+}
+
+// SetupLinksMadeBy returns the links that the user has made in any tenant, the oldest first.
+func (r Reader) SetupLinksMadeBy(ctx context.Context, userID string) ([]doorward.SetupLink, error) {
+	return list(ctx, r, setupLinkFields, sqlSetupLinksMadeBy, userID)
+}
+
+// SetupLinksIn returns the links of the tenant, one for each connection at most, the oldest first.
+func (r Reader) SetupLinksIn(ctx context.Context, tenantID string) ([]doorward.SetupLink, error) {
+	return list(ctx, r, setupLinkFields, sqlSetupLinksIn, tenantID)
 }
 
 // InsertSetupLink adds the link. The connection must have none.

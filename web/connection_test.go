@@ -158,6 +158,15 @@ func (r *recorder) connectionSteps() []step {
 		{"a change of a connection", func() {
 			r.ask("PATCH "+path(), m{"name": "Keycloak", "emailFrom": "upn"}, r.as(r.owner)).ok(http.StatusOK)
 		}, []string{`Acme: OWNER done connection.update connection CONNECTION, name "Okta" "Keycloak", emailFrom "email" "upn"`}},
+		{"a set-up link", func() {
+			r.secrets = append(r.secrets, tokenOf(r.ask("POST "+path()+"/setup-link", nil, r.as(r.owner)).ok(http.StatusCreated)))
+		}, []string{`Acme: OWNER done connection.setup_link connection CONNECTION, setupLink "" "stl", endsAt "" "TIME"`}},
+		{"another set-up link", func() {
+			r.secrets = append(r.secrets, tokenOf(r.ask("POST "+path()+"/setup-link", m{"days": 1}, r.as(r.owner)).ok(http.StatusCreated)))
+		}, []string{`Acme: OWNER done connection.setup_link connection CONNECTION, setupLink "stl" "stl", endsAt "" "TIME"`}},
+		{"the end of a set-up link", func() {
+			r.ask("DELETE "+path()+"/setup-link", nil, r.as(r.owner)).ok(http.StatusNoContent)
+		}, []string{`Acme: OWNER done connection.setup_link connection CONNECTION, setupLink "stl" ""`}},
 		{"the end of a client secret", func() {
 			r.ask("DELETE "+path()+"/secrets/"+secret.text("id"), nil, r.as(r.owner)).ok(http.StatusNoContent)
 		}, []string{`Acme: OWNER done connection.secret connection CONNECTION, clientSecret "` + hintOf(r.secret("client's own")) + `" ""`}},
@@ -180,6 +189,16 @@ func (r *recorder) secret(text string) string {
 	text = "a secret that is the " + text
 	r.secrets = append(r.secrets, text)
 	return text
+}
+
+// tokenOf returns the token of a set-up link.
+func tokenOf(made answer) string {
+	made.t.Helper()
+	_, token, found := strings.Cut(made.text("url"), "/setup#token=")
+	if !found {
+		made.t.Fatalf("%s is no set-up link", made.text("url"))
+	}
+	return token
 }
 
 func hintOf(secret string) string { return secret[len(secret)-4:] }

@@ -28,6 +28,7 @@ type Held struct {
 	FactorResets  []HeldFactorReset `json:"factorResets"`
 	FactorCodes   []HeldReset       `json:"factorCodes" doc:"Codes of mails that remove the second factors"`
 	APIKeys       []HeldAPIKey      `json:"apiKeys"`
+	SetupLinks    []HeldSetupLink   `json:"setupLinks" doc:"Links that the person has made for a customer's own IT"`
 	Invitations   []HeldInvitation  `json:"invitations"`
 	Mails         []HeldMail        `json:"mails"`
 	Decisions     []HeldDecision    `json:"decisions" doc:"The last 1,000 decisions about the person's requests that are kept to try policies on"`
@@ -157,6 +158,16 @@ type HeldAPIKey struct {
 	ExpiresAt  time.Time  `json:"expiresAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 	LastUsedIP string     `json:"lastUsedIp,omitempty" example:"192.0.2.7"`
+}
+
+// HeldSetupLink is a set-up link that the person has made.
+type HeldSetupLink struct {
+	ID           string     `json:"id" example:"stl_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	TenantID     string     `json:"tenantId"`
+	ConnectionID string     `json:"connectionId" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	ExpiresAt    time.Time  `json:"expiresAt"`
+	BegunAt      *time.Time `json:"begunAt,omitempty" doc:"When a browser has begun by it"`
 }
 
 // HeldInvitation is an invitation to the person's address, or to a former one.
@@ -300,7 +311,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
 		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, Identities: []HeldIdentity{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
 		FactorResets: []HeldFactorReset{}, FactorCodes: []HeldReset{},
-		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
+		APIKeys: []HeldAPIKey{}, SetupLinks: []HeldSetupLink{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := access.OwnAccount(ctx, read, by)
 	if err != nil {
@@ -311,7 +322,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 		return h, err
 	}
 	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != "", account.ManagedBy}
-	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addMail, addDecisions} {
+	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addSetupLinks, addMail, addDecisions} {
 		if err := add(ctx, read, &h, now); err != nil {
 			return h, err
 		}
@@ -423,6 +434,14 @@ func addAPIKeys(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 	keys, err := read.OwnedAPIKeys(ctx, h.Account.ID, now)
 	for _, k := range keys {
 		h.APIKeys = append(h.APIKeys, HeldAPIKey{k.ID, k.TenantID, k.Name, string(k.StatusAt(now)), k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.LastUsedIP})
+	}
+	return err
+}
+
+func addSetupLinks(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	links, err := read.SetupLinksMadeBy(ctx, h.Account.ID)
+	for _, l := range links {
+		h.SetupLinks = append(h.SetupLinks, HeldSetupLink{l.ID, l.TenantID, l.ConnectionID, l.CreatedAt, l.EndsAt, l.BegunAt})
 	}
 	return err
 }

@@ -12,6 +12,8 @@ func mayBySetupLink(p *doorward.Principal, verb *doorward.Verb, q *Question) Dec
 		return no(ReasonLink)
 	case p.ConnectionID == "" || q.On.ConnectionID != p.ConnectionID:
 		return no(ReasonForeign) // it isn't told what else there is
+	case IsSetupLinkOver(p):
+		return no(ReasonLink)
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	}

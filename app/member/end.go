@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// EndAccess ends the sessions, invitations, resets and challenges that depend on the membership on; the
+// EndAccess ends the sessions, invitations, set-up links, resets and challenges that depend on the membership on; the
 // tenant forgets the browsers that it has remembered. endKeys ends the API keys or
 // gives them another owner; RevokeKeys is one. The caller has locked the tenant and the account.
 func EndAccess(ctx context.Context, tx *access.Tx, life store.SessionLifetime, on doorward.Object, endKeys func() (revoked, transferred int64, err error)) (ended doorward.Ended, err error) {
@@ -20,6 +20,9 @@ func EndAccess(ctx context.Context, tx *access.Tx, life store.SessionLifetime, o
 		return ended, err
 	}
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
+		return ended, err
+	}
+	if err := endSetupLinks(ctx, tx, on); err != nil {
 		return ended, err
 	}
 	if ended.Webhooks, err = access.MadeWebhooks(ctx, tx.Reader, &tx.By, tx.Now, on.TenantID, on.ID); err != nil {
@@ -43,6 +46,17 @@ func RevokeKeys(ctx context.Context, tx *access.Tx, on doorward.Object) (int64, 
 		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyRevoke, key, doorward.Change{Field: "status", To: string(doorward.APIKeyRevoked)}))
 	}
 	return int64(len(ids)), err
+}
+
+// endSetupLinks deletes the set-up links that the member has made, with an event for each: a member who is resumed
+// finds none alive.
+func endSetupLinks(ctx context.Context, tx *access.Tx, on doorward.Object) error {
+	links, err := tx.DeleteSetupLinksOf(ctx, on.TenantID, on.ID)
+	for _, l := range links {
+		con := doorward.Object{Type: "connection", ID: l.ConnectionID, TenantID: l.TenantID}
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.SetupLinkManage, con, doorward.Change{Field: doorward.FieldSetupLink, From: l.ID}))
+	}
+	return err
 }
 
 // Owners watches that tenants have an active OWNER.

@@ -53,14 +53,15 @@ func (l *Links) Make(ctx context.Context, by doorward.Caller, conID string, days
 		if days < 1 || days > doorward.SetupLinkDaysMax {
 			return doorward.Invalid("/days", "out_of_range", "A link is good for 1 to 7 days.")
 		}
-		if err := end(ctx, tx, conID); err != nil && !errors.Is(err, store.ErrNone) {
+		earlier, err := end(ctx, tx, conID)
+		if err != nil && !errors.Is(err, store.ErrNone) {
 			return err
 		}
 		made.SetupLink = doorward.SetupLink{
 			ID: doorward.NewID(doorward.PrefixSetupLink), TenantID: by.TenantID, ConnectionID: conID, MakerID: by.ID,
 			CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Duration(days) * 24 * time.Hour),
 		}
-		tx.Changed(doorward.FieldSetupLink, "", made.ID)
+		tx.Changed(doorward.FieldSetupLink, earlier, made.ID)
 		tx.Changed(doorward.FieldEndsAt, "", made.EndsAt.Format(time.RFC3339))
 		if err := tx.InsertSetupLink(ctx, made.SetupLink, hash[:]); err != nil {
 			return err
@@ -74,35 +75,35 @@ func (l *Links) Make(ctx context.Context, by doorward.Caller, conID string, days
 func (l *Links) End(ctx context.Context, by doorward.Caller, conID string) error {
 	_, err := l.writer.Do(ctx, by, doorward.SetupLinkManage, object(by.TenantID, conID), func(tx *access.Tx) error {
 		tx.SkipQuota()
-		err := end(ctx, tx, conID)
+		ended, err := end(ctx, tx, conID)
 		if errors.Is(err, store.ErrNone) {
 			err = doorward.Fail(doorward.CodeNotFound, "")
 		}
+		tx.Changed(doorward.FieldSetupLink, ended, "")
 		return err
 	})
 	return err
 }
 
-// end ends the link of a connection of the event's tenant, and adds that to the event. Errors: not_found for
-// another tenant's connection, store.ErrNone if there is no link.
-func end(ctx context.Context, tx *access.Tx, conID string) error {
+// end ends the link of a connection of the caller's tenant, and returns its id. Errors: not_found for another
+// tenant's connection, store.ErrNone if there is no link, or it had ended by itself.
+func end(ctx context.Context, tx *access.Tx, conID string) (id string, err error) {
 	isOwn, err := tx.ConnectionIn(ctx, tx.By.TenantID, conID)
 	if err == nil && !isOwn {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	earlier, err := tx.SetupLinkOfConnection(ctx, conID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = tx.DeleteSetupLink(ctx, earlier.ID)
-	if err == nil && !tx.Now.Before(earlier.EndsAt) { // it had ended by itself
-		return store.ErrNone
+	if err == nil && !tx.Now.Before(earlier.EndsAt) {
+		return "", store.ErrNone
 	}
-	tx.Changed(doorward.FieldSetupLink, earlier.ID, "")
-	return err
+	return earlier.ID, err
 }
 
 // Of returns the link of a connection of the caller's tenant, and whether there is one that is good now. Errors:

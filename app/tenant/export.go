@@ -116,6 +116,13 @@ func (d *document) write(id string, now time.Time) {
 		}
 		return err
 	})
+	items(d, "setupLinks", func(add func(any) error) error {
+		all, err := d.read.SetupLinksIn(d.ctx, id)
+		for _, l := range all {
+			err = cmp.Or(err, add(exportedSetupLink{l.ID, l.ConnectionID, l.MakerID, l.CreatedAt, l.EndsAt, l.BegunAt}))
+		}
+		return err
+	})
 	items(d, "domains", func(add func(any) error) error {
 		all, err := d.read.Domains(d.ctx, id)
 		for _, one := range all {
@@ -363,6 +370,16 @@ func connectionOf(c doorward.Connection) exportedConnection {
 
 func webhookOf(w doorward.Webhook) exportedWebhook {
 	return exportedWebhook{w.ID, w.URL, w.Events, w.About, w.Include, w.Enabled, w.PublicKey, w.CreatedAt}
+}
+
+// exportedSetupLink has no token: another installation makes a link of its own.
+type exportedSetupLink struct {
+	ID           string     `json:"id"`
+	ConnectionID string     `json:"connectionId"`
+	MadeBy       string     `json:"madeBy"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	ExpiresAt    time.Time  `json:"expiresAt"`
+	BegunAt      *time.Time `json:"begunAt,omitempty"`
 }
 
 // exportedDomain has no record: another installation makes one of its own.

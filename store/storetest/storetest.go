@@ -85,6 +85,7 @@ var cases = []struct {
 	{"managed accounts", managedAccounts},
 	{"connections that sign people in", signingConnections},
 	{"sessions by connections", sessionsByConnection},
+	{"set-up links", setupLinks},
 	{"people who were removed", removedMembers},
 	{"roles given by hand", rolesByHand},
 	{"changes", changes},

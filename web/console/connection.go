@@ -26,6 +26,7 @@ type connectionPage struct {
 	Connection provider
 	Form       ui.ParameterForm
 	Guide      ui.Guide
+	SetupLink  *doorward.SetupLink // nil: none
 	Test       *ui.TestResult
 	Claims     string // of the test, on several lines; empty for none
 	Keys       []ui.PublishedKey
@@ -110,6 +111,9 @@ func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage)
 	switch body.Tabs.Current {
 	case "setup":
 		body.Form = ui.ParameterFormOf(c, body.Connection.Edited())
+		var err error
+		body.SetupLink, err = h.setupLinkOf(ctx, c, body.Connection.ID)
+		return err
 	case "test":
 		return h.fillTest(ctx, c, body)
 	case "keys":

@@ -102,7 +102,10 @@ func sampledProvider(p doorward.Product, status doorward.ConnectionStatus) ui.Vi
 // open.
 func sampledSetupDomains(unproved bool) ui.View {
 	v := onStep(sampledSetup(doorward.Okta, doorward.ConnectionDraft), "domains", func(s setupStep) any {
-		body := setupDomains{setupStep: s, setupPages: setupPages{Next: "/setup/domains?page=2"}}
+		body := setupDomains{setupStep: s}
+		if !unproved {
+			body.Next = "/setup/domains?page=2"
+		}
 		for n, d := range s.Domains {
 			one := setupDomain{Domain: d, Record: ui.RecordOf(d), IsOpen: n == 1}
 			if n == 1 && unproved {

@@ -11,11 +11,11 @@ import (
 )
 
 func (h *console) setupLinkRoutes() []front.Route {
-	makes := front.Allowed(doorward.SetupLinkManage)
+	manage := front.Allowed(doorward.SSOManage)
 	at := connectionPath + "/{id}/setup-link"
 	return []front.Route{
-		get(at, makes, h.askSetupLink),
-		post(at, connectionPath, makes, h.makeSetupLink, h.askSetupLink),
+		get(at, manage, h.askSetupLink),
+		post(at, connectionPath, manage, h.makeSetupLink, h.askSetupLink),
 	}
 }
 

@@ -110,6 +110,10 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
 			return err
 		}
+		link := doorward.SetupLink{ID: "stl_1", TenantID: c.TenantID, ConnectionID: c.ID, MakerID: p.User.ID, CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Hour)}
+		if err := tx.InsertSetupLink(ctx, link, []byte("a link")); err != nil {
+			return err
+		}
 		if _, err := tx.GiveFactorWord(ctx, p.User.TenantID, p.User.ID); err != nil {
 			return err
 		}
@@ -168,7 +172,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }

@@ -11,7 +11,7 @@ import (
 // connection.
 func setupLinks(f *fixture) {
 	ctx := f.Context()
-	acme := f.tenant("Acme")
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	ann, ben := f.member(acme, "ann@acme.example", doorward.RoleOwner), f.member(acme, "ben@acme.example", doorward.RoleOwner)
 	okta, entra := f.connection(acme, "Okta"), f.connection(acme, "Entra")
 	link := func(id string, con doorward.Connection, maker doorward.User) doorward.SetupLink {
@@ -46,7 +46,7 @@ func setupLinks(f *fixture) {
 	equal(f, f.value(f.Read().SetupLinksMadeBy(ctx, ben.ID)), []doorward.SetupLink{second})
 
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteSetupLinksOf(ctx, f.tenant("Zeta").ID, ann.ID)), []doorward.SetupLink(nil))
+		equal(f, f.value(tx.DeleteSetupLinksOf(ctx, zeta.ID, ann.ID)), []doorward.SetupLink(nil))
 		equal(f, f.value(tx.DeleteSetupLinksOf(ctx, acme.ID, ann.ID)), []doorward.SetupLink{first})
 		f.wantNoChange(tx.DeleteSetupLink(ctx, first.ID))
 		f.wantChange(tx.DeleteSetupLink(ctx, second.ID))

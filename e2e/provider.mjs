@@ -9,8 +9,11 @@ import { createServer } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** Provider signs in one person, without a page of its own. Its certificate is its own authority, in the file
- * authority. */
+/** directory is the first part of the issuer's path, as Entra's issuers have it, and the claim tid. */
+const directory = "8f0d2c1e-6a57-4f0e-9a33-2f5a1c9d7e10";
+
+/** Provider signs in one person, without a page of its own; person has their claims. Its certificate is its own
+ * authority, in the file authority. */
 export class Provider {
 	clients = new Map(); // by client_id
 
@@ -27,7 +30,7 @@ export class Provider {
 			p.serve(request, answer).catch((failure) => answer.destroy(failure));
 		}).listen(0, "localhost");
 		await once(p.server, "listening");
-		p.issuer = `https://localhost:${p.server.address().port}`;
+		p.issuer = `https://localhost:${p.server.address().port}/${directory}/v2.0`;
 		p.signingKey = { ...generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" }), use: "sig", alg: "ES256" };
 		p.register();
 		return p;
@@ -42,11 +45,11 @@ export class Provider {
 			cookies: { keys: ["a key of the provider's cookies"] },
 			ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 }, // s
 			pkce: { required: () => true },
-			claims: { openid: ["sub"], email: ["email"], profile: ["name"] },
+			claims: { openid: ["sub", "tid", "hd"], email: ["email"], profile: ["name"] },
 			conformIdTokenClaims: false, // else the address is at userinfo alone
 			features: { devInteractions: { enabled: false } },
 			interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
-			findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...this.person }) }),
+			findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, tid: directory, ...this.person }) }),
 			loadExistingGrant: async ({ oidc }) => {
 				const grant = new this.provider.Grant({ accountId: oidc.session.accountId, clientId: oidc.client.clientId });
 				grant.addOIDCScope("openid email profile");
@@ -59,7 +62,11 @@ export class Provider {
 	}
 
 	async serve(request, answer) {
-		if (!request.url.startsWith("/interaction/")) return this.callback(request, answer);
+		if (!request.url.startsWith("/interaction/")) {
+			request.originalUrl = request.url; // by which the provider knows where it is mounted
+			request.url = request.url.replace(new URL(this.issuer).pathname, "");
+			return this.callback(request, answer);
+		}
 		await this.provider.interactionDetails(request, answer);
 		return this.provider.interactionFinished(request, answer, { login: { accountId: "1" } });
 	}

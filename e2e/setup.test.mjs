@@ -64,6 +64,7 @@ describe("a set-up by the link alone", { concurrency: 1 }, () => {
 			const domain = `${product}.acme.example`;
 			const { id } = await server.api("POST", "/api/v2/sso/connections", { type: "oidc", name: `Acme ${product}`, product }, session);
 			const made = await server.api("POST", "/api/v2/domains", { domain }, session);
+			provider.person.hd = domain; // Google's claim
 			await server.api("PATCH", `/api/v2/domains/${made.id}`, { connectionId: id }, session);
 			const link = await linkFromConsole(id);
 

@@ -155,7 +155,7 @@ func (h *hosted) byLink(fn setupHandler) func(context.Context, *ui.Call) (ui.Vie
 			v, err = fn(ctx, c, s)
 		}
 		if doorward.HasCode(err, doorward.CodeSetupLinkOver) {
-			c.SetCookie(ui.SetupCookie, "", 0)
+			// The cookie stays: the link is good again once its maker, or the tenant, is.
 			v := endedPage(doorward.CodeSetupLinkOver, "")
 			v.Status = front.Status(doorward.CodeSetupLinkOver)
 			return v, nil

@@ -16,12 +16,12 @@ const directory = "8f0d2c1e-6a57-4f0e-9a33-2f5a1c9d7e10";
  * authority, in the file authority. */
 export class Provider {
 	clients = new Map(); // by client_id
+	person = {};
 
-	static async start(person) {
+	static async start() {
 		const { Provider: OpenID } = await import("oidc-provider");
 		const p = new this();
 		p.OpenID = OpenID;
-		p.person = person;
 		p.folder = mkdtempSync(path.join(tmpdir(), "doorward-provider-"));
 		const key = path.join(p.folder, "key.pem");
 		p.authority = path.join(p.folder, "cert.pem");

@@ -26,7 +26,7 @@ describe("a set-up by the link alone", { concurrency: 1 }, () => {
 	let turn = everyScreen.indexOf("phone-dark-de"); // which the only product has
 
 	before(async () => {
-		provider = await Provider.start({ email: "new@acme.example", name: "Nia New" });
+		provider = await Provider.start();
 		names = await NameServer.start();
 		server.env = { SSL_CERT_FILE: provider.authority };
 		await server.begin("--sso-allow", "127.0.0.0/8", "--sso-allow", "::1/128", "--dns-server", names.address);
@@ -64,7 +64,7 @@ describe("a set-up by the link alone", { concurrency: 1 }, () => {
 			const domain = `${product}.acme.example`;
 			const { id } = await server.api("POST", "/api/v2/sso/connections", { type: "oidc", name: `Acme ${product}`, product }, session);
 			const made = await server.api("POST", "/api/v2/domains", { domain }, session);
-			provider.person.hd = domain; // Google's claim
+			provider.person = { email: `new@${domain}`, name: "Nia New", hd: domain }; // which is Google's claim
 			await server.api("PATCH", `/api/v2/domains/${made.id}`, { connectionId: id }, session);
 			const link = await linkFromConsole(id);
 
@@ -123,6 +123,7 @@ describe("a set-up by the link alone", { concurrency: 1 }, () => {
 
 			await page.locator(".tabs a[href$='/setup/protocol']").click();
 			await page.locator(".tried li").nth(1).waitFor();
+			assert.equal(await page.locator(".tried li").count(), 2);
 			assert.equal(await page.locator(".tried li .tag.alarm").count(), 1);
 			await it.look("setupprotocol");
 			await server.api("PATCH", `/api/v2/sso/connections/${id}`, { status: "active" }, session);

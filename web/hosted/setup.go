@@ -206,13 +206,18 @@ func (s setupStep) Tags() ui.Tags {
 
 // NextKey is the key of the message about what happens next.
 func (s setupStep) NextKey() string {
+	edited, isPending := s.Connection.ToTest()
+	key := "setup.next.draft"
 	switch {
-	case s.Connection.Pending != nil:
-		return "setup.next.pending"
+	case isPending:
+		key = "setup.next.pending"
 	case s.Connection.Status == doorward.ConnectionActive:
 		return "setup.next.active"
 	}
-	return "setup.next.draft"
+	if edited.TestedAt != nil {
+		key += ".tested"
+	}
+	return key
 }
 
 // view is the page of a step. body has the setupStep.

@@ -223,7 +223,7 @@ func (h *hosted) beginSetupTest(ctx context.Context, c *ui.Call, s setupStep) (u
 	return c.Redirect(ui.NewTestResult(begun, h.app.Connections.StartURL(s.Connection.ID), s.Connection.Product).URL), err
 }
 
-// setupProtocol is what was tried by the connection and why it was refused.
+// setupProtocol is the step with what was tested, what has failed, and why.
 type setupProtocol struct {
 	setupStep
 	setupPages
@@ -235,7 +235,6 @@ const (
 	attemptsAtOnce  = 200 // are read
 )
 
-// showSetupProtocol leaves out sign-ins that have succeeded: who those people are is none of the link's business.
 func (h *hosted) showSetupProtocol(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	v := s.view("protocol")
 	body := setupProtocol{setupStep: s}
@@ -245,8 +244,8 @@ func (h *hosted) showSetupProtocol(ctx context.Context, c *ui.Call, s setupStep)
 	return v, err
 }
 
-// setupAttempts returns the whole protocol, which has the last 200 entries of each kind, without sign-ins that
-// have succeeded.
+// setupAttempts returns the protocol, which has the last 200 entries of each kind: tests, and what has failed.
+// Who signs in is none of the link's business.
 func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Shown) (all []ui.Attempt, err error) {
 	for window := (doorward.Window{Limit: attemptsAtOnce}); ; {
 		found, err := h.app.Connections.Attempts(ctx, c.Caller, of.ID, window)
@@ -254,7 +253,8 @@ func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Sh
 			return nil, err
 		}
 		for _, a := range found.Items {
-			if a.Outcome != doorward.AttemptSignedIn && a.Outcome != doorward.AttemptAsked {
+			hasFailed := a.Outcome == doorward.AttemptRefused || a.Outcome == doorward.AttemptUnavailable
+			if hasFailed || a.Kind == doorward.AttemptTest {
 				all = append(all, ui.Attempt{Attempt: a, Product: of.Product})
 			}
 		}

@@ -26,6 +26,6 @@ func PrincipalOfSetupLink(l SetupLink, maker User) Principal {
 	asMaker := PrincipalOf(maker, Session{})
 	return Principal{
 		Kind: BySetupLink, ID: l.ID, OwnerID: l.MakerID, TenantID: l.TenantID, TenantStatus: asMaker.TenantStatus, ConnectionID: l.ConnectionID,
-		Rules: asMaker.Rules, Role: asMaker.Role, ActsAs: asMaker.ActsAs, Permissions: asMaker.Permissions, Policy: asMaker.Policy, AuthAt: l.CreatedAt,
+		Rules: asMaker.Rules, Role: asMaker.Role, ActsAs: asMaker.ActsAs, Permissions: asMaker.Permissions, Policy: asMaker.Policy,
 	}
 }

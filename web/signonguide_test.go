@@ -87,6 +87,7 @@ func (g *guide) setUp(owner opt) string {
 		m{"type": "oidc", "name": "Acme Okta", "product": "okta", "issuer": g.provider.Issuer(), "clientId": "doorward"}, owner).ok(http.StatusCreated)
 	con := made.text("id")
 	path := "/api/v2/sso/connections/" + con
+	g.send("POST /api/v2/sso/connections/{id}/setup-link", "POST "+path+"/setup-link", m{"days": 7}, owner).ok(http.StatusCreated)
 	keys := g.keys(con)
 	g.provider.Change(func(s *oidctest.Settings) {
 		s.Now = d.clock.now

@@ -183,6 +183,9 @@ type Identity struct {
 	CreatedAt, LastUsedAt      time.Time
 }
 
+// Key names whom the identity's issuer means, at whatever connection.
+func (i Identity) Key() string { return i.Issuer + connectionVersionSeparator + i.Subject }
+
 // Attempt is an entry of a connection's protocol. Equal faults in a row are one entry.
 type Attempt struct {
 	ID, ConnectionID string

@@ -24,7 +24,9 @@ const (
 	sqlConnectionSecretsOf    = selectConnectionSecret + `JOIN connections c ON c.id = x.connection_id WHERE c.tenant_id = $1 ORDER BY x.created_at DESC, x.id DESC`
 	sqlInsertConnectionSecret = `INSERT INTO connection_secrets (id, connection_id, hint, secret_sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
 	sqlDeleteConnectionSecret = `DELETE FROM connection_secrets WHERE id = $1 AND connection_id = $2`
-	sqlTouchConnectionSecret  = `UPDATE connection_secrets SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
+	sqlLacksSecret            = `SELECT count(*) FROM connection_parameters p WHERE p.connection_id = $1 AND NOT p.pending AND p.client_auth <> 'private_key_jwt'
+AND NOT EXISTS (SELECT 1 FROM connection_secrets x WHERE x.connection_id = p.connection_id)`
+	sqlTouchConnectionSecret = `UPDATE connection_secrets SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
 )
 
 // ConnectionSecrets returns the secrets of the connection, the newest first.
@@ -46,9 +48,18 @@ func (tx *Tx) InsertConnectionSecret(ctx context.Context, s SealedConnectionSecr
 	return tx.run(ctx, sqlInsertConnectionSecret, s.ID, s.ConnectionID, s.Hint, s.Sealed, micros(s.CreatedAt), expires)
 }
 
-// DeleteConnectionSecret deletes the secret of the connection, and reports whether it existed.
+// DeleteConnectionSecret deletes the secret of the connection, and reports whether it existed. Without its last
+// one, a connection that needs one signs nobody in.
 func (tx *Tx) DeleteConnectionSecret(ctx context.Context, connectionID, id string) (bool, error) {
-	return tx.affected(ctx, sqlDeleteConnectionSecret, id, connectionID)
+	deleted, err := tx.affected(ctx, sqlDeleteConnectionSecret, id, connectionID)
+	if err != nil || !deleted {
+		return false, err
+	}
+	without, err := one(ctx, tx.Reader, countColumn, sqlLacksSecret, connectionID)
+	if err == nil && without > 0 {
+		err = tx.noteHomeLost(ctx, connectionID)
+	}
+	return true, err
 }
 
 // TouchConnectionSecret records that the provider has accepted the secret, unless a use within the time

@@ -15,27 +15,29 @@ ON CONFLICT (tenant_id, address_hash) DO UPDATE SET removed_at = $3`
 	sqlDeleteRemovedMember = `DELETE FROM removed_members WHERE tenant_id = $1 AND address_hash = $2`
 )
 
-// addressHash is what is kept of the address of somebody who was removed.
-func addressHash(address string) []byte {
-	sum := sha256.Sum256([]byte(address))
+// addressHash is what is kept of the address, of the account's id, or of an identity's key, of somebody who was
+// removed.
+func addressHash(who string) []byte {
+	sum := sha256.Sum256([]byte(who))
 	return sum[:]
 }
 
-// RememberRemoval records that somebody with the canonical address was removed from the tenant.
-func (tx *Tx) RememberRemoval(ctx context.Context, tenantID, address string) error {
-	return tx.run(ctx, sqlInsertRemovedMember, tenantID, addressHash(address), micros(tx.Now))
+// RememberRemoval records that somebody was removed from the tenant: with the canonical address, the id of the
+// account, or the key of an identity.
+func (tx *Tx) RememberRemoval(ctx context.Context, tenantID, who string) error {
+	return tx.run(ctx, sqlInsertRemovedMember, tenantID, addressHash(who), micros(tx.Now))
 }
 
-// WasRemoved reports whether somebody with the canonical address was removed from the tenant, and hasn't
-// become a member by hand since.
-func (r Reader) WasRemoved(ctx context.Context, tenantID, address string) (bool, error) {
-	n, err := one(ctx, r, countColumn, sqlIsRemovedMember, tenantID, addressHash(address))
+// WasRemoved reports whether that was recorded, and nobody of that address or account has become a member by hand
+// since.
+func (r Reader) WasRemoved(ctx context.Context, tenantID, who string) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlIsRemovedMember, tenantID, addressHash(who))
 	return n > 0, err
 }
 
 // ForgetRemoval ends what RememberRemoval has recorded.
-func (tx *Tx) ForgetRemoval(ctx context.Context, tenantID, address string) error {
-	return tx.run(ctx, sqlDeleteRemovedMember, tenantID, addressHash(address))
+func (tx *Tx) ForgetRemoval(ctx context.Context, tenantID, who string) error {
+	return tx.run(ctx, sqlDeleteRemovedMember, tenantID, addressHash(who))
 }
 
 const (

@@ -139,6 +139,7 @@ func TestRefusedConnections(t *testing.T) {
 		f.ask("DELETE "+f.path, nil, with("If-Match", `"x"`)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		f.ask("DELETE "+f.path+"?dryRun", nil).fails(http.StatusUnprocessableEntity, "validation_failed")
 		f.ask("POST "+f.path+"/secrets?dryRun=true", m{"clientSecret": "x"}).fails(http.StatusBadRequest, "invalid_query")
+		f.ask("POST "+f.path+"/test?x=1", nil).fails(http.StatusBadRequest, "invalid_query")
 		f.ask("POST "+f.path+"/secrets", m{"clientSecret": "x"}).ok(http.StatusCreated)
 		f.ask("POST "+f.path+"/secrets", m{"clientSecret": "x"}).fails(http.StatusConflict, "too_many_secrets")
 		f.ask("POST "+f.path+"/switch", m{"dryRun": "x"}).fails(http.StatusBadRequest, "invalid_body")
@@ -227,6 +228,9 @@ func TestRefusedCallbacks(t *testing.T) {
 		d.setQuotas(t, f.tenant.ID, m{"people": 2})
 		f.says("2", "bob@acme.example")
 		f.begin()().fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
+		if last := f.ask("GET "+f.path+"/attempts?limit=1", nil).at("items").([]any)[0].(m); last["outcome"] != "refused" || last["seen"] != "quota_exceeded" || last["subject"] != "2" {
+			t.Errorf("the protocol has %v", last)
+		}
 		f.says("3", "zoe@zeta.example")
 		f.begin()().fails(http.StatusForbidden, "sign_on_refused")
 		f.provider.Change(func(p *oidctest.Settings) { p.Person.Error = "access_denied" })
@@ -247,12 +251,20 @@ func TestLimitsOfSignOn(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		f := d.signOnSite(t)
 		stray := "GET " + f.signOnPath("callback") + "?state=" + url.QueryEscape(forged) + "&code=x"
+		for range 61 { // an image in a page of another site counts nothing
+			d.send(t, stray, nil, with("Sec-Fetch-Site", "cross-site"), with("Sec-Fetch-Dest", "image")).fails(http.StatusBadRequest, "sign_on_state")
+		}
+		f.begin()().ok(http.StatusSeeOther)
+		own := f.begin()
 		for range 60 {
 			d.send(t, stray, nil).fails(http.StatusBadRequest, "sign_on_state")
 		}
 		d.send(t, stray, nil).fails(http.StatusTooManyRequests, "too_many_attempts")
+		if a := own().fails(http.StatusTooManyRequests, "too_many_attempts"); len(a.cookies()) > 0 {
+			t.Errorf("the sign-in can't be ended later: %v", a.cookies())
+		}
 		begin := "GET " + f.signOnPath("start")
-		for range 600 {
+		for range 598 {
 			d.send(t, begin, nil).ok(http.StatusSeeOther)
 		}
 		d.send(t, begin, nil).fails(http.StatusTooManyRequests, "too_many_attempts")
@@ -305,5 +317,15 @@ func TestStartWithoutASecret(t *testing.T) {
 			f.ask("DELETE "+f.path+"/secrets/"+one.(m)["id"].(string), nil).ok(http.StatusNoContent)
 		}
 		d.send(t, "GET "+f.signOnPath("start"), nil).fails(http.StatusForbidden, "sign_on_refused").is("check", "client")
+	}, withProviders())
+}
+
+// TestStartWithAnOddTest: what can't be the id of a test is none, also to PostgreSQL, which refuses such text.
+func TestStartWithAnOddTest(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		con := d.send(t, "POST "+connectionsPath, m{"type": "oidc", "name": "Draft"}, as(d.Tenant("Acme").Owner.Token())).ok(http.StatusCreated).text("id")
+		for _, id := range []string{"%00", "tst_%00", "tst_%ff", "x"} {
+			d.send(t, "GET /api/v2/auth/sso/"+con+"/start?test="+id, nil).fails(http.StatusNotFound, "not_found")
+		}
 	}, withProviders())
 }

@@ -180,7 +180,24 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err != nil {
 		return err
 	}
-	return tx.ForgetRemoval(ctx, u.TenantID, u.Email)
+	return forgetRemoval(ctx, tx, u)
+}
+
+// forgetRemoval ends what keeps somebody from coming back by the tenant's sign-on.
+func forgetRemoval(ctx context.Context, tx *access.Tx, u doorward.User) error {
+	who := []string{u.Email, u.ID}
+	identities, err := tx.IdentitiesOf(ctx, u.ID)
+	for _, i := range identities {
+		if i.TenantID == u.TenantID {
+			who = append(who, i.Key())
+		}
+	}
+	for _, one := range who {
+		if err == nil {
+			err = tx.ForgetRemoval(ctx, u.TenantID, one)
+		}
+	}
+	return err
 }
 
 // checkQuota counts under the lock on the tenant, so that no race exceeds the quota.

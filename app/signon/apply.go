@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -30,6 +31,9 @@ func (s *SignOn) enter(ctx context.Context, by doorward.Caller, h held, f facts,
 		outcome, err := s.tryEnter(ctx, by, h, f, own)
 		if !errors.Is(err, errChanged) {
 			return outcome, err
+		}
+		if h.connection, err = s.connection(ctx, h.connection.ID); err != nil {
+			return nil, err
 		}
 		if f, err = s.look(ctx, h); err != nil {
 			return nil, err
@@ -89,8 +93,8 @@ func (s *SignOn) before(ctx context.Context, tx *access.Tx, h held, was plan, ac
 	return s.apply(ctx, tx, h, f, account, own)
 }
 
-// stillSignsIn locks the connection as one that signs people in, uses up what was held, and records the
-// sign-in. Errors: refusal.
+// stillSignsIn locks the connection as one that signs people in, by the provider whose word was held, uses that
+// up, and records the sign-in. Errors: refusal; errChanged if the connection was edited since it was read.
 func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error {
 	active, err := tx.SignInByConnection(ctx, h.connection.ID, h.sawGroups())
 	if err != nil {
@@ -102,6 +106,15 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 	}
 	if !active || !policy.SignsIn() {
 		return refusal{CheckState}
+	}
+	current, err := tx.Connection(ctx, h.connection.ID)
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(h.By, providerOf(current.InForce)):
+		return refusal{CheckState}
+	case current.Version() != h.connection.Version():
+		return errChanged
 	}
 	unused, err := tx.UseState(ctx, useHash("held", h.ID), h.At.Add(FlowLife))
 	if err == nil && !unused {

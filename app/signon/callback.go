@@ -157,14 +157,16 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	ready, err := a.s.ready(ctx, a.connection.ID, test.Pending)
+	asking, cancel := whileAsking(ctx)
+	defer cancel()
+	ready, err := a.s.ready(asking, a.connection.ID, test.Pending)
 	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
 		return a.unavailable(ctx, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	said, err := a.s.connections.Provider().Finish(ctx, ready.Discovery, ready.Config, a.flow.Flow, query)
+	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, said, err)
@@ -177,11 +179,22 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	h := hold(a.connection, rules, ready.Parameters.Issuer, said, a.s.db.Now())
+	h := hold(a.connection, rules, ready.Parameters, said, a.s.db.Now())
 	if a.flow.Purpose == ForStepUp {
 		return a.stepUp(ctx, h)
 	}
 	return a.signIn(ctx, h, proved{})
+}
+
+// writeWithin is what a callback keeps of its time for what it writes after the provider's answer, or without one.
+const writeWithin = 1500 * time.Millisecond
+
+// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
+func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, isBounded := ctx.Deadline(); isBounded {
+		return context.WithDeadline(ctx, end.Add(-writeWithin))
+	}
+	return context.WithCancel(ctx)
 }
 
 // current judges what may have changed since the sign-in began: whether the connection signs people in, or
@@ -282,7 +295,7 @@ func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Resul
 			return a.ask(ctx, h)
 		}
 		return Result{}, a.refuse(ctx, CheckFactor.fault())
-	case errors.As(err, &e) && e.Kind() == doorward.KindForbidden:
+	case errors.As(err, &e) && (e.Kind() == doorward.KindForbidden || e.Code == doorward.CodeQuotaExceeded):
 		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
 		return Result{}, a.s.count(ctx, a.by, err)
 	}

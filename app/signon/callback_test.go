@@ -391,15 +391,21 @@ func (w *world) count(from string) int {
 	return storetest.Query[int](w.T, storetest.Raw(w.T, w.DSN), "SELECT count(*) FROM "+from)
 }
 
-// TestAnswersInTime: a provider that never answers is a fault by the deadline of the request.
+// TestAnswersInTime: a provider that never answers is a fault, of which time is left to write: a sign-in is in the
+// protocol, and a test has failed.
 func TestAnswersInTime(t *testing.T) {
 	onSQLite(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITDomains)
 		s.says("subject-1", "ann@acme.example", nil)
-		b := s.browser()
-		address, err := b.start(signon.Ask{})
+		test, err := w.Node(0).SignOn.Test(w.Context(), s.owner.Caller, s.conID)
 		w.NoError(err)
-		query := b.callback(address)
+		b := s.browser().as(s.owner)
+		queries := map[doorward.AttemptKind]url.Values{}
+		for kind, ask := range map[doorward.AttemptKind]signon.Ask{doorward.AttemptSignIn: {}, doorward.AttemptTest: {Test: test.ID}} {
+			address, err := b.start(ask)
+			w.NoError(err)
+			queries[kind] = b.callback(address)
+		}
 		s.provider.Change(func(p *oidctest.Settings) {
 			p.Lies.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
 				_, _ = io.Copy(io.Discard, r.Body) // else the server doesn't notice that the client has gone
@@ -407,11 +413,19 @@ func TestAnswersInTime(t *testing.T) {
 				return true
 			}
 		})
-		ctx, cancel := waittest.Interrupt(w.Context(), 500*time.Millisecond)
-		defer cancel()
-		_, err = b.signOn().Finish(ctx, b.by, s.conID, query, b.tabs[signon.TabOf(query)])
-		if code := apptest.Code(err); code != doorward.CodeProviderUnavailable && code != doorward.CodeUnavailable {
-			t.Errorf("the answer is %v", err)
+		for kind, query := range queries {
+			ctx, cancel := waittest.Interrupt(w.Context(), 2*time.Second)
+			defer cancel()
+			_, err := b.signOn().Finish(ctx, b.by, s.conID, query, b.tabs[signon.TabOf(query)])
+			if code := apptest.Code(err); kind == doorward.AttemptSignIn && code != doorward.CodeProviderUnavailable || kind == doorward.AttemptTest && code != "" {
+				t.Errorf("%s: the answer is %v", kind, err)
+			}
+			if got, err := w.DB.Read().LastAttempt(w.Context(), s.conID, kind); err != nil || got.Outcome != doorward.AttemptUnavailable || got.Seen != "no answer in time" {
+				t.Errorf("%s: the protocol has %+v, %v", kind, got, err)
+			}
+		}
+		if test, err = w.Node(0).Connections.Test(w.Context(), s.owner.Caller, s.conID, test.ID); err != nil || test.Status != doorward.TestFailed {
+			t.Errorf("the test is %s, %v", test.Status, err)
 		}
 	})
 }

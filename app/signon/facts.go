@@ -137,7 +137,7 @@ func (f *facts) readInvitation(ctx context.Context, read store.Reader, h held) (
 	if f.address == "" || f.member != nil {
 		return nil
 	}
-	if f.removed, err = f.wasRemoved(ctx, read); err != nil {
+	if f.removed, err = f.wasRemoved(ctx, read, h); err != nil {
 		return err
 	}
 	inv, err := invite.Acceptable(ctx, read, f.tenant, f.address, h.now)
@@ -154,13 +154,19 @@ func (f *facts) readInvitation(ctx context.Context, read store.Reader, h held) (
 	return err
 }
 
-// wasRemoved reports whether somebody was removed who had the address, or the account of the identity.
-func (f *facts) wasRemoved(ctx context.Context, read store.Reader) (bool, error) {
-	removed, err := read.WasRemoved(ctx, f.tenant.ID, f.address)
-	if err != nil || removed || f.account == nil {
-		return removed, err
+// wasRemoved reports whether somebody was removed who had the address, the account of the identity, whatever its
+// address is by now, or an identity of this subject, which may be deleted by now.
+func (f *facts) wasRemoved(ctx context.Context, read store.Reader, h held) (bool, error) {
+	who := []string{f.address, doorward.Identity{Issuer: h.Issuer, Subject: h.Subject}.Key()}
+	if f.account != nil {
+		who = append(who, f.account.Email, f.account.ID)
 	}
-	return read.WasRemoved(ctx, f.tenant.ID, f.account.Email)
+	for _, one := range who {
+		if removed, err := read.WasRemoved(ctx, f.tenant.ID, one); err != nil || removed {
+			return removed, err
+		}
+	}
+	return false, nil
 }
 
 // canProve reports whether the account has something to prove it with. A managed account has no password,

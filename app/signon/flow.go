@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/oidcrp"
@@ -68,8 +70,11 @@ func (s *SignOn) sealed(ctx context.Context, conID, name string, v any) (string,
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(v)
-	return base64.RawURLEncoding.EncodeToString(key.Seal(seal.Place{Table: "cookies", ID: conID, Column: name}, text)), err
+	var text bytes.Buffer
+	plain := json.NewEncoder(&text)
+	plain.SetEscapeHTML(false) // else each & of a return address takes six bytes
+	err = plain.Encode(v)
+	return base64.RawURLEncoding.EncodeToString(key.Seal(seal.Place{Table: "cookies", ID: conID, Column: name}, text.Bytes())), err
 }
 
 // open reads what sealed has returned, and reports whether it could: not for another connection or name,
@@ -117,6 +122,7 @@ func (s *SignOn) key(ctx context.Context) (seal.Key, error) {
 type held struct {
 	ID         string              `json:"id"`
 	At         time.Time           `json:"at"`
+	By         []byte              `json:"by"` // providerOf what the connection signed people in by then
 	Issuer     string              `json:"issuer"`
 	Subject    string              `json:"subject"`
 	Address    string              `json:"address,omitempty"`
@@ -139,9 +145,9 @@ const (
 )
 
 // hold returns what is kept of the provider's words.
-func hold(c doorward.Connection, rules *doorward.Rules, issuer string, a oidcrp.Asserted, now time.Time) held {
+func hold(c doorward.Connection, rules *doorward.Rules, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
 	h := held{
-		ID: rand.Text(), At: now, Issuer: issuer, Subject: a.Subject, Address: a.Address,
+		ID: rand.Text(), At: now, By: providerOf(by), Issuer: by.Issuer, Subject: a.Subject, Address: a.Address,
 		Groups: a.Groups.State, Group: deciding(c, rules, a.Groups), AMR: bounded(a.AMR), ACR: a.ACR, AuthTime: a.AuthTime, connection: c,
 	}
 	if name, ok := a.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {
@@ -153,9 +159,18 @@ func hold(c doorward.Connection, rules *doorward.Rules, issuer string, a oidcrp.
 	return h
 }
 
+// providerOf returns a hash of what says whom the provider's words mean. How the client proves itself to it, and
+// its secrets, are no part of that.
+func providerOf(p doorward.ConnectionParameters) []byte {
+	sum := sha256.Sum256([]byte(p.Issuer + "\x00" + p.ClientID + "\x00" + p.EmailFrom))
+	return sum[:8]
+}
+
+// bounded returns values of amr without those that no column takes: they are stored as words.
 func bounded(values []string) (few []string) {
 	for _, v := range values {
-		if v != "" && len(v) <= maxAMRBytes && len(few) < maxAMR && !strings.ContainsAny(v, " \t\r\n") {
+		isOdd := strings.ContainsFunc(v, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+		if v != "" && len(v) <= maxAMRBytes && len(few) < maxAMR && !isOdd {
 			few = append(few, v)
 		}
 	}

@@ -181,6 +181,13 @@ func TestReplacedSession(t *testing.T) {
 			t.Error("the session is of the account that was replaced")
 		}
 		s.in(s.browser().as(apptest.PersonOf(in)).signIn())
+		b = s.browser().as(ben) // and signs out in another tab
+		b.asked(b.signIn())
+		b.by = s.browser().by
+		if waits, err := b.signOn().Waiting(w.Context(), b.by, s.conID, b.held); err != nil || waits.Replaces || waits.Proves {
+			t.Errorf("the page shows %+v, %v", waits, err)
+		}
+		s.in(b.signOn().Agree(w.Context(), b.by, s.conID, b.held))
 	})
 }
 

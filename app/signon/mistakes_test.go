@@ -392,3 +392,31 @@ func TestEachAdviceHasAMistake(t *testing.T) {
 		}
 	}
 }
+
+// TestLastSecretIsKept: while sign-on is demanded, the last secret of a connection by which people of a domain
+// sign in can't be deleted: nobody would get in any more. One that has been replaced can.
+func TestLastSecretIsKept(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", nil)
+		first, err := w.Node(0).Connections.Connection(w.Context(), s.owner.Caller, s.conID)
+		w.NoError(err)
+		remove := func(secretID string) doorward.Code {
+			return apptest.Code(w.Node(0).Connections.DeleteSecret(w.Context(), s.owner.Caller, s.conID, secretID))
+		}
+		w.write(func(tx *store.Tx) error { return s.setMode(tx, doorward.SSORequired) })
+		if code := remove(first.Secrets[0].ID); code != doorward.CodeSSORequiredHere {
+			t.Errorf("the last secret is answered %q", code)
+		}
+		s.in(s.browser().signIn())
+		next, err := w.Node(0).Connections.AddSecret(w.Context(), s.owner.Caller, s.conID, connection.NewSecret{Secret: "the next one"})
+		w.NoError(err)
+		if code := remove(first.Secrets[0].ID); code != "" {
+			t.Errorf("the one that was replaced is answered %q", code)
+		}
+		w.write(func(tx *store.Tx) error { return s.setMode(tx, doorward.SSOOptional) })
+		if code := remove(next.ID); code != "" {
+			t.Errorf("the last one where nothing is demanded is answered %q", code)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/doorward/doorward"
@@ -19,7 +20,8 @@ type Waiting struct {
 	Tenant     doorward.Tenant
 	Email      string // of the account
 	// Replaces reports whether the person has to agree: another session of the browser is replaced. Proves
-	// reports whether the account has to be proved.
+	// reports whether the account has to be proved. If it is neither, since that session has ended meanwhile,
+	// agreeing goes on.
 	Replaces, Proves bool
 	Password         bool // the account can be proved by its password
 	Passkey          bool // … by a passkey, as far as the browser can
@@ -41,12 +43,12 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 		w.Password = f.account.PasswordHash != ""
 		w.Passkey = f.account.ManagedBy == "" && s.factors.PasskeysAllowed()
 	}
-	w.Proves = !w.Replaces
+	w.Proves = !w.Replaces && (f.plan.step == prove || w.Password)
 	return w, nil
 }
 
-// resume returns what was held in the cookie. Errors: sign_on_state if it is over, or was used; not_found,
-// unavailable.
+// resume returns what was held in the cookie. Errors: sign_on_state if it is over, was used, or is the word of
+// another provider than the connection has by now; not_found, unavailable.
 func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie string) (attempt, held, error) {
 	c, err := s.connection(ctx, conID)
 	if err != nil {
@@ -54,7 +56,7 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	}
 	a, h := attempt{s: s, by: by, connection: c, flow: flow{Purpose: ForSignIn}}, held{}
 	isOurs, err := s.open(ctx, conID, HeldCookie, cookie, &h)
-	if err == nil && (!isOurs || s.db.Now().After(h.At.Add(FlowLife))) {
+	if err == nil && (!isOurs || s.db.Now().After(h.At.Add(FlowLife)) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}
 	h.connection = c

@@ -1,13 +1,18 @@
 package signon_test
 
 import (
+	"errors"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 )
 
@@ -200,5 +205,143 @@ func TestSecondFactorOfSignOn(t *testing.T) {
 		if _, ok := result.Outcome.(login.EnrolmentNeeded); !ok {
 			t.Errorf("with one factor: %T", result.Outcome)
 		}
+	})
+}
+
+// TestCookieFits: whatever the return address, browsers take the cookie: a longer one would be dropped, and the
+// callback refused.
+func TestCookieFits(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		for _, character := range []string{"a", "&", "<", `"`, "\\", "é", "\u2028"} {
+			to := "/inbox?" + strings.Repeat(character, (1024-len("/inbox?"))/len(character))
+			b := s.browser()
+			_, err := b.start(signon.Ask{Return: to})
+			w.NoError(err)
+			for name, value := range b.tabs {
+				if n := len(name) + len(value); n > 4000 {
+					t.Errorf("with %q the cookie has %d bytes", character, n)
+				}
+			}
+		}
+	})
+}
+
+// TestRemovedUnderAnotherAddress: who was removed doesn't come back by a new address, of the account and at the
+// provider.
+func TestRemovedUnderAnotherAddress(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		_, elsewhere := w.Tenant()
+		ann := s.member("ann", doorward.RoleUser)
+		_, code := w.Invite(elsewhere, ann.User.Email, doorward.RoleUser)
+		w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), ann.Caller, code, "")))
+		s.says("subject-1", ann.User.Email, nil)
+		b := s.browser()
+		b.asked(b.signIn())
+		s.in(b.prove(apptest.FirstPassword))
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)))
+		w.write(func(tx *store.Tx) error { return tx.SetEmail(w.Context(), ann.User.ID, "married@acme.example") })
+		s.says("subject-1", "married@acme.example", nil)
+		s.refused("removed", s.browser().signIn)
+		_, code = w.Invite(s.owner, "married@acme.example", doorward.RoleUser)
+		by := w.SignIn("married@acme.example", apptest.FirstPassword)
+		w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), by.Caller, code, "")))
+		s.in(s.browser().signIn())
+	})
+}
+
+// TestChangedMeanwhile: what an OWNER changes while the provider is asked, or the person, is what decides.
+func TestChangedMeanwhile(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		ben := s.member("ben", doorward.RoleUser)
+		s.says("subject-1", "ann@acme.example", nil)
+		during := func(change func()) func() (signon.Result, error) {
+			b := s.browser()
+			address, err := b.start(signon.Ask{})
+			w.NoError(err)
+			query := b.callback(address)
+			s.provider.Change(func(p *oidctest.Settings) {
+				p.Lies.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+					if r.URL.Path == oidctest.TokenPath {
+						change()
+					}
+					return false
+				}
+			})
+			return func() (signon.Result, error) { return b.finish(query) }
+		}
+		edit := func(d connection.Draft) {
+			_, _, err := w.Node(0).Connections.Edit(w.Context(), s.owner.Caller, s.conID, connection.Change{Draft: d})
+			w.NoError(err)
+		}
+		refused := func(check string, r signon.Result, err error) {
+			if e := new(doorward.Error); !errors.As(err, &e) || e.Check != check {
+				t.Errorf("the sign-in ends with %T, %v, want the check %s", r.Outcome, err, check)
+			}
+		}
+		r, err := during(func() { edit(connection.Draft{JIT: typed("off")}) })()
+		refused("jit", r, err)
+		edit(connection.Draft{JIT: typed("domains")})
+		in := s.in(during(func() { edit(connection.Draft{JITRole: typed("VIEWER")}) })())
+		if in.User.Role != doorward.RoleViewer {
+			t.Errorf("the role is %s", in.User.Role)
+		}
+		change := func(emailFrom string) {
+			w.write(func(tx *store.Tx) error {
+				c, err := tx.Connection(w.Context(), s.conID)
+				if err != nil {
+					return err
+				}
+				c.InForce.EmailFrom = emailFrom
+				return errors.Join(tx.SetConnectionParameters(w.Context(), s.conID, true, c.InForce), apptest.ErrorOf(tx.SwitchConnection(w.Context(), s.conID, true)))
+			})
+		}
+		r, err = during(func() { change("upn") })()
+		refused("state", r, err)
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies.Answer = nil })
+		change("email")
+		b := s.browser().as(ben)
+		b.asked(b.signIn())
+		change("upn")
+		if _, err := b.signOn().Agree(w.Context(), b.by, s.conID, b.held); apptest.Code(err) != doorward.CodeSignOnState {
+			t.Errorf("what was held before a switch is answered %v", err)
+		}
+	})
+}
+
+// TestOddMethods: values of amr that can't be stored are left out. PostgreSQL takes no NUL.
+func TestOddMethods(t *testing.T) {
+	onEach(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", map[string]any{"amr": []string{"pwd\x00", "a\u00a0b", "c\vd", "", "hwk", strings.Repeat("x", 41)}})
+		in := s.in(s.browser().signIn())
+		kept, err := w.DB.Read().UserSessions(w.Context(), in.User.ID)
+		w.NoError(err)
+		if got := kept[0].Session.ProviderAMR; !slices.Equal(got, []string{"hwk"}) {
+			t.Errorf("the session has %q", got)
+		}
+	})
+}
+
+// TestRemovedWithTheIdentity: who was removed doesn't come back as a new account when the identity is deleted, where
+// the provider names another address than the account had.
+func TestRemovedWithTheIdentity(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		ann := w.Join(s.owner, doorward.RoleUser) // with an address of another domain
+		w.Identity(ann, s.conID)
+		w.Exec(`UPDATE identities SET issuer = $1, subject = 'subject-1'`, s.provider.Issuer())
+		s.says("subject-1", "ann@acme.example", nil)
+		s.in(s.browser().signIn())
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)))
+		s.refused("removed", s.browser().signIn)
+		all, err := w.DB.Read().IdentitiesOf(w.Context(), ann.User.ID)
+		w.NoError(err)
+		w.NoError(apptest.ErrorOf(w.Node(0).Connections.Unlink(w.Context(), s.owner.Caller, all[0].ID)))
+		s.refused("removed", s.browser().signIn)
+		s.says("subject-2", "bob@acme.example", nil)
+		s.in(s.browser().signIn())
 	})
 }

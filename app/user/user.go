@@ -81,12 +81,30 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
 			return err
 		}
-		if err := tx.RememberRemoval(ctx, member.TenantID, member.Email); err != nil {
+		if err := rememberRemoval(ctx, tx, member); err != nil {
 			return err
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, member)
 	}})
 	return withRevocation(ended, revocation, err)
+}
+
+// rememberRemoval keeps the person from coming back by the tenant's sign-on: under another address, or as
+// another account, if the identity is deleted, too.
+func rememberRemoval(ctx context.Context, tx *access.Tx, member doorward.User) error {
+	who := []string{member.Email, member.ID}
+	identities, err := tx.IdentitiesOf(ctx, member.ID)
+	for _, i := range identities {
+		if i.TenantID == member.TenantID {
+			who = append(who, i.Key())
+		}
+	}
+	for _, one := range who {
+		if err == nil {
+			err = tx.RememberRemoval(ctx, member.TenantID, one)
+		}
+	}
+	return err
 }
 
 // remove ends the membership, and clears the account if that was the last one. It locks the

@@ -59,6 +59,9 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	}
 	query := c.R.URL.Query()
 	ask := signon.Ask{LoginHint: query.Get("loginHint"), Test: query.Get("test"), StepUp: query.Get("stepup") != ""}
+	if ask.Test != "" && !front.IsID(ask.Test, doorward.PrefixTest) {
+		return "", doorward.Fail(doorward.CodeNotFound, "")
+	}
 	if asked := query.Get("return"); asked != "" {
 		to, ok := ui.ReturnAddress(c.Site(), asked)
 		if !ok {
@@ -137,6 +140,9 @@ var docFinishSignOn = front.Doc{
 
 func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 	conID, err := c.ID("con", doorward.PrefixConnection)
+	if err == nil && isEmbedded(c) {
+		err = &doorward.Error{Code: doorward.CodeSignOnState, Check: string(signon.CheckState)}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -152,14 +158,22 @@ func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 	query := c.R.URL.Query()
 	name := signon.TabOf(query)
 	tab := c.Cookie(name)
-	if tab != "" {
+	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tab)
+	if tab != "" && !doorward.HasCode(err, doorward.CodeTooManyAttempts) { // then it can be loaded again
 		c.SetCookie(name, "", 0)
 	}
-	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tab)
 	if err != nil {
 		return "", err
 	}
 	return ui.AfterSignOn(c, conID, by, result), nil
+}
+
+// isEmbedded reports whether a page loads the address as a part of itself, such as an image (W3C, Fetch Metadata
+// Request Headers). Providers lead the browser itself here. Counted as a stray callback, images in any page would
+// shut out all people behind the browser's address.
+func isEmbedded(c *front.Call) bool {
+	as := c.R.Header.Get("Sec-Fetch-Dest")
+	return as != "" && as != "document"
 }
 
 type begunTestView struct {
@@ -170,11 +184,11 @@ type begunTestView struct {
 var docTestConnection = front.Doc{
 	ID: "testConnection", Tag: "Sign-on", Summary: "Test a connection",
 	Description: "Prepares a real sign-in in a window, which opens no session and joins nobody. It tests what awaits a switch, if there is something, else what is in force. GET /api/v2/sso/connections/{id}/tests/{testId} has the result.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (begunTestView, error) {
-	conID, err := c.ID("id", doorward.PrefixConnection)
+	conID, err := connectionID(c)
 	if err != nil {
 		return begunTestView{}, err
 	}

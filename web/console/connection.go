@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -284,7 +285,7 @@ func (h *console) testConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 
 func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage) error {
 	id := c.R.URL.Query().Get(testParameter)
-	if id == "" {
+	if !front.IsID(id, doorward.PrefixTest) { // empty, or mistyped
 		return nil
 	}
 	found, err := h.app.Connections.Test(ctx, c.Caller, body.Connection.ID, id)

@@ -89,15 +89,15 @@ func (c *Call) SetAllowance(a *doorward.Allowance) {
 // with the prefix.
 func (c *Call) ID(name, prefix string) (string, error) {
 	id := c.R.PathValue(name)
-	if !isID(id, prefix) {
+	if !IsID(id, prefix) {
 		return "", doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return id, nil
 }
 
-// isID reports whether the text has the form of an id with the prefix. Other text must not
+// IsID reports whether the text has the form of an id with the prefix. Other text must not
 // reach a query: PostgreSQL refuses text that isn't UTF-8.
-func isID(text, prefix string) bool {
+func IsID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
 	return ok && rest != "" && len(rest) <= 64 && !strings.ContainsFunc(rest, func(r rune) bool { return !isSafeChar(r) })
 }

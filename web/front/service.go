@@ -32,7 +32,7 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 	if len(tenants) != 1 || tenants[0] == "" {
 		return by, doorward.Fail(doorward.CodeTenantRequired, "")
 	}
-	if !isID(tenants[0], doorward.PrefixTenant) {
+	if !IsID(tenants[0], doorward.PrefixTenant) {
 		return by, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	by, err := s.App.Keys.InTenant(ctx, by, tenants[0])

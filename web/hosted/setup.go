@@ -119,6 +119,9 @@ func (h *hosted) refusedSetup(ctx context.Context, c *ui.Call) (ui.View, error) 
 // beginSetup binds the link to this browser, by a cookie that ends with the link.
 func (h *hosted) beginSetup(ctx context.Context, c *ui.Call) (ui.View, error) {
 	browser, err := h.app.SetupLinks.Begin(ctx, c.Caller, ui.PastedCode(c.Value("token")))
+	if doorward.HasCode(err, doorward.CodeSetupLinkTaken) {
+		return h.openSetup(ctx, c) // which leads on if this browser has begun before
+	}
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -159,6 +159,7 @@ func TestSetupLinkIsBoundByBegin(t *testing.T) {
 	b.get("/setup/provider").is(t, 200, "", "Acme &lt;ID&gt;", "works until")
 	b.get("/setup").is(t, 200, "", `href="/setup/provider"`)
 	b.send("/setup", "token", code).is(t, 303, "/setup/provider")
+	b.send("/setup/begin", "token", code).is(t, 303, "/setup/provider") // once more, after going back
 
 	other.send("/setup", "token", code).is(t, 409, "", "The link is in use elsewhere")
 	other.send("/setup/begin", "token", code).is(t, 409, "", "The link is in use elsewhere")
@@ -217,6 +218,8 @@ func TestSetupByLink(t *testing.T) {
 	b.get("/setup/provider").is(t, 200, "", ">Active<", "People sign in by this connection")
 	s.save(b, "emailFrom", "mail").is(t, 303, "/setup/domains?done=setup-saved")
 	b.get("/setup/provider").is(t, 200, "", "switches to it", `value="mail"`)
+	s.provider.Close()
+	b.send("/setup/test").is(t, 503, "", "The provider doesn’t answer now")
 }
 
 // The step of domains shows the records of the connection's own, and looks at them.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
@@ -213,6 +214,13 @@ func TestSetupByLink(t *testing.T) {
 	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/domains?done=setup-saved")
 	s.test(b).is(t, 200, "", "The test has passed", ann).lacks(t, "ann-1", "&#34;sub&#34;")
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Test</strong>", "the client’s authentication", ">Done<", ">Refused<")
+
+	for outcome, subject := range map[doorward.AttemptOutcome]string{doorward.AttemptSignedIn: "came-in", doorward.AttemptRefused: "refused-one"} {
+		s.Node.App.Connections.Record(t.Context(), doorward.Attempt{
+			ConnectionID: s.con, Kind: doorward.AttemptSignIn, Outcome: outcome, Subject: subject, RequestIDs: []string{"req_" + subject}, UserID: s.tenant.Owner.ID,
+		})
+	}
+	b.get("/setup/protocol").is(t, 200, "", "<strong>Sign-in</strong>", "<code>req_refused-one</code>").lacks(t, "came-in", ">refused-one", s.tenant.Owner.ID, "Provider’s document")
 
 	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "active"})
 	b.get("/setup/provider").is(t, 200, "", ">Active<", "People sign in by this connection")

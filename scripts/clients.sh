@@ -6,8 +6,8 @@
 #                           with the right password, invite somebody, list the invitations and
 #                           more, on a real server. A proxy adds unknown members to the
 #                           answers, as a later version may. And pages that Vite and Next.js
-#                           build with the packages. And a tenant's sign-on by another maker's
-#                           OpenID provider.
+#                           build with the packages. And a tenant's sign-on by the OpenID
+#                           providers of two other makers.
 #
 # Installed packages stay in the user's cache folder, and generated files in
 # artifacts/clients, so that only the first run takes minutes.
@@ -171,7 +171,7 @@ fresh() {
 	echo "packages: installed as the pages say, they work in another folder (${#tried[@]} ways)"
 }
 
-# A tenant's sign-on by another maker's OpenID provider.
+# A tenant's sign-on by the OpenID providers of two other makers.
 providers() {
 	node tools/providers/test.mjs "$root/artifacts/doorward" "$(dirname "$(packages tools/providers)")"
 }

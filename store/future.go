@@ -8,8 +8,9 @@ const (
 	sqlClampSessions = `UPDATE sessions SET created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END,
   last_seen_at = CASE WHEN last_seen_at > $1 THEN $1 ELSE last_seen_at END,
   proved_at = CASE WHEN proved_at > $1 THEN $1 ELSE proved_at END,
-  factor_at = CASE WHEN factor_at > $1 THEN $1 ELSE factor_at END
-WHERE created_at > $2 OR last_seen_at > $2 OR proved_at > $2 OR factor_at > $2 RETURNING token_hash`
+  factor_at = CASE WHEN factor_at > $1 THEN $1 ELSE factor_at END,
+  password_at = CASE WHEN password_at > $1 THEN $1 ELSE password_at END
+WHERE created_at > $2 OR last_seen_at > $2 OR proved_at > $2 OR factor_at > $2 OR password_at > $2 RETURNING token_hash`
 
 	sqlClampInvitations = `UPDATE invitations SET expires_at = $1 + days * 86400000000
 WHERE state = 'PENDING' AND expires_at > $2 + days * 86400000000`
@@ -66,7 +67,7 @@ const maxAnnounced = 100
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
 // of sessions, whose number it returns, and of challenges, remembered browsers, enrolments,
 // API keys, set-up links, looks at domains, demands for second factors, words and codes for their reset, invitations, resets, delays after failed attempts,
-// queued mails, and answers kept for an Idempotency-Key.
+// queued mails, answers kept for an Idempotency-Key, and of sign-on.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
 	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlClampSessions, now, beyond)
@@ -98,5 +99,5 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 			return 0, err
 		}
 	}
-	return len(hashes), nil
+	return len(hashes), tx.clampSignOn(ctx, now, beyond)
 }

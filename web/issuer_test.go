@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,25 @@ func TestStepUpByAConnection(t *testing.T) {
 		begun := d.send(t, "POST /api/v2/auth/step-up/begin", nil, as(token)).ok(http.StatusOK)
 		if got := methods(begun); got != "[sso password]" || begun.text("startUrl") == "" {
 			t.Errorf("methods %v, startUrl %q", got, begun.text("startUrl"))
+		}
+	})
+}
+
+// TestAccountNamesTheConnection: /account says which connection vouches for a session, in that session and in an
+// own one.
+func TestAccountNamesTheConnection(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		const path = "/account?tab=sessions"
+		if page := d.pageHTML(t, path, as(ann.Token())); strings.Contains(page, "Okta") {
+			t.Error("an own session is said to be by a connection")
+		}
+		byOkta := d.enterFrom(t, ann, acme.ID, "con_acme")
+		for _, token := range []string{byOkta, ann.Token()} {
+			if page := d.pageHTML(t, path, as(token)); strings.Count(page, "Okta") != 1 {
+				t.Errorf("the connection isn't named once: %s", page)
+			}
 		}
 	})
 }

@@ -161,6 +161,22 @@ func TestRefusedConnections(t *testing.T) {
 	}, withProviders())
 }
 
+// TestLimitOfRequestsToProviders: a tenant has them asked 30 times a minute.
+func TestLimitOfRequestsToProviders(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.signOnSite(t) // asks once
+		test := "POST " + f.path + "/test"
+		for range 29 {
+			f.ask(test, nil).ok(http.StatusCreated)
+		}
+		f.ask(test, nil).fails(http.StatusTooManyRequests, "too_many_attempts")
+		other := m{"issuer": f.provider.Issuer() + "/other"}
+		f.ask("PATCH "+f.path, other).fails(http.StatusTooManyRequests, "too_many_attempts")
+		other["type"], other["name"] = "oidc", "Other"
+		f.ask("POST "+connectionsPath, other).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, withProviders())
+}
+
 // TestConnectionsWithoutEvents: a tenant that has used up its events changes no connection, but disables and
 // deletes one.
 func TestConnectionsWithoutEvents(t *testing.T) {
@@ -178,6 +194,7 @@ func TestConnectionsWithoutEvents(t *testing.T) {
 			{"POST " + f.path + "/switch", nil},
 			{"DELETE " + f.path + "/pending", nil},
 			{"POST " + f.path + "/test", nil},
+			{"POST " + f.path + "/setup-link", m{"days": 1}},
 		} {
 			f.ask(c.route, c.body).fails(http.StatusConflict, "quota_exceeded").is("quota", "eventsPerDay")
 		}

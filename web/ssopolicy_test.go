@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
@@ -67,8 +68,76 @@ func TestSSOPolicy(t *testing.T) {
 	})
 }
 
-// postLogin sends the form of a page as a browser without scripts does.
-func (s *server) postLogin(t *testing.T, path string, form url.Values) (status int, location, body string) {
+// identify gives the member the subject of the site's provider.
+func (f *signOnSite) identify(userID, subject string) {
+	f.t.Helper()
+	err := f.Node.App.Access.Upkeep(f.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertIdentity(f.t.Context(), doorward.Identity{
+			ID: doorward.NewID(doorward.PrefixIdentity), ConnectionID: f.con, TenantID: f.tenant.ID, Issuer: f.provider.Issuer(), Subject: subject,
+			UserID: userID, CreatedAt: tx.Now, LastUsedAt: tx.Now,
+		})
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestSSOConfirmedInTheConsole: an OWNER's own session can't confirm a demand, nor can one that the provider has
+// opened before. The page leads to the provider, and the session that comes back from there confirms.
+func TestSSOConfirmedInTheConsole(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.signOnSite(t)
+		d.enrolTOTP(t, f.tenant.Owner.Token())
+		f.identify(f.tenant.Owner.ID, "owner")
+		f.says("owner", f.tenant.Owner.Email)
+		own := as(f.tenant.Owner.Token())
+		before := cookie(sessionOf(f.begin()().ok(http.StatusSeeOther)))
+		d.Advance(time.Second)
+		f.ask("PUT "+ssoPolicyPath, m{"mode": "required", "guests": "allowed"}, with("If-Match", "*")).ok(http.StatusOK)
+		confirm := func(who opt) (status int, location, page string) {
+			t.Helper()
+			version := strings.Trim(f.ask("GET "+ssoPolicyPath, nil).ok(http.StatusOK).header.Get("ETag"), `"`)
+			return d.postForm(t, "/console/sso/policy/confirm", url.Values{"version": {version}}, who, with("Accept", "text/html"))
+		}
+		leads := `href="` + d.URL + f.signOnPath("start") + `?return=%2Fconsole%2Fsso%2Fpolicy"`
+		if status, _, page := confirm(own); status != http.StatusForbidden || !strings.Contains(page, leads) || strings.Contains(page, "/console/sso/policy/confirm") {
+			t.Errorf("an own session is answered %d %s", status, page)
+		}
+		if status, _, _ := confirm(before); status != http.StatusForbidden {
+			t.Errorf("a session from before the demand is answered %d", status)
+		}
+		if d.confirmBy(t, own) == "" {
+			t.Fatal("the demand is confirmed")
+		}
+		after := cookie(sessionOf(f.begin()().ok(http.StatusSeeOther)))
+		if status, location, page := confirm(after); status != http.StatusSeeOther || !strings.Contains(location, "/console/sso/policy?done=ssopolicy-confirm") {
+			t.Errorf("the provider's session is answered %d to %q %s", status, location, page)
+		}
+		if d.confirmBy(t, after) != "" {
+			t.Error("the demand is still provisional")
+		}
+	}, withProviders())
+}
+
+// sessionOf returns the cookie with the session that was opened.
+func sessionOf(a answer) string {
+	for _, set := range a.cookies() {
+		if pair, _, _ := strings.Cut(set, ";"); strings.HasPrefix(pair, "JSESSIONID=") {
+			return pair
+		}
+	}
+	return ""
+}
+
+// confirmBy returns until when the demand for sign-on is provisional; empty: it isn't.
+func (s *server) confirmBy(t *testing.T, who opt) string {
+	t.Helper()
+	return s.send(t, "GET "+ssoPolicyPath, nil, who).ok(http.StatusOK).text("confirmBy")
+}
+
+// postForm sends the form of a page as a browser without scripts does.
+func (s *server) postForm(t *testing.T, path string, form url.Values, opts ...opt) (status int, location, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -76,6 +145,9 @@ func (s *server) postLogin(t *testing.T, path string, form url.Values) (status i
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Origin", s.URL)
+	for _, o := range opts {
+		o(req)
+	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +178,7 @@ func TestSSOLoginPage(t *testing.T) {
 		}
 		post := func(form url.Values) (status int, location, body string) {
 			t.Helper()
-			return d.postLogin(t, "/login?return=/docs", form)
+			return d.postForm(t, "/login?return=/docs", form)
 		}
 		start := "/api/v2/auth/sso/" + con + "/start?"
 		setMode(doorward.SSORequired)

@@ -406,6 +406,52 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestLimitOfRequests: a tenant has providers asked 30 times a minute at most, on all nodes together, by making,
+// changing and testing connections. Beyond that nobody is asked.
+func TestLimitOfRequests(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		_, other := f.Tenant()
+		f.UseMasterKey()
+		p := newProvider(t)
+		issuer, path := p.Issuer(), p.Issuer()+"/none"
+		draft := func(issuer string) connection.Draft {
+			return connection.Draft{Type: "oidc", Name: new("x"), Issuer: &issuer, ClientID: new("doorward")}
+		}
+		c := create(f, owner, draft(issuer))
+		_, err := f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: clientSecret})
+		f.NoError(err)
+		tries := []func(node int) error{
+			func(node int) error {
+				return apptest.ErrorOf(f.Node(node).Connections.Create(f.Context(), owner.Caller, draft(path)))
+			},
+			func(node int) error {
+				return apptest.ErrorOf(f.Node(node).Connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser")))
+			},
+			func(node int) error {
+				_, _, err := f.Node(node).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Issuer: &path}})
+				return err
+			},
+		}
+		for i := range 29 { // and c
+			if err := tries[i%3](i % 2); apptest.Code(err) == doorward.CodeTooManyAttempts {
+				t.Fatalf("request %d is refused", i+2)
+			}
+		}
+		asked := p.Count(oidctest.DiscoveryPath)
+		for i, try := range tries {
+			wantCode(f, try(i%2), doorward.CodeTooManyAttempts)
+		}
+		if n := p.Count(oidctest.DiscoveryPath); n != asked {
+			t.Errorf("beyond the limit the provider is asked %d times", n-asked)
+		}
+		create(f, owner, connection.Draft{Type: "oidc", Name: new("without an issuer")})
+		create(f, other, draft(issuer))
+		clock.Move(time.Minute)
+		f.NoError(tries[1](0))
+	})
+}
+
 // TestNothingIsRaised: a connection gives roles that rank as ADMIN at most, whatever happens to the roles.
 func TestNothingIsRaised(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -24,13 +25,25 @@ const (
 	discoveriesAtOnce = 8
 	// dueEvery is the pause between two looks at what is due.
 	dueEvery = time.Minute
+	// A tenant's OWNERs have providers asked maxAsked times within askedWindow, over all nodes, by making,
+	// changing and testing connections, so that nobody searches the network by them, or floods somebody.
+	maxAsked    = 30
+	askedWindow = time.Minute
 )
 
-// look asks an issuer what it says of itself, unless there are faults already, or the issuer isn't known
-// yet. It returns the faults of the field /issuer. Errors: those of ctx.
-func (c *Connections) look(ctx context.Context, issuer string, faults []doorward.FieldError) (*oidcrp.Discovery, []doorward.FieldError, error) {
+// countAsked counts a request to a provider for the tenant. Errors: too_many_attempts, unavailable.
+func (c *Connections) countAsked(ctx context.Context, tenantID string) error {
+	return c.writer.CountWithin(ctx, []access.Counter{{Bucket: "discover:" + tenantID, Limit: maxAsked, Window: askedWindow}})
+}
+
+// look asks an issuer for the tenant what it says of itself, unless there are faults already, or the issuer
+// isn't known yet. It returns the faults of the field /issuer. Errors: too_many_attempts, those of ctx.
+func (c *Connections) look(ctx context.Context, tenantID, issuer string, faults []doorward.FieldError) (*oidcrp.Discovery, []doorward.FieldError, error) {
 	if issuer == "" || len(faults) > 0 {
 		return nil, nil, nil
+	}
+	if err := c.countAsked(ctx, tenantID); err != nil {
+		return nil, nil, err
 	}
 	said, err := c.discover(ctx, issuer)
 	var f *oidcrp.Fault

@@ -12,7 +12,8 @@ import (
 const inForce, pending = false, true
 
 // Create makes a draft of a connection. With an issuer it reads what the provider says of itself, within
-// askWithin. Errors: too_many_connections, master_key_missing for private_key_jwt, validation_failed.
+// askWithin. Errors: too_many_connections, too_many_attempts, master_key_missing for private_key_jwt,
+// validation_failed.
 func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (Shown, error) {
 	made, faults := newConnection(by, d)
 	faults = append(faults, required("/name", d.Name)...)
@@ -21,7 +22,7 @@ func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (
 	if err := c.writer.Require(ctx, by, doorward.ConnectionCreate, object(made)); err != nil {
 		return Shown{}, err
 	}
-	said, seen, err := c.look(ctx, made.InForce.Issuer, faults)
+	said, seen, err := c.look(ctx, made.TenantID, made.InForce.Issuer, faults)
 	if err != nil {
 		return Shown{}, err
 	}
@@ -107,7 +108,7 @@ type Change struct {
 // Edit changes a connection, completely or not at all, and returns it with what disabling it has ended.
 // What an active connection signs people in by is pending until it has passed a test and is switched; of a
 // draft it is in force at once. Errors: not_found, precondition_failed, connection_not_tested,
-// master_key_missing, validation_failed.
+// too_many_attempts, master_key_missing, validation_failed.
 func (c *Connections) Edit(ctx context.Context, by doorward.Caller, id string, change Change) (after Shown, ended Ended, err error) {
 	found, err := find(ctx, c.db.Read(), by, id)
 	if err != nil {
@@ -184,7 +185,7 @@ func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorwa
 		if err := c.writer.Require(ctx, by, doorward.ConnectionUpdate, object(found)); err != nil {
 			return nil, err
 		}
-		read, seen, err := c.look(ctx, parameters.Issuer, faults)
+		read, seen, err := c.look(ctx, found.TenantID, parameters.Issuer, faults)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ const AdviceChanged = "changed"
 
 // NewTest makes a test of what is pending, or else of what is in force, for the browser with the hash. It
 // asks the provider what it says of itself before. Errors: not_found; validation_failed for what the
-// connection doesn't have yet, and for what the provider says; provider_unavailable.
+// connection doesn't have yet, and for what the provider says; too_many_attempts; provider_unavailable.
 func (c *Connections) NewTest(ctx context.Context, by doorward.Caller, id string, browserHash []byte) (made doorward.ConnectionTest, err error) {
 	found, err := find(ctx, c.db.Read(), by, id)
 	if err != nil {
@@ -56,6 +56,9 @@ func (c *Connections) readForTest(ctx context.Context, found doorward.Connection
 	parameters, isPending := found.ToTest()
 	ready := Ready{Connection: found, Parameters: parameters}
 	if err := ready.configure(ctx, c); err != nil {
+		return err
+	}
+	if err := c.countAsked(ctx, found.TenantID); err != nil {
 		return err
 	}
 	_, err := c.read(ctx, store.KeptDiscovery{ConnectionID: found.ID, Pending: isPending, Issuer: parameters.Issuer})

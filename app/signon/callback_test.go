@@ -7,13 +7,13 @@ import (
 	mrand "math/rand/v2"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
@@ -329,60 +329,126 @@ func TestRaceOff(t *testing.T) {
 func (s *site) domainFor(subject string) { s.says(subject, subject+"@"+s.domain, nil) }
 
 // TestRandomLiar: whatever the providers of three tenants say, nobody gets anything of another tenant, nobody
-// becomes an OWNER, and no account changes.
+// becomes an OWNER, no account changes, none is made for an address that the tenant hasn't proved, and none is
+// opened by a second subject, nor that of an OWNER or of a member of another tenant.
 func TestRandomLiar(t *testing.T) {
 	onSQLite(t, func(w *world) {
 		sites := []*site{w.site("one.example", doorward.JITDomains), w.site("two.example", doorward.JITInvited), w.site("three.example", doorward.JITOff)}
 		var people []apptest.Person
 		for _, s := range sites {
-			people = append(people, s.owner, s.member("ann", doorward.RoleAdmin), s.member("ben", doorward.RoleUser))
+			people = append(people, s.owner, s.member("boss", doorward.RoleOwner), s.member("ann", doorward.RoleAdmin), s.member("ben", doorward.RoleUser))
 			s.edit(func(c *doorward.Connection) {
 				c.GroupsFrom, c.TrustFactor = "groups", true
 				c.Mappings = []doorward.GroupMapping{{Group: "a", Role: doorward.RoleAdmin}, {Group: "o", Role: doorward.RoleOwner}}
 			})
 		}
+		for i, s := range sites {
+			both := s.member("both", doorward.RoleUser)
+			_, code := w.Invite(sites[(i+1)%len(sites)].owner, both.User.Email, doorward.RoleUser)
+			w.NoError(apptest.ErrorOf(w.Node(0).Invitations.Accept(w.Context(), both.Caller, code, "")))
+			people = append(people, both)
+		}
 		before := map[string]doorward.Account{}
 		for _, p := range people {
 			before[p.User.ID] = w.Account(p)
 		}
-		var addresses []string
-		for _, p := range people {
-			addresses = append(addresses, p.User.Email)
-		}
-		addresses = append(addresses, "new@one.example", "new@two.example", "nobody@elsewhere.example", "", "ANN@ONE.EXAMPLE")
 		owners := w.count("memberships WHERE role = 'OWNER'")
-		seed := mrand.Uint64()
-		r := mrand.New(mrand.NewPCG(seed, 0))
-		for range fulltest.Of(80, 1000) {
-			s := sites[r.IntN(len(sites))]
-			groups := []any{nil, "o", []string{"o"}, []string{"a", "o"}, []any{1}}
-			subject, address := fmt.Sprintf("s%d", r.IntN(4)), addresses[r.IntN(len(addresses))]
-			s.says(subject, address, map[string]any{"groups": groups[r.IntN(len(groups))], "amr": []string{"mfa"}})
-			b := s.browser()
-			b.by.IP = fmt.Sprintf("198.51.100.%d", r.IntN(100))
-			result, err := b.signIn()
-			if err != nil || result.Held != "" {
-				continue
-			}
-			in := s.in(result, err)
-			if in.Session.TenantID != s.tenantID() || in.User.Role == doorward.RoleOwner {
-				t.Fatalf("seed %d: a session of %s in %s as %s", seed, in.User.Email, in.Session.TenantID, in.User.Role)
-			}
-			if i := slices.IndexFunc(people, func(p apptest.Person) bool { return p.User.ID == in.User.ID }); i >= 0 && people[i].User.TenantID != s.tenantID() {
-				t.Fatalf("seed %d: %s of another tenant is signed in", seed, in.User.Email)
-			}
+		l := &liar{sites: sites, people: people, subjects: map[string]string{}, seed: mrand.Uint64()}
+		l.random = mrand.New(mrand.NewPCG(l.seed, 0))
+		for range fulltest.Of(100, 2000) {
+			l.signIn(t)
+		}
+		if l.signedIn == 0 || l.refused == 0 {
+			t.Errorf("seed %d: %d sign-ins, %d refused for a lie", l.seed, l.signedIn, l.refused)
 		}
 		for id, was := range before {
 			now, err := w.DB.Read().Account(w.Context(), id)
 			w.NoError(err)
 			if now.Email != was.Email || now.PasswordHash != was.PasswordHash || now.Factors != was.Factors || now.ManagedBy != was.ManagedBy || now.Generation != was.Generation {
-				t.Errorf("the account %s has changed", was.Email)
+				t.Errorf("seed %d: the account %s has changed", l.seed, was.Email)
 			}
 		}
 		if n := w.count("memberships WHERE role = 'OWNER'"); n != owners {
-			t.Errorf("there are %d OWNERs, and were %d", n, owners)
+			t.Errorf("seed %d: there are %d OWNERs, and were %d", l.seed, n, owners)
 		}
 	})
+}
+
+// liar makes the providers of several tenants say anything.
+type liar struct {
+	sites  []*site
+	people []apptest.Person // of all tenants
+	// subjects has the subject by which each account was opened.
+	subjects map[string]string
+	seed     uint64
+	random   *mrand.Rand
+	// signedIn counts sessions, refused the lies that were told from the truth.
+	signedIn, refused int
+}
+
+// pick returns one of the values.
+func pick[T any](l *liar, values ...T) T { return values[l.random.IntN(len(values))] }
+
+// signIn signs in at one of the tenants, as anybody. Every fourth answer has a lie, and some others go to the
+// connection of another tenant.
+func (l *liar) signIn(t *testing.T) {
+	t.Helper()
+	s := pick(l, l.sites...)
+	subject := fmt.Sprintf("s%d", l.random.IntN(50))
+	s.says(subject, pick(l, l.addresses()...), map[string]any{
+		"groups": pick[any](l, nil, "o", []string{"o"}, []string{"a", "o"}, []any{1}), "amr": []string{"mfa"},
+	})
+	told := lies[l.random.IntN(len(lies))]
+	isLie := l.random.IntN(4) == 0
+	s.provider.Change(func(p *oidctest.Settings) {
+		if p.Lies = (oidctest.Lies{}); isLie {
+			told.lie(&p.Lies)
+		}
+	})
+	b := s.browser()
+	b.by.IP = fmt.Sprintf("198.51.%d.%d", l.random.IntN(100), l.random.IntN(100))
+	address, err := b.start(signon.Ask{})
+	s.w.NoError(err)
+	query := b.callback(address)
+	if l.random.IntN(8) == 0 {
+		b.s = pick(l, l.sites...)
+	}
+	result, err := b.finish(query)
+	switch {
+	case b.s != s, isLie && told.check != "email": // an address doesn't matter once the identity is known
+		if err == nil {
+			t.Fatalf("seed %d: a lie about %s, or an answer for another tenant, is taken", l.seed, told.check)
+		}
+		l.refused++
+	case err == nil && result.Held == "":
+		l.judge(t, s, subject, s.in(result, err))
+	}
+}
+
+// addresses are those of all people, and some that nobody has.
+func (l *liar) addresses() []string {
+	all := []string{"new@one.example", "new@two.example", "nobody@elsewhere.example", "", "ANN@ONE.EXAMPLE"}
+	for _, p := range l.people {
+		all = append(all, p.User.Email)
+	}
+	return all
+}
+
+// judge looks at a session that the provider's word for the subject has opened.
+func (l *liar) judge(t *testing.T, s *site, subject string, in login.SignedIn) {
+	t.Helper()
+	l.signedIn++
+	email := in.User.Email
+	if in.Session.TenantID != s.tenantID() || in.User.Role == doorward.RoleOwner {
+		t.Fatalf("seed %d: a session of %s in %s as %s", l.seed, email, in.Session.TenantID, in.User.Role)
+	}
+	if !strings.HasSuffix(email, "@"+s.domain) || strings.HasPrefix(email, "both@") {
+		t.Fatalf("seed %d: %s is signed in, without a proof, by the provider of %s", l.seed, email, s.domain)
+	}
+	if by, ok := l.subjects[in.User.ID]; ok && by != subject {
+		t.Fatalf("seed %d: %s is signed in as %s, and was as %s", l.seed, email, subject, by)
+	}
+	l.subjects[in.User.ID] = subject
 }
 
 // count counts the rows of a table, with a condition.

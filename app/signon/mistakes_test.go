@@ -180,6 +180,7 @@ func (s *site) make(m mistake) {
 		product = doorward.OtherProduct
 	}
 	storetest.Exec(w.T, storetest.Raw(w.T, w.DSN), `UPDATE connections SET groups_from = '', product = $1 WHERE id = $2`, string(product), s.conID)
+	storetest.Exec(w.T, storetest.Raw(w.T, w.DSN), `DELETE FROM throttles WHERE bucket = $1`, "discover:"+s.tenantID()) // there are more mistakes than requests a minute
 	if err := w.Node(0).Connections.DropPending(w.Context(), s.owner.Caller, s.conID); err != nil && apptest.Code(err) != doorward.CodeNotFound {
 		w.Fatal(err)
 	}
@@ -307,6 +308,47 @@ func TestTestThatNeverEnds(t *testing.T) {
 		}
 		wait(true, "redirect_uri")
 		wait(false, "start_again")
+	})
+}
+
+// TestClaimsOfTestsEnd: what a provider said at a test is gone a day later, and what the
+// protocol has of it once who tested is erased.
+func TestClaimsOfTestsEnd(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		w := &world{f}
+		s := w.site("acme.example", doorward.JITDomains)
+		tester := s.member("tester", doorward.RoleOwner)
+		s.says("vera-vanish", "vera@elsewhere.example", map[string]any{"name": "Vera Vanish"})
+		test, err := w.Node(0).SignOn.Test(w.Context(), tester.Caller, s.conID)
+		w.NoError(err)
+		b := s.browser().as(tester)
+		address, err := b.start(signon.Ask{Test: test.ID})
+		w.NoError(err)
+		w.NoError(apptest.ErrorOf(b.finish(b.callback(address))))
+		left := func() (tables []string) {
+			for _, row := range w.AllRows() {
+				if strings.Contains(strings.ToLower(row), "vera") {
+					table, _, _ := strings.Cut(row, ":")
+					tables = append(tables, table)
+				}
+			}
+			return tables
+		}
+		if got := left(); !slices.Equal(got, []string{"connection_attempts", "connection_tests"}) {
+			t.Fatalf("the claims are in %v", got)
+		}
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.EraseAddress(w.Context(), apptest.Operator, tester.User.Email)))
+		if got := left(); !slices.Equal(got, []string{"connection_tests"}) {
+			t.Errorf("after the erasure of who tested they are in %v", got)
+		}
+		clock.Move(doorward.TestsKept)
+		if _, err := w.Node(0).Connections.Test(w.Context(), s.owner.Caller, s.conID, test.ID); apptest.Code(err) != doorward.CodeNotFound {
+			t.Errorf("a day later the test is answered %v", err)
+		}
+		w.NoError(w.Node(0).Connections.Sweep(w.Context()))
+		if got := left(); len(got) > 0 {
+			t.Errorf("a day later they are in %v", got)
+		}
 	})
 }
 

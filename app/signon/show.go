@@ -31,6 +31,22 @@ func (s *SignOn) Show(ctx context.Context, conID string) (Shown, error) {
 	return Shown{c, tenant}, err
 }
 
+// Names returns the names of the connections that vouch for the sessions, by their ids. Errors: unavailable.
+func (s *SignOn) Names(ctx context.Context, sessions []doorward.Session) (map[doorward.Issuer]string, error) {
+	names := map[doorward.Issuer]string{}
+	for _, session := range sessions {
+		if _, isKnown := names[session.Issuer]; isKnown || session.Issuer == doorward.OwnIssuer {
+			continue
+		}
+		c, err := s.db.Read().Connection(ctx, string(session.Issuer))
+		if err != nil && !errors.Is(err, store.ErrNone) { // deleted since, with the session
+			return nil, err
+		}
+		names[session.Issuer] = c.Name
+	}
+	return names, nil
+}
+
 // ShowTest returns the result of a test of the connection, to whom has begun it: in the same session. Errors:
 // not_found, unavailable.
 func (s *SignOn) ShowTest(ctx context.Context, by doorward.Caller, conID, id string) (doorward.ConnectionTest, error) {

@@ -2,10 +2,12 @@ package signon_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
@@ -343,5 +345,40 @@ func TestRemovedWithTheIdentity(t *testing.T) {
 		s.refused("removed", s.browser().signIn)
 		s.says("subject-2", "bob@acme.example", nil)
 		s.in(s.browser().signIn())
+	})
+}
+
+// TestDNSDown: name servers that don't answer leave a domain as it was, for people who come by its connection for
+// the first time, too.
+func TestDNSDown(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		w := &world{f}
+		s := w.site("acme.example", doorward.JITDomains)
+		s.says("subject-1", "ann@acme.example", nil)
+		ann := s.in(s.browser().signIn())
+		domain, err := w.DB.Read().DomainHolder(w.Context(), s.domain)
+		w.NoError(err)
+		record, _ := domain.Record()
+		f.DNS.Fail(record, true)
+		for i := range 2 {
+			for range 10 {
+				clock.Move(24 * time.Hour)
+				w.NoError(w.Node(0).Domains.Watch(w.Context()))
+			}
+			_, err := w.Node(0).Domains.Verify(w.Context(), w.SignIn(s.owner.User.Email, apptest.FirstPassword).Caller, domain.ID)
+			if apptest.Code(err) != doorward.CodeProviderUnavailable {
+				t.Errorf("verify is answered %v", err)
+			}
+			now, err := w.DB.Read().DomainHolder(w.Context(), s.domain)
+			if err != nil || now.Status != doorward.DomainVerified || now.MissingSince != nil || now.TenantID != s.tenantID() {
+				t.Errorf("the domain is %+v, %v", now, err)
+			}
+			if again := s.in(s.browser().signIn()); again.User.ID != ann.User.ID {
+				t.Errorf("the sign-in is of %s", again.User.Email)
+			}
+			s.says(fmt.Sprint("new-", i), fmt.Sprintf("new%d@acme.example", i), nil)
+			s.in(s.browser().signIn())
+			s.says("subject-1", "ann@acme.example", nil)
+		}
 	})
 }

@@ -127,7 +127,12 @@ func (a *attempt) ownChecks(ctx context.Context, ready connection.Ready, said oi
 	return all, nil
 }
 
+// recordTest writes the entry of the protocol. It names who tests, so that it goes when that account is erased:
+// the subject needn't be anybody's identity.
 func (a *attempt) recordTest(ctx context.Context, test doorward.ConnectionTest, f *oidcrp.Fault) {
+	if a.by.Kind == doorward.ByUser {
+		a.userID = a.by.ID
+	}
 	i := slices.IndexFunc(test.Checks, func(c doorward.TestCheck) bool { return !c.OK })
 	switch {
 	case f != nil && f.Unavailable:

@@ -98,11 +98,11 @@ func (c *Client) cachedKeys(ctx context.Context, address string, again bool) ([]
 	now := c.now()
 	set := c.keys.set(address)
 	set.used = now
-	if set.keys != nil && now.Sub(set.read) < keysLife {
+	if set.keys != nil && isWithin(now, set.read, keysLife) {
 		switch {
 		case !again:
 			return set.keys, nil, nil
-		case set.reading == nil && now.Sub(set.tried) < keysPause:
+		case set.reading == nil && isWithin(now, set.tried, keysPause):
 			return set.keys, nil, set.failed
 		}
 	}
@@ -111,6 +111,13 @@ func (c *Client) cachedKeys(ctx context.Context, address string, again bool) ([]
 		go c.readKeys(context.WithoutCancel(ctx), address, set, set.reading)
 	}
 	return nil, set.reading, nil
+}
+
+// isWithin reports whether less time than d has passed since the instant. One that is to come was written before
+// the clock was set back, and counts as long ago.
+func isWithin(now, since time.Time, d time.Duration) bool {
+	age := now.Sub(since)
+	return age >= 0 && age < d
 }
 
 // set returns the set of the address; a new one takes the place of the one that was used longest ago.

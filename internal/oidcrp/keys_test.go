@@ -71,6 +71,30 @@ func TestRotationUnderTheSameKid(t *testing.T) {
 	}
 }
 
+// What was read while the clock was ahead doesn't keep the keys from being read again, be they unknown or a day
+// old.
+func TestKeysAfterAClockThatWasAhead(t *testing.T) {
+	s := newSite(t, "")
+	s.later(50 * 24 * time.Hour)
+	if _, err := s.signIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.later(-50 * 24 * time.Hour)
+	for range 2 {
+		if _, err := s.signIn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.keysRead(); n != 2 {
+		t.Errorf("once the clock was set back the keys were read %d times", n)
+	}
+	s.later(time.Hour)
+	s.provider.Rotate()
+	if _, err := s.signIn(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUnknownKidReadsKeysOnceAMinute(t *testing.T) {
 	s := newSite(t, "")
 	if _, err := s.signIn(t.Context()); err != nil {

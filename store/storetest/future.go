@@ -76,7 +76,7 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 	f.write(func(tx *store.Tx) {
 		cred, err := tx.Session(ctx, past.ID)
 		noError(f, err)
-		cred.Session.Assurance = doorward.Assurance{AAL: 2, AMR: []string{"pwd", "otp"}, ProvedAt: at, FactorAt: at}
+		cred.Session.Assurance = doorward.Assurance{AAL: 2, AMR: []string{"pwd", "otp"}, ProvedAt: at, FactorAt: at, PasswordAt: at}
 		_, err = tx.RenewSession(ctx, cred.Session, []byte("another token"))
 		noError(f, err)
 		noError(f, tx.InsertChallenge(ctx, login, challenge))
@@ -96,7 +96,7 @@ func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now 
 	return func(now time.Time) {
 		f.Helper()
 		cred, err := f.Read().Session(ctx, past.ID)
-		equal(f, f.value([]time.Time{cred.Session.ProvedAt, cred.Session.FactorAt}, err), []time.Time{now, now})
+		equal(f, f.value([]time.Time{cred.Session.ProvedAt, cred.Session.FactorAt, cred.Session.PasswordAt}, err), []time.Time{now, now, now})
 		c, err := f.Read().Challenge(ctx, login, "login", 5, now)
 		equal(f, f.value(c.EndsAt, err), now.Add(doorward.ChallengeLife))
 		code, err := f.Read().FactorCode(ctx, mailed)

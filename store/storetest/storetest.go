@@ -128,6 +128,7 @@ var cases = []struct {
 	{"the daily look at domains", looksAtDomains},
 	{"the holder of a domain", holderOfADomain},
 	{"domains after a clock that was ahead", futureDomains},
+	{"sign-on after a clock that was ahead", futureSignOn},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
 	{"the end of API keys", endOfAPIKeys},

@@ -202,8 +202,8 @@ func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
 
 var docCreateConnection = front.Doc{
 	ID: "createConnection", Tag: "Sign-on", Summary: "Make a connection to the tenant's own provider",
-	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeTooManyConnections, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 30 times a minute at most for a tenant.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeTooManyConnections, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) createConnection(ctx context.Context, c *front.Call, in createConnectionInput) (connection.Shown, error) {
@@ -278,7 +278,7 @@ var docEditConnection = front.Doc{
 	Description: "All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
 	Query:       dryRunOnly,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) editConnection(ctx context.Context, c *front.Call, in editConnectionInput) (editedConnection, error) {

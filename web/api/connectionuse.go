@@ -19,7 +19,7 @@ type connectionAttemptView struct {
 	Seen       string                  `json:"seen,omitempty" doc:"What the provider said, without tokens"`
 	Advice     string                  `json:"advice,omitempty" example:"client_id"`
 	Subject    string                  `json:"subject,omitempty"`
-	UserID     string                  `json:"userId,omitempty"`
+	UserID     string                  `json:"userId,omitempty" doc:"The account here, if it is known; of a test, who tests"`
 	Count      int                     `json:"count" doc:"How often the same fault came in a row"`
 	RequestIDs []string                `json:"requestIds" example:"[\"req_7d2c5tpae7kq2m5x3yh4n6rj7w\"]" doc:"Of the last ten requests, the newest last"`
 }

@@ -137,20 +137,25 @@ func (h *hosted) loadSessions(ctx context.Context, c *ui.Call, memberships []doo
 	if err != nil {
 		return err
 	}
-	a.Sessions, a.HasOthers = sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0
+	connections, err := h.app.SignOn.Names(ctx, sessions)
+	if err != nil {
+		return err
+	}
+	a.Sessions, a.HasOthers = sessionRows(c.Caller, memberships, connections, sessions), len(sessions) > 1 || others > 0
 	recent, err := h.app.Accounts.Recent(ctx, c.Caller)
 	a.Recent = describeAll(recent)
 	return err
 }
 
-// sessionRows returns the rows of the sessions, the current one first.
-func sessionRows(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) (rows []ui.SessionRow) {
+// sessionRows returns the rows of the sessions, the current one first. connections has the names of those that
+// vouch for sessions.
+func sessionRows(by doorward.Caller, memberships []doorward.User, connections map[doorward.Issuer]string, sessions []doorward.Session) (rows []ui.SessionRow) {
 	tenantNames := map[string]string{}
 	for _, m := range memberships {
 		tenantNames[m.TenantID] = m.TenantName
 	}
 	for _, s := range sessions {
-		row := ui.SessionRow{Session: s, Tenant: tenantNames[s.TenantID], IsThis: s.ID == by.SessionID}
+		row := ui.SessionRow{Session: s, Tenant: tenantNames[s.TenantID], IsThis: s.ID == by.SessionID, Connection: connections[s.Issuer]}
 		if row.IsThis {
 			rows = append([]ui.SessionRow{row}, rows...)
 			continue

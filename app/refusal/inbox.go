@@ -318,7 +318,7 @@ func (i *Inbox) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.O
 }
 
 // RefuseSignOn records that a sign-in by the connection on was refused, and returns the reason. Refusals are
-// counted by connection, whoever the caller and whatever the check: its protocol has those.
+// counted by connection, not by caller and check: its protocol has those.
 func (i *Inbox) RefuseSignOn(ctx context.Context, by doorward.Caller, on doorward.Object, reason *doorward.Error) error {
 	by.ViewOnly = false // a callback is no view of a page
 	row := refusal(by, doorward.SSORefuse, on, &doorward.Error{Code: doorward.CodeSignOnRefused})

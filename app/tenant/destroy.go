@@ -159,8 +159,7 @@ func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 // deleteTenant deletes what is left and records it.
 func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
-	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-	_, err := t.writer.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
+	_, err := t.writer.Do(ctx, access.System, doorward.TenantDestroy, on, func(tx *access.Tx) error {
 		existed, err := tx.DeleteTenant(ctx, id)
 		if !existed { // another node has deleted it
 			tx.SkipEvent()

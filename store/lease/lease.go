@@ -140,7 +140,7 @@ func (l *Lease) Lapses() int64 {
 	return l.lapses.Load()
 }
 
-// countLapse counts the end of each lease once, whoever notices it first.
+// countLapse counts the end of each lease once, by the call that notices it first.
 func (l *Lease) countLapse() {
 	until, counted := l.validUntil.Load(), l.lapsedAt.Load()
 	if int64(time.Since(l.epoch)) >= until && until > counted && l.lapsedAt.CompareAndSwap(counted, until) {

@@ -59,6 +59,8 @@ export async function until(what, happened) {
 
 /** Server is one "doorward dev" in its own folder. */
 export class Server {
+	env = {}; // of the program, beside that of the tests
+
 	static start(...flags) { return new Server().begin(...flags); }
 
 	async begin(...flags) {
@@ -77,7 +79,7 @@ export class Server {
 
 	async launch(...flags) {
 		this.flags = flags;
-		this.process = spawn(program, ["dev", ...flags], { cwd: this.folder });
+		this.process = spawn(program, ["dev", ...flags], { cwd: this.folder, env: { ...process.env, ...this.env } });
 		this.process.stderr.on("data", (text) => { this.log += text; });
 		this.url = await new Promise((resolve, reject) => {
 			let output = "";

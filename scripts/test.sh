@@ -210,7 +210,7 @@ clients() {
 pages() {
 	{
 		node --version && "$(type -P chromium-headless-shell || type -P chromium)" --version
-		sums app/mail/text clients/js cmd/doorward/dev.go docs e2e examples/react scripts/e2e.sh scripts/renderpages.sh web
+		sums app/mail/text app/setuplink app/signon clients/js cmd/doorward/dev.go docs e2e examples/react internal/oidcrp scripts/e2e.sh scripts/renderpages.sh web
 	} | unless_passed scripts/e2e.sh
 }
 

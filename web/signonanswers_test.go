@@ -194,6 +194,7 @@ func TestConnectionsWithoutEvents(t *testing.T) {
 			{"POST " + f.path + "/switch", nil},
 			{"DELETE " + f.path + "/pending", nil},
 			{"POST " + f.path + "/test", nil},
+			{"POST " + f.path + "/setup-link", m{"days": 1}},
 		} {
 			f.ask(c.route, c.body).fails(http.StatusConflict, "quota_exceeded").is("quota", "eventsPerDay")
 		}

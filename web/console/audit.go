@@ -383,7 +383,7 @@ func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (i
 		return identity{all[i].ID, name, all[i].About, rolesPath + "/" + all[i].ID}, err
 	case "connection":
 		found, err := h.app.Connections.Connection(ctx, c.Caller, on.ID)
-		return identity{found.ID, found.Name, productNames[found.Product], connectionPath + "/" + found.ID}, err
+		return identity{found.ID, found.Name, ui.ProductName(found.Product), connectionPath + "/" + found.ID}, err
 	case "domain":
 		d, err := h.app.Domains.Get(ctx, c.Caller, on.ID)
 		return identity{d.ID, d.Name, "", domainsPath + "/" + d.ID}, err

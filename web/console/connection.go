@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -27,51 +25,29 @@ type connectionPage struct {
 	pager
 	Tabs       ui.Tabs
 	Connection provider
-	Form       connectionForm
-	// Addresses of this server, to enter at the provider.
-	Callback, Start, KeysURL string
-	Test                     *shownTest
-	Keys                     []publishedKey
-	Roles                    []doorward.Role // that a connection may give, the highest first
-	Mappings                 []doorward.GroupMapping
-	Identities               []linked
-	Attempts                 []tried
-	Activity                 activity
-	Domains                  []string
-	Idle                     bool // the connection is active, and the tenant's policy lets none sign anybody in
+	Form       ui.ParameterForm
+	Guide      ui.Guide
+	SetupLink  *doorward.SetupLink // nil: none
+	Test       *ui.TestResult
+	Claims     string // of the test, on several lines; empty for none
+	Keys       []ui.PublishedKey
+	Roles      []doorward.Role // that a connection may give, the highest first
+	Mappings   []doorward.GroupMapping
+	Identities []linked
+	Attempts   []tried
+	Activity   activity
+	Domains    []string
+	Idle       bool // the connection is active, and the tenant's policy lets none sign anybody in
 }
 
 // Version returns the version of the connection, for forms.
 func (p connectionPage) Version() string { return p.Connection.Version() }
 
-// connectionForm are the values of the form of parameters, as typed or as stored.
-type connectionForm struct{ Name, Issuer, ClientID, ClientAuth, EmailFrom string }
-
-// clientAuths and jits are what the forms offer, in this order.
-var (
-	clientAuths = []string{string(doorward.PrivateKeyJWT), string(doorward.SecretBasic), string(doorward.SecretPost)}
-	jits        = []string{string(doorward.JITOff), string(doorward.JITInvited), string(doorward.JITDomains)}
-)
-
-// ClientAuths are the ways in which Doorward can authenticate to the provider.
-func (connectionPage) ClientAuths() []string { return clientAuths }
+// jits are what the form offers, in this order.
+var jits = []string{string(doorward.JITOff), string(doorward.JITInvited), string(doorward.JITDomains)}
 
 // JITs say who becomes a member at the first sign-in.
 func (connectionPage) JITs() []string { return jits }
-
-// Guide returns the keys of the steps at the provider's console.
-func (p connectionPage) Guide() (keys []string) {
-	for n := 1; ; n++ {
-		key := fmt.Sprintf("sso.guide.%s.%d", p.Connection.Product, n)
-		if !messageKeys()[key] {
-			return keys
-		}
-		keys = append(keys, key)
-	}
-}
-
-// IssuerHint returns the key of where the issuer is found.
-func (p connectionPage) IssuerHint() string { return "sso.issuer." + string(p.Connection.Product) }
 
 // NewMappings are empty rows of the form, for more mappings.
 func (connectionPage) NewMappings() []int { return []int{1, 2} }
@@ -96,24 +72,12 @@ type difference struct{ Label, InForce, Pending, Words string }
 // Differs reports whether the switch changes it.
 func (d difference) Differs() bool { return d.InForce != d.Pending }
 
-// publishedKey is a key by which Doorward authenticates to the provider.
-type publishedKey struct {
-	ID  string `json:"kid"`
-	Alg string `json:"alg"`
-}
-
 // linked is an identity with its person.
 type linked struct {
 	doorward.Identity
 	Email   string
 	Current bool // it counts: it has been used since the last switch to another client
 }
-
-// copied is a value to copy, with the key of its label.
-type copied struct{ Label, Value string }
-
-// Copied returns a value to copy, for its template.
-func (pageData) Copied(label, value string) copied { return copied{label, value} }
 
 func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
@@ -127,7 +91,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	body := connectionPage{pageData: s, Connection: p, Tabs: connectionTabs(c, p)}
 	var note string
 	body.edited, note = keepTyped(c, p.Version(), "notice.connection.precondition_failed", connectionFields(c, p, body.Tabs.Current))
-	body.Callback, body.Start, body.KeysURL = h.app.Connections.CallbackURL(p.ID), h.app.Connections.StartURL(p.ID), h.app.Connections.KeysURL(p.ID)
+	body.Guide = h.guideOf(p)
 	if p.IsActive() {
 		policy, err := h.app.Demands.Get(ctx, c.Caller)
 		if err != nil {
@@ -147,7 +111,10 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage) error {
 	switch body.Tabs.Current {
 	case "setup":
-		body.Form = formOf(c, body.Connection)
+		body.Form = ui.ParameterFormOf(c, body.Connection.Edited())
+		var err error
+		body.SetupLink, err = h.setupLinkOf(ctx, c, body.Connection.ID)
+		return err
 	case "test":
 		return h.fillTest(ctx, c, body)
 	case "keys":
@@ -185,13 +152,13 @@ func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error
 	return provider{found, c.Now()}, err
 }
 
-// formOf returns the values of the form: as typed if it is shown again, else as stored.
-func formOf(c *ui.Call, p provider) connectionForm {
-	if c.Values("name") != nil {
-		return connectionForm{c.Value("name"), c.Value("issuer"), c.Value("clientId"), c.Value("clientAuth"), c.Value("emailFrom")}
+// guideOf returns what to do in the console of the connection's provider.
+func (h *console) guideOf(p provider) ui.Guide {
+	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID)}
+	if p.UsesKeys() {
+		guide.KeysURL = h.app.Connections.KeysURL(p.ID)
 	}
-	e := p.Edited()
-	return connectionForm{p.Name, e.Issuer, e.ClientID, string(e.ClientAuth), e.EmailFrom}
+	return guide
 }
 
 // connectionFields are the fields of the form on the tab. The first one is always sent.
@@ -201,7 +168,7 @@ func connectionFields(c *ui.Call, p provider, tab string) []editedField {
 		e := p.Edited()
 		return []editedField{
 			textField(c, "name", "field.name", p.Name), textField(c, "issuer", "field.issuer", e.Issuer), textField(c, "clientId", "field.clientId", e.ClientID),
-			wordField(c, "clientAuth", "field.clientAuth", "clientAuth", string(e.ClientAuth), clientAuths), textField(c, "emailFrom", "field.emailFrom", e.EmailFrom),
+			wordField(c, "clientAuth", "field.clientAuth", "clientAuth", string(e.ClientAuth), ui.ClientAuths), textField(c, "emailFrom", "field.emailFrom", e.EmailFrom),
 		}
 	case "access":
 		return accessFields(c, p)
@@ -215,13 +182,9 @@ func (h *console) editConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return ui.View{}, err
 	}
-	typed := func(name string) *string {
-		text := strings.TrimSpace(c.Value(name))
-		return &text
-	}
-	change := connection.Change{Versions: version(c), Draft: connection.Draft{
-		Name: typed("name"), Issuer: typed("issuer"), ClientID: typed("clientId"), ClientAuth: typed("clientAuth"), EmailFrom: typed("emailFrom"),
-	}}
+	name, change := strings.TrimSpace(c.Value("name")), connection.Change{Versions: version(c)}
+	change.Name = &name
+	change.Issuer, change.ClientID, change.ClientAuth, change.EmailFrom = ui.TypedParameters(c)
 	after, _, err := h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
 	done := "connection"
 	if after.Pending != nil {
@@ -246,12 +209,7 @@ func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View,
 
 func (h *console) fillKeys(ctx context.Context, body *connectionPage) error {
 	keys, err := h.app.Connections.Keys(ctx, body.Connection.ID)
-	for _, text := range keys {
-		var one publishedKey
-		if json.Unmarshal(text, &one) == nil {
-			body.Keys = append(body.Keys, one)
-		}
-	}
+	body.Keys = ui.PublishedKeys(keys)
 	return err
 }
 
@@ -276,43 +234,8 @@ func (h *console) fillIdentities(ctx context.Context, c *ui.Call, body *connecti
 
 // tried is an entry of the protocol as the page shows it.
 type tried struct {
-	doorward.Attempt
-	Person  string           // name of whom it concerns; empty for nobody known
-	product doorward.Product // of the provider
-}
-
-// Tone is the class of the outcome's tag.
-func (t tried) Tone() string {
-	switch t.Outcome {
-	case doorward.AttemptRefused:
-		return "alarm"
-	case doorward.AttemptUnavailable, doorward.AttemptAsked:
-		return "warm"
-	}
-	return ""
-}
-
-// CheckKey is the key of the message about the check; empty if there is none.
-func (t tried) CheckKey() string { return checkKey(t.Check) }
-
-// AdviceKey is the key of the message that says what to do; empty if there is none.
-func (t tried) AdviceKey() string { return adviceKey(t.Advice, t.product) }
-
-func checkKey(check string) string {
-	if key := "sso.check." + check; messageKeys()[key] {
-		return key
-	}
-	return ""
-}
-
-// adviceKey returns the message about the advice in the words of the provider's product, where there is one.
-func adviceKey(advice string, product doorward.Product) string {
-	for _, key := range []string{"sso.advice." + advice + "." + string(product), "sso.advice." + advice} {
-		if messageKeys()[key] {
-			return key
-		}
-	}
-	return ""
+	ui.Attempt
+	Person string // name of whom it concerns; empty for nobody known
 }
 
 func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connectionPage) error {
@@ -326,7 +249,7 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 		return err
 	}
 	for _, a := range found.Items {
-		one := tried{Attempt: a, product: body.Connection.Product}
+		one := tried{Attempt: ui.Attempt{Attempt: a, Product: body.Connection.Product}}
 		if a.UserID != "" {
 			if one.Person, err = h.memberName(ctx, c, a.UserID); doorward.HasCode(err, doorward.CodeNotFound) {
 				one.Person, err = a.UserID, nil // removed since
@@ -345,46 +268,6 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 
 // testParameter is the query parameter with the id of the test whose result is shown.
 const testParameter = "test"
-
-// shownTest is a test as the page shows it.
-type shownTest struct {
-	doorward.ConnectionTest
-	URL    string // where it begins, while it waits
-	Checks []shownCheck
-	Claims string // on several lines; empty for none
-}
-
-// Passed counts the checks that have passed.
-func (t shownTest) Passed() (n int) {
-	for _, one := range t.Checks {
-		if one.OK {
-			n++
-		}
-	}
-	return n
-}
-
-// Notable are the checks that have not passed, and those of which something was seen.
-func (t shownTest) Notable() []shownCheck {
-	return slices.DeleteFunc(slices.Clone(t.Checks), func(c shownCheck) bool { return c.OK && c.Seen == "" })
-}
-
-// Quiet are the other checks, which have passed.
-func (t shownTest) Quiet() []shownCheck {
-	return slices.DeleteFunc(slices.Clone(t.Checks), func(c shownCheck) bool { return !c.OK || c.Seen != "" })
-}
-
-// shownCheck is what a test says of one check.
-type shownCheck struct {
-	doorward.TestCheck
-	product doorward.Product // of the provider
-}
-
-// CheckKey is the key of the message about the check; empty if there is none.
-func (s shownCheck) CheckKey() string { return checkKey(s.Name) }
-
-// AdviceKey is the key of the message that says what to do; empty if there is none.
-func (s shownCheck) AdviceKey() string { return adviceKey(s.Advice, s.product) }
 
 // testConnection prepares a test. The page that follows has the link that begins it, and then its result.
 func (h *console) testConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -412,16 +295,10 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 	if err != nil {
 		return err
 	}
-	shown := shownTest{ConnectionTest: found, URL: testURL(body.Start, found.ID), Claims: readable(found.Claims)}
-	for _, check := range found.Checks {
-		shown.Checks = append(shown.Checks, shownCheck{check, body.Connection.Product})
-	}
-	body.Test = &shown
+	shown := ui.NewTestResult(found, body.Guide.Start, body.Connection.Product)
+	body.Test, body.Claims = &shown, readable(found.Claims)
 	return nil
 }
-
-// testURL is where the browser begins the test.
-func testURL(start, id string) string { return start + "?" + url.Values{"test": {id}}.Encode() }
 
 // startWithReturn is where a sign-in begins that leads back to the path.
 func startWithReturn(start, path string) string {

@@ -60,6 +60,9 @@ var connectionActions = map[string]connectionAction{
 	"discard": {danger: true, do: func(ctx context.Context, h *console, c *ui.Call, id, _ string) (connection.Ended, error) {
 		return connection.Ended{}, h.app.Connections.DropPending(ctx, c.Caller, id)
 	}},
+	"setup-end": {danger: true, do: func(ctx context.Context, h *console, c *ui.Call, id, _ string) (connection.Ended, error) {
+		return connection.Ended{}, h.app.SetupLinks.End(ctx, c.Caller, id)
+	}},
 	"secret": {danger: true, of: doorward.PrefixClientSecret, tab: "secrets", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
 		return connection.Ended{}, h.app.Connections.DeleteSecret(ctx, c.Caller, id, of)
 	}},

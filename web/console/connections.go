@@ -49,17 +49,11 @@ func (p provider) State() string { return "sso.state." + string(p.Status) }
 
 // Tags are shown below the name.
 func (p provider) Tags() ui.Tags {
-	return ui.Tags{State: p.State(), Kinds: p.Warnings(), About: productNames[p.Product]}
+	return ui.Tags{State: p.State(), Kinds: p.Warnings(), About: p.ProductName()}
 }
 
 // ProductName is the name of the provider's product; empty for another one.
-func (p provider) ProductName() string { return productNames[p.Product] }
-
-// productNames are the products' own names, which are the same in each language.
-var productNames = map[doorward.Product]string{
-	doorward.Okta: "Okta", doorward.Entra: "Microsoft Entra ID", doorward.Google: "Google Workspace", doorward.Keycloak: "Keycloak",
-	doorward.Ping: "PingOne", doorward.OneLogin: "OneLogin", doorward.JumpCloud: "JumpCloud", doorward.OtherProduct: "",
-}
+func (p provider) ProductName() string { return ui.ProductName(p.Product) }
 
 // Warnings are the keys of messages about what is left to do.
 func (p provider) Warnings() (all []string) {
@@ -87,10 +81,7 @@ func (p provider) Edited() doorward.ConnectionParameters {
 }
 
 // CanBeTested reports whether nothing is missing that a test needs.
-func (p provider) CanBeTested() bool {
-	edited := p.Edited()
-	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || len(p.Secrets) > 0)
-}
+func (p provider) CanBeTested() bool { return ui.CanBeTested(p.Shown) }
 
 // UsesKeys reports whether Doorward authenticates by keys of its own, and needs no client secret.
 func (p provider) UsesKeys() bool { return p.Edited().ClientAuth == doorward.PrivateKeyJWT }
@@ -204,7 +195,7 @@ type newConnection struct {
 func (newConnection) Products() []doorward.Product { return doorward.Products }
 
 // ProductName is the name of a product; empty for another one.
-func (newConnection) ProductName(p doorward.Product) string { return productNames[p] }
+func (newConnection) ProductName(p doorward.Product) string { return ui.ProductName(p) }
 
 func (h *console) newConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
@@ -215,7 +206,7 @@ func (h *console) newConnection(ctx context.Context, c *ui.Call) (ui.View, error
 // it has that of the product.
 func (h *console) createConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
 	product := c.Value("product")
-	name := cmp.Or(strings.TrimSpace(c.Value("name")), productNames[doorward.Product(product)])
+	name := cmp.Or(strings.TrimSpace(c.Value("name")), ui.ProductName(doorward.Product(product)))
 	made, err := h.app.Connections.Create(ctx, c.Caller, connection.Draft{Type: string(doorward.OpenIDConnect), Product: &product, Name: &name})
 	return redirectDone(c, connectionPath+"/"+made.ID, "connection-create", nil), err
 }

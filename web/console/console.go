@@ -25,6 +25,7 @@
 //	connections.go  sign-on: the list of connections, creating
 //	connection.go   sign-on: one connection with its secrets, test, identities and protocol; who gets in
 //	                (connectionaccess.go); what is confirmed first (connectionact.go)
+//	setuplink.go    sign-on: links by which a customer's own IT sets a connection up
 //	signonwarning.go
 //	                sign-on: what the overview warns of
 //	domains.go      sign-on: domains and their records
@@ -91,7 +92,7 @@ func Routes(a *app.App) []front.Route {
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	roles := front.Allowed(doorward.RoleManage)
-	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), ui.Sheets("console.css", assets)), []front.Route{
+	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), h.setupLinkRoutes(), ui.Sheets("console.css", assets)), []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 
@@ -169,7 +170,6 @@ func Routes(a *app.App) []front.Route {
 
 		ui.Asset("console.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
-		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
 	}...)
 }

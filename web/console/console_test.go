@@ -178,6 +178,7 @@ var signOnPages = []pageStatus{
 	{"/console/sso/new", 200, 403, 403, 403},
 	{"/console/sso/connections/con_absent", 404, 403, 403, 403},
 	{"/console/sso/connections/con_absent/delete", 404, 403, 403, 403},
+	{"/console/sso/connections/con_absent/setup-link", 404, 403, 403, 403},
 	{"/console/sso/connections/con_absent/unlink/idn_absent", 404, 403, 403, 403},
 	{"/console/sso/domains", 200, 403, 403, 403},
 	{"/console/sso/domains/dom_absent", 404, 403, 403, 403},

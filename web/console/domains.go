@@ -37,17 +37,8 @@ func (d shownDomain) Tags() ui.Tags {
 	return ui.Tags{State: "sso.proof." + string(d.Status), About: d.Connection}
 }
 
-// RecordName is the name of the record that proves the domain.
-func (d shownDomain) RecordName() string {
-	name, _ := d.Record()
-	return name
-}
-
-// RecordValue is the value of the record that proves the domain.
-func (d shownDomain) RecordValue() string {
-	_, value := d.Record()
-	return value
-}
+// ProvingRecord is the record that proves the domain.
+func (d shownDomain) ProvingRecord() ui.ProvingRecord { return ui.RecordOf(d.Domain) }
 
 // LapsesAt is when a verified domain lapses, whose record is missing, unless it is seen again.
 func (d shownDomain) LapsesAt() time.Time { return d.MissingSince.Add(doorward.DomainLapsesAfter) }

@@ -217,7 +217,7 @@ func (h *console) findConnections(ctx context.Context, c *ui.Call, q string) (fo
 	g := foundGroup{Name: "connections"}
 	all, err := h.connectionsOf(ctx, c)
 	for _, one := range all {
-		item := found{Path: connectionPath + "/" + one.ID, Name: one.Name, Detail: productNames[one.Product]}
+		item := found{Path: connectionPath + "/" + one.ID, Name: one.Name, Detail: ui.ProductName(one.Product)}
 		if one.Status != doorward.ConnectionActive {
 			item.State = "sso.state." + string(one.Status)
 		}

@@ -36,7 +36,7 @@ var navigation = []group{
 	{"access", []link{
 		{"policy", policyPath, doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},
 		{"explain", explainPath, doorward.PolicyRead, "explain", nil},
-		{"sso", ssoPath, doorward.SSOManage, "connections", []string{"connection", "connectionnew", "connectionact", "domains", "domain", "domainend", "ssopolicy", "ssopolicyact"}},
+		{"sso", ssoPath, doorward.SSOManage, "connections", []string{"connection", "connectionnew", "connectionact", "domains", "domain", "domainend", "ssopolicy", "ssopolicyact", "setuplink", "setuplinkmade"}},
 	}},
 	{"developers", []link{
 		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},

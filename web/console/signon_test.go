@@ -216,7 +216,8 @@ func TestSecretsOfAConnection(t *testing.T) {
 	b := s.browserOf(t, "OWNER")
 	at := s.made(b)
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {" "}}, http.StatusUnprocessableEntity, "Copy the secret from the provider")
-	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"x"}, "expiresAt": {"1999-01-01"}}, http.StatusUnprocessableEntity, "A secret ends in the future")
+	refused := b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"not shown again"}, "expiresAt": {"1999-01-01"}}, http.StatusUnprocessableEntity, "A secret ends in the future")
+	lacks(t, refused, "not shown again")
 	page := b.submit(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"another secret of it"}}, "There are two already", "not known")
 	lacks(t, page, "another secret", providersSecret)
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"one more"}}, http.StatusConflict, "There are two secrets already")
@@ -226,6 +227,32 @@ func TestSecretsOfAConnection(t *testing.T) {
 	b.get(at+"/secret/"+secret, http.StatusNotFound)
 	b.submit(at+"/edit", s.parameters(b, at, map[string]string{"clientAuth": "private_key_jwt"}), `?tab=keys"`)
 	b.get(at+"?tab=keys", http.StatusOK, "/jwks</code>", "<dt>ES256</dt>")
+}
+
+// A set-up link is made with its address shown once, shown with its maker, replaced, and ended. Making and ending
+// take a recent proof.
+func TestSetupLinkPages(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	at := s.made(b)
+	b.get(at, http.StatusOK, "Let the customer’s IT set it up", `href="`+at+`/setup-link"`)
+	lacks(t, b.get(at+"/setup-link", http.StatusOK, "Acme &lt;ID&gt;", `<option value="7" selected>7 days`, `<option value="1">1 day<`), "ends.</li>")
+	for _, days := range []string{"0", "8", "x", ""} {
+		b.post(at+"/setup-link", url.Values{"days": {days}}, http.StatusUnprocessableEntity, "number of days")
+	}
+	made := b.post(at+"/setup-link", url.Values{"days": {"3"}}, http.StatusOK, "/setup#token=", "shown only here", "It works until")
+	code := b.findOn(regexp.MustCompile(`/setup#token=([A-Za-z0-9_-]+)`), made)
+	lacks(t, b.get(at, http.StatusOK, s.people["OWNER"].Email, "Nobody has begun by it yet", "End the link"), code)
+	b.get(at+"/setup-link", http.StatusOK, "The link of <strong><bdi>"+s.people["OWNER"].Email)
+	b.ask("POST", "/setup/begin", url.Values{"token": {code}})
+	b.get(at, http.StatusOK, "The set-up was begun")
+	b.get(at+"/setup-end", http.StatusOK, "End the set-up link?", "What was saved by it stays")
+	b.submit(at+"/setup-end", url.Values{}, "The set-up link has ended", "Make a link")
+	b.post(at+"/setup-end", url.Values{}, http.StatusNotFound)
+	open(t, s.Server, s.other).get(at+"/setup-link", http.StatusNotFound)
+	s.Advance(16 * time.Minute)
+	b.post(at+"/setup-link", url.Values{"days": {"3"}}, http.StatusForbidden, "/step-up", `<option value="3" selected>`)
+	b.post(at+"/setup-end", url.Values{}, http.StatusForbidden, "/step-up")
 }
 
 // A domain is added, not proved until its record is there, given to a connection, and deleted.

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
 	demands "github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -60,6 +61,9 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connectionact-enable", View: untested, Frame: owner},
 		{Name: "connectionact-disable", View: act("disable", connectionQuestion{Ends: connection.Ended{Sessions: 2, Managed: 12, People: people[:1]}}), Frame: owner},
 		{Name: "connectionact-switch", View: act("switch", connectionQuestion{Resting: 2, Concerned: people}), Frame: owner},
+		{Name: "connectionact-setup-end", View: act("setup-end", connectionQuestion{}), Frame: owner},
+		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7}}, Frame: owner},
+		{Name: "setuplinkmade", View: ui.View{Page: "setuplinkmade", Title: "sso.link.made.title", Scripts: []string{"secret.js"}, Body: madeSetupLink{basePage, setuplink.Made{SetupLink: *sampledSetupLink(), URL: "https://auth.acme.example/setup#token=XJ0Mvz5XtmLcDHXCQ1AFSSSmYyKJGEcjKMoTPcuMgRk"}, sampledProviders()[1]}}, Frame: owner},
 		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
 		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},
 		{Name: "domains-none", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains")}), Frame: refusedWith(map[string]string{"domain": "Write a domain as in acme.example."})},
@@ -108,16 +112,18 @@ func sampledProviders() (all []provider) {
 func sampledConnection(n int, tab string) ui.View {
 	p := sampledProviders()[n]
 	address := "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
-	edited := p.Edited()
 	body := connectionPage{
-		pageData: basePage, Connection: p, Callback: address + "callback", Start: address + "start", KeysURL: address + "jwks", Mappings: p.Mappings, Domains: []string{"acme.example"},
-		Form: connectionForm{p.Name, edited.Issuer, edited.ClientID, string(edited.ClientAuth), edited.EmailFrom},
-		Keys: []publishedKey{{"jN3w1p0mQk2r7t", "ES256"}, {"b8Xc5s9vLz4y6u", "ES256"}}, Roles: highestFirst(nil)[1:],
+		pageData: basePage, Connection: p, Guide: ui.Guide{Product: p.Product, Callback: address + "callback", Start: address + "start"}, Mappings: p.Mappings, Domains: []string{"acme.example"},
+		Form: ui.StoredParameters(p.Edited()),
+		Keys: []ui.PublishedKey{{ID: "jN3w1p0mQk2r7t", Alg: "ES256"}, {ID: "b8Xc5s9vLz4y6u", Alg: "ES256"}}, Roles: highestFirst(nil)[1:],
 		Activity: sampledActivity("connection", p.ID), pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 3, Total: 163},
 	}
 	names := []string{"setup", "secrets", "test", "access", "identities", "protocol", "activity"}
 	if p.UsesKeys() {
-		names[1] = "keys"
+		names[1], body.Guide.KeysURL = "keys", address+"jwks"
+	}
+	if n == 2 {
+		body.SetupLink = sampledSetupLink()
 	}
 	if body.Tabs = onTab(tab, names...); n == 1 {
 		body.Attempts, body.Identities = sampledAttempts(), sampledIdentities()
@@ -127,6 +133,12 @@ func sampledConnection(n int, tab string) ui.View {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v
+}
+
+// sampledSetupLink is a link by which somebody has begun.
+func sampledSetupLink() *doorward.SetupLink {
+	begun := noon.Add(-time.Hour)
+	return &doorward.SetupLink{ID: "stl_1", TenantID: acme.ID, ConnectionID: "con_1", MakerEmail: members[0].Email, EndsAt: noon.AddDate(0, 0, 6), BegunAt: &begun}
 }
 
 func sampledIdentities() (all []linked) {
@@ -145,7 +157,7 @@ func sampledAttempts() (all []tried) {
 		{Kind: doorward.AttemptTest, Outcome: doorward.AttemptDone, Subject: "00u" + strings.Repeat("1b2c3d4", 6)},
 	} {
 		a.ID, a.At, a.Count, a.RequestIDs = fmt.Sprint("att_", n), noon.Add(-time.Duration(n)*time.Hour), max(a.Count, 1), []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k", "req_7vkq2m5x3yh4n6rj7wd2c5tpae"}
-		one := tried{Attempt: a}
+		one := tried{Attempt: ui.Attempt{Attempt: a}}
 		if a.UserID != "" {
 			one.Person = members[0].Name
 		}
@@ -164,11 +176,11 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 	if status == doorward.TestFailed {
 		checks = append(checks[:3], doorward.TestCheck{Name: "aud", Seen: "0oaAnotherClient", Wanted: "0oa1b2c3d4e5F6g7H8i9", Advice: "client_id"})
 	}
-	shown := shownTest{ConnectionTest: doorward.ConnectionTest{ID: "tst_1", Status: status}, URL: "https://auth.acme.example/start?test=tst_1"}
+	shown := ui.NewTestResult(doorward.ConnectionTest{ID: "tst_1", Status: status}, "https://auth.acme.example/start", "")
 	if status != doorward.TestWaiting {
-		shown.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
+		body.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
 		for _, one := range checks {
-			shown.Checks = append(shown.Checks, shownCheck{TestCheck: one})
+			shown.Checks = append(shown.Checks, ui.TestCheck{TestCheck: one})
 		}
 	}
 	body.Test = &shown

@@ -16,6 +16,7 @@
 //	erase.go    /account/erase
 //	stepup.go   /step-up, to prove one's identity again
 //	sso.go      /sso/{con}, where a sign-in at a tenant's provider begins and asks for more
+//	setup.go    /setup, where a link for a customer's own IT begins; its steps (setupsteps.go)
 //	passkey.go  passkeys, for signing in and for setting one up
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
@@ -45,7 +46,7 @@ func Routes(a *app.App) []front.Route {
 	page := func(pattern string, g front.Guard, e front.Endpoint) front.Route {
 		return front.On(pattern, g, e, front.Doc{})
 	}
-	return []front.Route{
+	return append(h.setupRoutes(), []front.Route{
 		page("GET /login", front.Optional(), set.Show(h.showLogin)),
 		page("POST /login", front.Public(), set.Take("/login", h.login, h.loginAgain)),
 		page("GET /login/tenant", ui.SignedIn().WhileClosing(), set.Show(h.showTenants)),
@@ -128,5 +129,5 @@ func Routes(a *app.App) []front.Route {
 
 		ui.Asset("passkey.js", "text/javascript; charset=utf-8", files),
 		ui.Asset("code.js", "text/javascript; charset=utf-8", files),
-	}
+	}...)
 }

@@ -35,6 +35,7 @@ func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
 type codeForm struct {
 	Action    string // path of the form
 	KeyPrefix string // of the messages
+	GoOn      string // path of a page that the browser has opened by a code before; empty: none
 }
 
 // codeScript is the script of the pages that a link in a mail may open.
@@ -43,7 +44,7 @@ var codeScript = []string{"code.js"}
 // askCode returns the page that asks for the code of a mail. The name is its path, and begins
 // the keys of its messages.
 func askCode(name string) ui.View {
-	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, KeepsReturn: true, Body: codeForm{"/" + name, name}}
+	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, KeepsReturn: true, Body: codeForm{Action: "/" + name, KeyPrefix: name}}
 }
 
 func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {

@@ -143,7 +143,7 @@ func samples() []uitest.Sample {
 		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
-	}, slices.Concat(factorSamples(), endedSamples(), signOnSamples())...)
+	}, slices.Concat(factorSamples(), endedSamples(), signOnSamples(), setupSamples())...)
 }
 
 func signOnSamples() []uitest.Sample {
@@ -200,6 +200,7 @@ func endedSamples() (all []uitest.Sample) {
 		doorward.CodeChallengeOver:  "/login",
 		doorward.CodeInvitationUsed: "/login", doorward.CodeAlreadyMember: "/login",
 		doorward.CodeInvitationExpired: "", doorward.CodeInvitationRevoked: "", doorward.CodeTenantFrozen: "", doorward.CodeTenantClosing: "",
+		doorward.CodeSetupLinkTaken: "", doorward.CodeSetupLinkOver: "",
 	} {
 		all = append(all, uitest.Sample{Name: "ended-" + string(code), View: endedPage(code, next)})
 	}

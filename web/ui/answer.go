@@ -356,10 +356,14 @@ func (c *Call) choices(v View) []Choice {
 // Sent is a value of a form.
 type Sent struct{ Name, Value string }
 
-// sent returns the form without its passwords, which no page repeats.
+// sent returns the form without its passwords and secrets, which no page repeats.
 func (c *Call) sent() (all []Sent) {
+	isSecret := func(name string) bool {
+		lower := strings.ToLower(name)
+		return strings.Contains(lower, "password") || strings.Contains(lower, "secret")
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.form)) {
-		if name == languageQuery || name == themeQuery || strings.Contains(strings.ToLower(name), "password") {
+		if name == languageQuery || name == themeQuery || isSecret(name) {
 			continue
 		}
 		for _, value := range c.form[name] {

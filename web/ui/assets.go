@@ -15,6 +15,7 @@ func Routes() []front.Route {
 		front.HashedFiles(),
 		Asset("ui.js", "text/javascript; charset=utf-8", assets),
 		Asset("fragment.js", "text/javascript; charset=utf-8", assets),
+		Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		Asset("icon.svg", "image/svg+xml", assets),
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ func (s *Set) matcher(own *texts.File) language.Matcher {
 
 // shared are the files whose templates every page of a set can use: those of this package,
 // and a protocol's own files of these names.
-var shared = []string{"layout.html", "parts.html"}
+var shared = []string{"layout.html", "parts.html", "signon.html"}
 
 func (s *Set) parse(own *texts.File) (map[string]page, error) {
 	all := map[string]page{}
@@ -134,10 +135,10 @@ func (s *Set) parseIn(l Language, words catalogue, into map[string]page) error {
 			return err
 		}
 		for _, name := range names {
-			key := strings.TrimSuffix(path.Base(name), ".html")
-			if key == "layout" || key == "parts" {
+			if slices.Contains(shared, path.Base(name)) {
 				continue
 			}
+			key := strings.TrimSuffix(path.Base(name), ".html")
 			t, err := base.Clone()
 			if err == nil {
 				t, err = t.ParseFS(f, name)
@@ -187,6 +188,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"withName":     withName,       // withName "words about it" action
 		"isLong":       isLong,         // isLong "a name as a heading"
 		"tone":         tone,           // tone "key of a state"
+		"copied":       copied,         // copied "key of the label" value
 		"next":         func(n int) int { return n + 1 },
 		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },
 	}

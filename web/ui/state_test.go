@@ -13,7 +13,7 @@ import (
 func TestStatesHaveOneTone(t *testing.T) {
 	for _, language := range []string{"en", "de"} {
 		named, byWord := map[string]string{}, map[string]string{}
-		for _, catalogue := range []string{"../console/text/", "../hosted/text/"} {
+		for _, catalogue := range []string{"text/", "../console/text/", "../hosted/text/"} {
 			text, err := os.ReadFile(catalogue + language + ".txt")
 			if err != nil {
 				t.Fatal(err)

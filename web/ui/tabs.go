@@ -20,6 +20,7 @@ type Tabs struct {
 type Tab struct {
 	Name, Link string
 	Count      int64 // of its rows, shown after the name; 0 for none
+	IsDone     bool  // nothing is left to do there, which a sign after the name says
 }
 
 // Tabs returns the tabs of the names at the path, below the path of the base URL. The query of the

@@ -25,6 +25,8 @@
 //	language.go the language of a request
 //	words.go    times, waits and devices in words
 //	field.go    inputs of forms
+//	connection.go
+//	            a connection to a provider: instructions, parameters, tests, attempts
 //	home.go     where people land after signing in
 //	notice.go   messages after a redirect, such as ?done=saved
 //	theme.go    light and dark

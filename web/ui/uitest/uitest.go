@@ -71,7 +71,7 @@ func RequireEachTemplate(t *testing.T, folder string, samples []Sample) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no templates in %s: %v", folder, err)
 	}
-	shown := map[string]bool{"layout": true, "parts": true}
+	shown := map[string]bool{"layout": true, "parts": true, "signon": true}
 	for _, s := range samples {
 		shown[s.View.Page] = true
 	}

@@ -1,4 +1,4 @@
-package console
+package ui
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/signon"
-	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/internal/oidcrp"
 )
 
 // advices returns the sentences of a language about what to do, by advice or advice.product.
@@ -32,7 +32,7 @@ func advices(t *testing.T, tag string) map[string]string {
 
 // TestEachAdviceHasASentence: in each language, for each advice of tests and protocols, and for no other.
 func TestEachAdviceHasASentence(t *testing.T) {
-	for _, l := range ui.Languages {
+	for _, l := range Languages {
 		have := advices(t, l.Tag)
 		for _, advice := range signon.Advices {
 			if have[advice] == "" {
@@ -44,6 +44,34 @@ func TestEachAdviceHasASentence(t *testing.T) {
 			if !slices.Contains(signon.Advices, advice) || hasProduct && !slices.Contains(doorward.Products, doorward.Product(product)) {
 				t.Errorf("%s: nothing leads to the sentence %q", l.Tag, key)
 			}
+		}
+	}
+}
+
+// TestMessagesOfConnections: the message keys that pages compute from products, checks and attempts exist.
+func TestMessagesOfConnections(t *testing.T) {
+	var keys []string
+	add := func(prefix string, names ...string) {
+		for _, name := range names {
+			keys = append(keys, prefix+name)
+		}
+	}
+	for _, p := range doorward.Products {
+		add("sso.issuer.", string(p))
+		if steps := (Guide{Product: p}).Steps(); len(steps) < 3 {
+			t.Errorf("no instructions for %s", p)
+		}
+	}
+	for _, kind := range doorward.AttemptKinds {
+		add("sso.kind.", string(kind))
+	}
+	add("sso.outcome.", string(doorward.AttemptSignedIn), string(doorward.AttemptAsked), string(doorward.AttemptDone), string(doorward.AttemptRefused), string(doorward.AttemptUnavailable))
+	add("sso.auth.", ClientAuths...)
+	add("sso.check.", oidcrp.Checks...)
+	add("sso.check.", oidcrp.CheckOfIssuer, "email", "domain", "jit", "removed", "suspended", "joining", "factor", "groups", "changed")
+	for _, key := range keys {
+		if !hasMessage(key) {
+			t.Errorf("no message %q", key)
 		}
 	}
 }
@@ -61,7 +89,7 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 	}
 	english := advices(t, "en")
 	for key, message := range english {
-		for _, l := range ui.Languages {
+		for _, l := range Languages {
 			if diff := cmp.Diff(words(message), words(advices(t, l.Tag)[key])); diff != "" {
 				t.Errorf("%s and English name other fields in %s:\n%s", l.Tag, key, diff)
 			}
@@ -80,11 +108,11 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 				t.Errorf("%s names %q, which the page about %s doesn't have", key, word, product)
 			}
 		}
-		if got := adviceKey(advice, doorward.Product(product)); got != "sso.advice."+key {
+		if got := AdviceKey(advice, doorward.Product(product)); got != "sso.advice."+key {
 			t.Errorf("the advice %s of %s is shown as %q", advice, product, got)
 		}
 	}
-	if got := adviceKey("client_secret", doorward.OtherProduct); got != "sso.advice.client_secret" {
+	if got := AdviceKey("client_secret", doorward.OtherProduct); got != "sso.advice.client_secret" {
 		t.Errorf("the advice of another product is shown as %q", got)
 	}
 }

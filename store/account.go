@@ -161,6 +161,13 @@ func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 	return err
 }
 
+const sqlFormerDomains = `SELECT domain FROM former_domains WHERE tenant_id = $1 AND user_id = $2 ORDER BY left_at`
+
+// FormerDomains returns the domains of the tenant that the member's address has left, in the order of that.
+func (r Reader) FormerDomains(ctx context.Context, tenantID, userID string) ([]string, error) {
+	return list(ctx, r, textField, sqlFormerDomains, tenantID, userID)
+}
+
 // ReturnToDomains forgets the domains that the account has left since an instant, by changes of its address that
 // are undone.
 func (tx *Tx) ReturnToDomains(ctx context.Context, userID string, since time.Time) error {

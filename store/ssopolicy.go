@@ -58,8 +58,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (tenant_id) DO UPDATE SET mode = excluded.mode, guests = excluded.guests, revision = excluded.revision, changed_at = excluded.changed_at,
   confirm_by = excluded.confirm_by, before_mode = excluded.before_mode, before_guests = excluded.before_guests`
 
-// SetSSOPolicy writes what the tenant demands of sign-on. The caller has locked the tenant.
+// SetSSOPolicy writes what the tenant demands of sign-on. The caller has locked the tenant. Nodes read its
+// sessions again, for doorward.Session.SignOnUntil.
 func (tx *Tx) SetSSOPolicy(ctx context.Context, p doorward.SSOPolicy) error {
+	tx.announce(ChangeTenant, p.TenantID)
 	before := doorward.SSOPolicy{GuestsRefused: p.BeforeGuestsRefused}
 	return tx.run(ctx, sqlSetSSOPolicy, p.TenantID, p.Mode, p.Guests(), p.Revision, micros(p.ChangedAt), nullableMicros(p.ConfirmBy), p.BeforeMode, before.Guests())
 }
@@ -97,7 +99,8 @@ const (
 	identityOfMember = `FROM identities i JOIN connections c ON c.id = i.connection_id AND c.status = 'active'
   WHERE i.user_id = m.user_id AND i.tenant_id = m.tenant_id`
 	isCovered = `(EXISTS (SELECT 1 ` + domainsOfMember + `(` + isAddressIn + ` OR o.domain IS NOT NULL)) OR EXISTS (SELECT 1 ` + identityOfMember + `))`
-	// An account that a tenant manages has no password, and its passkeys are second factors.
+	// OWNERs by name: they alone always have sso.manage, to take a demand back. A custom role may have the rank of
+	// OWNER and not that permission. An account that a tenant manages has no password, and its passkeys are second factors.
 	hasWayBack = `(m.role = 'OWNER' AND m.status = 'active' AND u.managed_by = '' AND u.managed_until_sign_on <> m.tenant_id AND EXISTS (
   SELECT 1 FROM factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL AND (f.kind = 'passkey' OR u.password_hash <> '')))`
 )

@@ -310,7 +310,15 @@ func TestReturn(t *testing.T) {
 		in, err := enter(f, ann, a.con)
 		f.NoError(err)
 		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		for range 2 { // read from the database, then from memory
+			if !f.IsValid(in.Token) {
+				t.Fatal("the session by the connection isn't valid")
+			}
+		}
 		clock.Move(5 * time.Minute)
+		if f.IsValid(in.Token) {
+			t.Error("the session by the connection is valid after the return")
+		}
 
 		want(f, signInTo(f, 0, ann, a.id), "")
 		want(f, apptest.ErrorOf(enter(f, ann, a.con)), doorward.CodeSignInRequired)
@@ -367,7 +375,7 @@ func TestProvisional(t *testing.T) {
 		f.NoError(err)
 		again, err := put(f, a.owner, demand.Draft{Mode: "required", Guests: "refused", ConfirmMinutes: 60})
 		f.NoError(err)
-		if changed.BeforeMode != doorward.SSORequired || !again.ChangedAt.Equal(changed.ChangedAt) || !again.ConfirmBy.After(*changed.ConfirmBy) {
+		if changed.BeforeMode != doorward.SSORequired || again.Version() != changed.Version() || !again.ConfirmBy.Equal(*changed.ConfirmBy) {
 			t.Errorf("the same demand again is %+v, after %+v", again, changed)
 		}
 		back, err := put(f, a.owner, required)

@@ -49,7 +49,7 @@ func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f fac
 	account := s.accountFor(h, f)
 	p := own.Proof
 	p.Account, p.Issuer, p.TenantID = account, doorward.Issuer(h.connection.ID), h.connection.TenantID
-	p.Methods, p.ProviderAMR = []string{doorward.MethodFederated}, h.AMR
+	p.Methods, p.ProviderAMR, p.AuthTime = []string{doorward.MethodFederated}, h.AMR, h.AuthTime
 	if trustsFactor(h.connection, h.asserted()) {
 		p.Methods = append(p.Methods, doorward.MethodSeveral)
 	}
@@ -226,11 +226,11 @@ func (s *SignOn) recordJoin(ctx context.Context, tx *access.Tx, h held, f facts,
 		doorward.Change{Field: doorward.FieldRole, To: string(user.Role)})
 }
 
-// mapRole gives the member the role of the provider's groups. It touches no OWNER, and lowers nobody below
+// mapRole gives the member the role of the provider's groups. It touches no role of a rank above ADMIN, and lowers nobody below
 // what an OWNER gave by hand.
 func (s *SignOn) mapRole(ctx context.Context, tx *access.Tx, h held, f facts) error {
 	mapped := mappedRole(h.connection, f.rules, h.asserted().Groups)
-	if mapped == "" || f.rules.Rank(f.member.Role).Outranks(doorward.RoleAdmin) || f.member.Role == doorward.RoleOwner {
+	if mapped == "" || f.rules.Rank(f.member.Role).Outranks(doorward.RoleAdmin) {
 		return nil
 	}
 	floor, err := tx.RoleFloor(ctx, f.member.TenantID, f.member.ID)

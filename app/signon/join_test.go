@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/store"
 )
@@ -54,6 +55,14 @@ func TestTenantsOwn(t *testing.T) {
 		}
 		if w.TryLogin("ben@acme.example", apptest.FirstPassword) != "" {
 			t.Error("the password of the account is gone")
+		}
+		// A custom role of the rank of OWNER is as good as OWNER.
+		chief := s.member("chief", doorward.RoleAdmin)
+		w.NoError(apptest.ErrorOf(w.Node(0).Roles.Create(w.Context(), s.owner.Caller, role.Draft{Name: "CHIEF", Permissions: []string{"user.read", "sso.manage"}})))
+		w.NoError(w.Node(0).Users.SetRole(w.Context(), s.owner.Caller, chief.User, "CHIEF"))
+		s.says("subject-chief", "chief@acme.example", nil)
+		if c := s.browser(); !c.asked(c.signIn()).Proves {
+			t.Error("a role of the rank of OWNER is joined without a proof")
 		}
 		// A recycled address: another subject with the address of somebody who has an identity.
 		s.says("subject-successor", "ben@acme.example", nil)

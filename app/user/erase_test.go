@@ -180,7 +180,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }

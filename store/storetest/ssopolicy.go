@@ -159,6 +159,7 @@ func formerDomains(f *fixture) {
 	asked := f.clock.read()
 	move("ann@other.example")
 	want(acme, doorward.DomainVerified, true)
+	equal(f, f.value(f.Read().FormerDomains(ctx, acme.ID, ann.ID)), []string{"acme.example", "b.example"})
 	f.write(func(tx *store.Tx) { f.wantChange(tx.ReleaseDomain(ctx, second.ID)) })
 	want(acme, doorward.DomainLapsed, true) // the one that was left last
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDomain(ctx, held.ID)) })

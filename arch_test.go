@@ -25,14 +25,15 @@ const module = "github.com/doorward/doorward"
 // siblings names the features that a feature may import. All other features that depend on
 // each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"signon":     {"connection", "factor", "invite", "login", "member", "proof", "session"},
+	"signon":     {"factor", "joining", "login", "proof", "provider", "session"},
 	"account":    {"proof", "member"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
-	"connection": {"masterkey"},
+	"connection": {"provider"},
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},
 	"inbox":      {"proof", "refusal"},
+	"joining":    {"factor", "invite", "member"},
 	"invite":     {"proof", "factor", "member"},
 	"login":      {"session", "proof", "factor"},
 	"mail":       {"outbox"},
@@ -40,6 +41,7 @@ var siblings = map[string][]string{
 	"password":   {"proof", "refusal"},
 	"policy":     {"apikey", "cedar", "decisionlog", "rules", "session"},
 	"proof":      {"refusal"},
+	"provider":   {"masterkey"},
 	"rules":      {"cedar", "modelfile"},
 	"session":    {"proof", "registry"},
 	"tenant":     {"roster"},
@@ -50,7 +52,7 @@ var siblings = map[string][]string{
 // upkeepPackages may write without an action of a caller: counters and last uses, what name servers say, the
 // queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself, and
 // the deletion of what is old, has ended or is left over.
-var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/connection", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/setuplink", "app/signon", "app/tenant", "app/user", "app/webhook"}
+var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/provider", "app/session", "app/setuplink", "app/signon", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some rules restrict, by their full names.
 const (

@@ -147,7 +147,7 @@ type JIT string
 const (
 	JITOff     JIT = "off"     // nobody
 	JITInvited JIT = "invited" // who has a pending invitation
-	JITDomains JIT = "domains" // whoever has an address in a proved domain of the connection
+	JITDomains JIT = "domains" // people with an address in a proved domain of the connection
 )
 
 // GroupMapping is the role that a group of the provider gives.

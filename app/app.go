@@ -37,6 +37,7 @@ import (
 	"github.com/doorward/doorward/app/password"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
@@ -75,7 +76,7 @@ type Settings struct {
 	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Webhooks          webhook.Settings
-	Connections       connection.Settings
+	Connections       provider.Settings
 	DNSServer         string   // that is asked for records of domains, HOST:PORT; empty: those of the system
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
@@ -166,11 +167,11 @@ func New(db *store.DB, s Settings) *App {
 	owners := member.Owners{Operator: s.OperatorAddress}
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	logins := login.New(writer, db, verifier, sessions, factors)
-	connections := connection.New(writer, db, master, lifetime, s.LinkURL, s.Connections, s.Log)
+	providers := provider.New(writer, db, master, s.LinkURL, s.Connections, s.Log)
 	return &App{
 		Access:       writer,
 		Login:        logins,
-		SignOn:       signon.New(writer, db, connections, logins, factors, verifier, sessions, s.LinkURL),
+		SignOn:       signon.New(writer, db, providers, logins, factors, verifier, sessions, s.LinkURL),
 		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
@@ -187,7 +188,7 @@ func New(db *store.DB, s Settings) *App {
 		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
-		Connections:  connections,
+		Connections:  connection.New(writer, db, providers, lifetime),
 		SetupLinks:   setuplink.New(writer, db, s.LinkURL),
 		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,

@@ -11,7 +11,7 @@ import (
 )
 
 // Clock is the database's clock, which decides on all nodes what has begun and what has
-// ended. It is measured at the start and at each poll of the lease, and runs on this process's
+// ended. It is measured at the start and about every half second by the lease, and runs on this process's
 // monotonic clock in between. While the machine's own clock differs from it by more than
 // ClockTolerance, nothing that depends on time is decided (see Err).
 type Clock struct {

@@ -173,7 +173,7 @@ func (tx *Tx) LapseDomain(ctx context.Context, id string, since, lookAt time.Tim
 const sqlReleaseDomain = `UPDATE domains SET status = 'lapsed', lapsed_at = coalesce(lapsed_at, $2), released = TRUE, look_at = NULL
 WHERE id = $1 AND status <> 'pending' AND NOT released`
 
-// ReleaseDomain makes a verified or lapsed domain free for whoever proves it next, and reports whether it
+// ReleaseDomain makes a verified or lapsed domain free for the next tenant that proves it, and reports whether it
 // wasn't yet.
 func (tx *Tx) ReleaseDomain(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlReleaseDomain, id, micros(tx.Now))

@@ -247,7 +247,7 @@ func (r Reader) searchOf(ctx context.Context, tenantID string, f EventFilter) (e
 		}
 	}
 	all, sqlite := eventPages()
-	if r.isSQLite {
+	if r.engine.path != "" { // SQLite
 		all = sqlite
 	}
 	return all[f.mostSelective()], []any{

@@ -60,7 +60,9 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			listen:        func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:        `SELECT pg_notify('doorward_change', '')`,
 			size:          `SELECT pg_database_size(current_database())`,
-			forceDurable:  `SELECT pg_logical_emit_message(true, 'doorward', '')`,
+			touch: `UPDATE sessions SET last_seen_at = $1 WHERE token_hash IN (
+  SELECT token_hash FROM sessions WHERE token_hash = $2 AND last_seen_at < $1 FOR UPDATE SKIP LOCKED)`,
+			forceDurable: `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
 			tryCommit: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,

@@ -77,6 +77,30 @@ func TestFailedTransactionIsNotCommitted(t *testing.T) {
 	}
 }
 
+// TestUsesPassOverLockedSessions: a transaction that records uses never waits for a row, since the one that has
+// locked it may come to wait for those that it has recorded. It returns what it has passed over.
+func TestUsesPassOverLockedSessions(t *testing.T) {
+	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
+	hashes := benchSessions(t, db, 2)
+	use := func(i int) store.Use { return store.Use{Hash: hashes[i], At: time.Now().Add(time.Minute)} }
+	_, err := db.Write(t.Context(), func(ending *store.Tx) error {
+		_, err := ending.DeleteSession(t.Context(), "ses_0")
+		ok(t, err)
+		_, err = db.Write(t.Context(), func(using *store.Tx) error {
+			locked, err := using.TouchSessions(t.Context(), []store.Use{use(1), use(0)})
+			if len(locked) != 1 || locked[0].Hash != hashes[0] {
+				t.Errorf("passed over %v, want the session that is being ended", locked)
+			}
+			return err
+		})
+		if err == nil {
+			_, err = ending.DeleteSession(t.Context(), "ses_1")
+		}
+		return err
+	})
+	ok(t, err)
+}
+
 // TestRaceWritersLeaveConnectionsToReaders: writers occupy all connections they may
 // have, as in commits that wait for a standby, and reads still succeed.
 func TestRaceWritersLeaveConnectionsToReaders(t *testing.T) {

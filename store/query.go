@@ -17,8 +17,8 @@ import (
 // transaction.
 type Reader struct {
 	rows.Conn
-	rules    *rulesCache
-	isSQLite bool // for searches of events, which have other statements there
+	rules  *rulesCache
+	engine *engine // for the few statements that each has of its own
 }
 
 // reader returns the queries, run on a pool or in a transaction.
@@ -26,7 +26,7 @@ func (db *DB) reader(q rows.Querier) Reader {
 	if db.watch != nil {
 		q = watched{q, db.watch}
 	}
-	return Reader{Conn: rows.NewConn(q), rules: db.rules, isSQLite: db.engine.path != ""}
+	return Reader{Conn: rows.NewConn(q), rules: db.rules, engine: &db.engine}
 }
 
 // fields lists the fields of T that the columns of a row are scanned into.

@@ -37,11 +37,15 @@ const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_
   s.aal, s.amr, s.provider_amr, s.proved_at, s.factor_at, s.password_at, s.remembered, s.issuer, m.role, m.created_at,
   CASE WHEN s.issuer = '' THEN 0 ELSE COALESCE((SELECT p.confirm_by FROM sso_policies p WHERE p.tenant_id = s.tenant_id AND p.before_mode = 'off'), 0) END`
 
+// tenantOfSession joins the tenant of a session, unless the session has ended with all of the tenant's: see
+// Tx.EndTenantSessions.
+const tenantOfSession = `JOIN tenants t ON t.id = s.tenant_id AND t.session_epoch = s.epoch `
+
 const selectCredential = `SELECT ` + sessionColumns + `,
   ` + settingsColumns + `, ` + userColumns + `
 FROM sessions s
 JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
-JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = s.tenant_id `
+JOIN users u ON u.id = s.user_id ` + tenantOfSession
 
 const sqlSessionByToken = selectCredential + `WHERE s.token_hash = $1`
 
@@ -91,7 +95,7 @@ func (r Reader) Session(ctx context.Context, id string) (Credential, error) {
 const sqlUserSessions = `SELECT s.token_hash, ` + sessionColumns + `,
   ` + settingsColumns + `
 FROM sessions s JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
-JOIN tenants t ON t.id = s.tenant_id WHERE s.user_id = $1 ORDER BY s.created_at DESC, s.id`
+` + tenantOfSession + `WHERE s.user_id = $1 ORDER BY s.created_at DESC, s.id`
 
 // StoredSession is a session with the hash of its token.
 type StoredSession struct {
@@ -111,8 +115,8 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
-  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, epoch)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, (SELECT session_epoch FROM tenants WHERE id = $4))`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
@@ -121,23 +125,47 @@ func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte
 		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer)
 }
 
-const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`
-
 // Use is a use of a session or of a secret of an API key.
 type Use struct {
 	Hash [32]byte // of the token or the secret
 	At   time.Time
 }
 
-// TouchSessions records uses, except where a later one is recorded. It never restores an ended
-// session: its row is gone.
-func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
+const (
+	sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`
+	sqlIsUntouched  = `SELECT count(*) FROM sessions WHERE token_hash = $1 AND last_seen_at < $2`
+)
+
+// TouchSession records a use, unless a later one is recorded. It never restores an ended session: its row is
+// gone.
+func (tx *Tx) TouchSession(ctx context.Context, u Use) error {
+	return tx.run(ctx, sqlTouchSession, micros(u.At), u.Hash[:])
+}
+
+// TouchSessions is TouchSession for several. It returns the uses of sessions that another transaction has
+// locked, such as one that ends many: if it waited for them with the locks that it has, both could wait
+// for each other.
+func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) (locked []Use, err error) {
 	for _, u := range uses {
-		if err := tx.run(ctx, sqlTouchSession, micros(u.At), u.Hash[:]); err != nil {
-			return err
+		free, err := tx.touchFree(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		if !free {
+			locked = append(locked, u)
 		}
 	}
-	return nil
+	return locked, nil
+}
+
+// touchFree records a use, and reports false if another transaction has locked the session.
+func (tx *Tx) touchFree(ctx context.Context, u Use) (bool, error) {
+	touched, err := tx.affected(ctx, tx.engine.touch, micros(u.At), u.Hash[:])
+	if err != nil || touched {
+		return true, err
+	}
+	untouched, err := one(ctx, tx.Reader, countColumn, sqlIsUntouched, u.Hash[:], micros(u.At))
+	return untouched == 0, err
 }
 
 // SessionLifetime has the limits of the installation, and how far the recorded uses may
@@ -149,14 +177,14 @@ type SessionLifetime struct {
 }
 
 // Conditions for expired sessions: by the limits of the installation, and by those or the
-// tighter limits of the tenant. A limit that a tenant doesn't set is NULL, and comparisons
+// tighter limits of the tenant, or because all of the tenant's have ended. A limit that a tenant doesn't set is NULL, and comparisons
 // with NULL are false. PostgreSQL evaluates a condition again on a row that changed while
 // the statement waited for it; it wouldn't do so for a list of ids.
 const (
 	expiredForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
 
 	expired = `(` + expiredForAll + ` OR EXISTS (SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
-  AND (sessions.created_at <= $3 - t.session_absolute OR sessions.last_seen_at <= $4 - t.session_idle)))`
+  AND (sessions.epoch <> t.session_epoch OR sessions.created_at <= $3 - t.session_absolute OR sessions.last_seen_at <= $4 - t.session_idle)))`
 )
 
 // bounds returns the times of opening and of last use up to which sessions have
@@ -257,13 +285,44 @@ func (tx *Tx) DeleteOtherMemberSessions(ctx context.Context, life SessionLifetim
 	return tx.endSessions(ctx, life, sqlDeleteMemberSessions, tenantID, userID, except)
 }
 
-const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETURNING NOT ` + expired
+const (
+	sqlEndTenantSessions = `UPDATE tenants SET session_epoch = session_epoch + 1 WHERE id = $1`
+	sqlKeepSession       = `UPDATE sessions SET epoch = (SELECT session_epoch FROM tenants WHERE id = $1) WHERE id = $2 AND tenant_id = $1`
+)
 
-// DeleteTenantSessions ends all sessions in the tenant, and returns how many had
-// not expired.
-func (tx *Tx) DeleteTenantSessions(ctx context.Context, life SessionLifetime, tenantID string) (int64, error) {
+// EndTenantSessions ends all sessions in the tenant except the one with this id, which may be empty. It
+// writes one row, however many there are: SweepEnded deletes those of the sessions. A session that a
+// transaction under way opens has ended, too.
+func (tx *Tx) EndTenantSessions(ctx context.Context, tenantID, except string) error {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.endSessions(ctx, life, sqlDeleteTenantSessions, tenantID)
+	if err := tx.run(ctx, sqlEndTenantSessions, tenantID); err != nil || except == "" {
+		return err
+	}
+	return tx.run(ctx, sqlKeepSession, tenantID, except)
+}
+
+const sqlTenantsToSweep = `SELECT id FROM tenants WHERE session_epoch > swept_epoch ORDER BY id`
+
+// TenantsToSweep returns the ids of the tenants for SweepEnded.
+func (r Reader) TenantsToSweep(ctx context.Context) ([]string, error) {
+	return list(ctx, r, textField, sqlTenantsToSweep)
+}
+
+const (
+	sqlDeleteEndedSessions = `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
+  WHERE tenant_id = $1 AND epoch < (SELECT session_epoch FROM tenants WHERE id = $1) LIMIT $2)`
+	sqlMarkSwept = `UPDATE tenants SET swept_epoch = session_epoch WHERE id = $1
+  AND NOT EXISTS (SELECT 1 FROM sessions WHERE tenant_id = $1 AND epoch < session_epoch)`
+)
+
+// SweepEnded deletes up to limit rows of sessions that have ended with all of the tenant's, and returns how
+// many; fewer than limit means that nothing is left.
+func (tx *Tx) SweepEnded(ctx context.Context, tenantID string, limit int) (int64, error) {
+	n, err := tx.exec(ctx, sqlDeleteEndedSessions, tenantID, limit)
+	if err != nil || n == int64(limit) {
+		return n, err
+	}
+	return n, tx.run(ctx, sqlMarkSwept, tenantID)
 }
 
 const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + expired
@@ -286,15 +345,6 @@ func (tx *Tx) endSessions(ctx context.Context, life SessionLifetime, query strin
 	}
 	err = each(ctx, tx.Reader, func(live *bool) []any { return []any{live} }, count, query, life.args(tx.Now, own...)...)
 	return n, err
-}
-
-const sqlDeleteTenantSessionsExcept = `DELETE FROM sessions WHERE tenant_id = $1 AND id <> $2`
-
-// DeleteTenantSessionsExcept ends all sessions in the tenant except the one with this
-// id, which may be empty.
-func (tx *Tx) DeleteTenantSessionsExcept(ctx context.Context, tenantID, sessionID string) error {
-	tx.announce(ChangeTenant, tenantID)
-	return tx.run(ctx, sqlDeleteTenantSessionsExcept, tenantID, sessionID)
 }
 
 // As in sqlDueMails, a list contains a role if removing it makes the text shorter.

@@ -40,7 +40,8 @@ func openSQLite(path string) (*DB, error) {
 	return &DB{
 		rules: newRulesCache(),
 		engine: engine{
-			name: "sqlite", path: path,
+			touch: sqlTouchSession,
+			name:  "sqlite", path: path,
 			size:      `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`,
 			transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, lockTimedOut: sqlitefile.IsLocked,
 			exclusive: func(ctx context.Context, _ *DB, fn func(*sql.Conn) error) error {

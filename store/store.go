@@ -80,6 +80,9 @@ type engine struct {
 	// direct opens a connection outside of the pool, without prepared statements; nil
 	// for SQLite.
 	direct func(ctx context.Context) (*pgx.Conn, error)
+	// touch is a statement that records a use of a session, and passes over a row that another transaction
+	// has locked. SQLite has no locks on rows.
+	touch string
 	// forceDurable is a statement that writes to the write-ahead log only, so that a
 	// commit without changes is waited for like one with changes (Tx.ForceDurable); empty
 	// for SQLite, where no commit can be lost.

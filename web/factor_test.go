@@ -171,7 +171,7 @@ func TestDemandedFactor(t *testing.T) {
 }
 
 // A browser that is remembered gets a cookie of its own, and only a cookie that comes alone stands in for
-// the factor: whoever knew the password before there was a factor, or has another host of the domain,
+// the factor: a person who knew the password before there was a factor, or has another host of the domain,
 // can plant a cookie in the person's browser.
 func TestPlantedDeviceIsNeverRemembered(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

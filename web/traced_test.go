@@ -258,6 +258,15 @@ func TestLogOfRequests(t *testing.T) {
 			t.Errorf("%s, %d: the line names the caller %q, want %q", c.route, a.status, got, c.caller)
 		}
 	}
+	before := strings.Count(log.String(), `"msg":"request"`)
+	for range 20 {
+		if a := d.send(t, "GET /api/v2/access/check", nil, as(forged)); a.status != 401 {
+			t.Fatal(a.status)
+		}
+	}
+	if got := strings.Count(log.String(), `"msg":"request"`) - before; got > 1 { // in another minute than the one above: 1
+		t.Errorf("20 refused checks have %d lines: want one a minute", got)
+	}
 	clients := map[string]bool{}
 	for line := range strings.Lines(log.String()) {
 		if strings.Contains(line, "@acme.example") && strings.Contains(line, `"msg":"request"`) {

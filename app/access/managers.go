@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
@@ -27,3 +28,15 @@ func EmailsOf(ctx context.Context, read store.Reader, tenantID string, roles ...
 	}
 	return to, nil
 }
+
+// NotifyHolders is Notify to each address of EmailsOf.
+func (tx *Tx) NotifyHolders(ctx context.Context, kind store.MailKind, tenantID string, roles ...doorward.Role) error {
+	to, err := EmailsOf(ctx, tx.Reader, tenantID, roles...)
+	for _, email := range to {
+		err = errors.Join(err, tx.Notify(ctx, kind, email))
+	}
+	return err
+}
+
+// System is the caller of what Doorward does by itself.
+var System = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}

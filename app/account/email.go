@@ -120,8 +120,8 @@ func checkSession(ctx context.Context, tx *access.Tx, by doorward.Caller) error 
 }
 
 // ConfirmEmail gives the caller's account the new address, by the code that was mailed there. A session
-// of the account is needed, but no recent proof, unless a connection vouches for it: whoever reads mail at
-// the new address might otherwise take over an account whose factors belong to somebody else. Sessions stay
+// of the account is needed, but no recent proof, unless a connection vouches for it: a person who reads
+// mail at the new address might otherwise take over an account whose factors belong to somebody else. Sessions stay
 // valid; resets of the password or of factors that were mailed to the old address become invalid. Errors:
 // validation_failed, unauthenticated, sign_in_required, step_up_required, managed_account, wrong_account,
 // email_change_not_found, email_change_over, account_exists, memberships_affected, last_owner, unavailable.

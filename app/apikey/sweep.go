@@ -36,10 +36,8 @@ func (k *Keys) Sweep(ctx context.Context) error {
 
 func idOf(k doorward.APIKey) string { return k.ID }
 
-var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-
 func (k *Keys) notifyBefore(ctx context.Context, key doorward.APIKey, within time.Duration) error {
-	_, err := k.writer.Do(ctx, system, doorward.APIKeyExpiring, object(key), func(tx *access.Tx) error {
+	_, err := k.writer.Do(ctx, access.System, doorward.APIKeyExpiring, object(key), func(tx *access.Tx) error {
 		due, err := tx.MarkAPIKeyNoticeSent(ctx, key.ID, within)
 		if err != nil || !due {
 			tx.SkipEvent()
@@ -59,7 +57,7 @@ func (k *Keys) notifyBefore(ctx context.Context, key doorward.APIKey, within tim
 }
 
 func (k *Keys) recordExpiry(ctx context.Context, key doorward.APIKey) error {
-	_, err := k.writer.Do(ctx, system, doorward.APIKeyExpire, object(key), func(tx *access.Tx) error {
+	_, err := k.writer.Do(ctx, access.System, doorward.APIKeyExpire, object(key), func(tx *access.Tx) error {
 		expired, err := tx.ExpireAPIKey(ctx, key.ID)
 		if err != nil || !expired {
 			tx.SkipEvent()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,15 @@ func Code(err error) doorward.Code {
 		return e.Code
 	}
 	return doorward.Code(err.Error())
+}
+
+// WantField fails unless the error is one of the field.
+func (f *Fixture) WantField(err error, pointer, code string) {
+	f.Helper()
+	var e *doorward.Error
+	if !errors.As(err, &e) || !slices.ContainsFunc(e.Fields, func(x doorward.FieldError) bool { return x.Pointer == pointer && x.Code == code }) {
+		f.Errorf("the error is %v %+v, want %s of %s", err, e, code, pointer)
+	}
 }
 
 // Codes counts outcomes; success is the empty code.

@@ -25,10 +25,10 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
@@ -160,7 +160,7 @@ func (f *Fixture) start(db *store.DB, limits proof.Limits) *app.App {
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:        argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		HashWait:    waittest.Limit, // many log in at once, however slow the machine is
-		Connections: connection.Settings{Allow: oidctest.Addresses(), Authorities: oidctest.Authorities()},
+		Connections: provider.Settings{Allow: oidctest.Addresses(), Authorities: oidctest.Authorities()},
 		Webhooks:    webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
 		DNSServer:   f.DNS.Addr,
 		Transport:   f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Mark is a position in a chain. Whoever stores one can show later whether anything before it was
+// Mark is a position in a chain. With a stored one anybody can show later whether anything before it was
 // changed.
 type Mark struct {
 	TenantID string // empty: the installation

@@ -1,6 +1,5 @@
-// Package connection manages the providers by which people of a tenant sign in, and keeps what it takes to
-// sign in by them: client secrets and keys, what providers say of themselves, tests, the protocol, and who
-// is who (identities). It signs nobody in: package signon does, with what Ready returns.
+// Package connection manages the providers by which people of a tenant sign in, and who is who there (identities).
+// What it takes to sign in by them is in package provider; package signon signs people in.
 //
 // It guarantees that an active connection signs people in only by parameters that a test has passed with:
 // each change has a new revision, which makes tests of what was before void, and on an active connection it
@@ -11,74 +10,33 @@
 //	draft.go        the rules for what is typed
 //	edit.go         creating and changing, and what waits for a switch
 //	status.go       enabling, disabling, deleting
-//	discovery.go    what providers say of themselves
-//	ready.go        what it takes to sign in
-//	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets
-//	key.go          keys of private_key_jwt
-//	attempt.go      the protocol
-//	test.go         tests
 //	identity.go     identities
 //	sweep.go        notices, keys, retention
 package connection
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
-	"log/slog"
-	"net/netip"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/masterkey"
-	"github.com/doorward/doorward/internal/guard"
-	"github.com/doorward/doorward/internal/lograte"
-	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/store"
 )
 
-// Settings configure the feature.
-type Settings struct {
-	Allow       []netip.Prefix // internal addresses that providers may have
-	Authorities *x509.CertPool // that sign the certificates of providers; nil: those of this machine
-}
-
-// Connections is the feature. Make it with New. It is safe for use by several goroutines.
+// Connections is the feature. Make it with New. It is safe for use by several goroutines. It has all that the client
+// of its providers has.
 type Connections struct {
-	writer   *access.Writer
-	db       *store.DB
-	master   *masterkey.Keys
-	life     store.SessionLifetime
-	base     string
-	provider *oidcrp.Client
-	warn     func(error) // of what must not fail a sign-in
+	*provider.Client
+	writer *access.Writer
+	db     *store.DB
+	life   store.SessionLifetime
 }
 
-// New returns the feature. base is the address of Doorward, without a slash at its end.
-func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, life store.SessionLifetime, base string, s Settings, log *slog.Logger) *Connections {
-	guarded := guard.New(guard.Options{Allow: s.Allow, Authorities: s.Authorities}).HTTP()
-	return &Connections{
-		writer: writer, db: db, master: master, life: life, base: base,
-		provider: oidcrp.New(guarded, db.Now, oidcrp.WithRefused(guard.IsRefused)),
-		warn:     lograte.Warnings(log, "sign-on"),
-	}
-}
-
-// Provider returns the client that speaks to providers. It has the cache of their keys.
-func (c *Connections) Provider() *oidcrp.Client { return c.provider }
-
-// CallbackURL is where the provider sends people back to. It is registered there, exactly.
-func (c *Connections) CallbackURL(id string) string { return c.address(id, "callback") }
-
-// StartURL is where a sign-in begins.
-func (c *Connections) StartURL(id string) string { return c.address(id, "start") }
-
-// KeysURL is where the provider reads the keys of private_key_jwt.
-func (c *Connections) KeysURL(id string) string { return c.address(id, "jwks") }
-
-func (c *Connections) address(id, what string) string {
-	return c.base + "/api/v2/auth/sso/" + id + "/" + what
+// New returns the feature.
+func New(writer *access.Writer, db *store.DB, providers *provider.Client, life store.SessionLifetime) *Connections {
+	return &Connections{Client: providers, writer: writer, db: db, life: life}
 }
 
 // Shown is a connection as those who manage it see it.
@@ -132,18 +90,11 @@ func shown(c doorward.Connection, secrets []store.SealedConnectionSecret) Shown 
 	return s
 }
 
-// find returns a connection of the caller's tenant, for a set-up link only its own. Errors: not_found.
 func find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Connection, error) {
-	found, err := read.Connection(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && (found.TenantID != by.TenantID || !by.SeesConnection(id)) {
-		return doorward.Connection{}, doorward.Fail(doorward.CodeNotFound, "")
-	}
-	return found, err
+	return provider.Find(ctx, read, by, id)
 }
 
-func object(c doorward.Connection) doorward.Object {
-	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID, ConnectionID: c.ID}
-}
+func object(c doorward.Connection) doorward.Object { return provider.Object(c) }
 
 // errDryRun rolls a dry run back.
 var errDryRun = errors.New("connection: a dry run")

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 )
 
@@ -149,7 +150,7 @@ func checkRole(rules *doorward.Rules, pointer string, role doorward.Role) []door
 }
 
 // setParameters changes what the connection signs people in by, and returns the faults of what is typed.
-// Whether the issuer answers is judged by look.
+// Whether the issuer answers is judged by provider.Client.Look.
 func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorward.FieldError) {
 	if d.Issuer != nil {
 		p.Issuer = *d.Issuer
@@ -180,26 +181,13 @@ func checkIssuer(issuer string) []doorward.FieldError {
 		return nil
 	}
 	if len(issuer) > issuerMax {
-		return []doorward.FieldError{issuerFault("invalid")}
+		return []doorward.FieldError{provider.IssuerFault("invalid")}
 	}
 	var f *oidcrp.Fault
 	if err := oidcrp.CheckIssuer(issuer); errors.As(err, &f) {
-		return []doorward.FieldError{issuerFault(f.Code)}
+		return []doorward.FieldError{provider.IssuerFault(f.Code)}
 	}
 	return nil
-}
-
-// issuerFaults say what to do about the codes of faults.
-var issuerFaults = map[string]string{
-	oidcrp.CodeInvalid:        "Copy the issuer from the provider: an https address without user, query and fragment. The endpoints that it names are https, too.",
-	oidcrp.CodeMultiTenant:    "This address signs in people of any organisation. Use your directory's own address, with its id.",
-	oidcrp.CodeIssuerMismatch: "The provider calls itself by another issuer. Copy it exactly, with or without the slash at its end.",
-	oidcrp.CodeUnreachable:    "No provider answers there. Look for a mistyped address, and whether it can be reached from the Internet.",
-	oidcrp.CodeAddressRefused: "Providers are reached by https, on public addresses only.",
-}
-
-func issuerFault(code string) doorward.FieldError {
-	return fault("/issuer", code, issuerFaults[code])
 }
 
 func checkClaim(pointer, name string) []doorward.FieldError {

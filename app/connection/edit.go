@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 )
 
@@ -12,7 +13,7 @@ import (
 const inForce, pending = false, true
 
 // Create makes a draft of a connection. With an issuer it reads what the provider says of itself, within
-// askWithin. Errors: too_many_connections, too_many_attempts, master_key_missing for private_key_jwt,
+// 10 s. Errors: too_many_connections, too_many_attempts, master_key_missing for private_key_jwt,
 // validation_failed.
 func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (Shown, error) {
 	made, faults := newConnection(by, d)
@@ -22,7 +23,7 @@ func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (
 	if err := c.writer.Require(ctx, by, doorward.ConnectionCreate, object(made)); err != nil {
 		return Shown{}, err
 	}
-	said, seen, err := c.look(ctx, made.TenantID, made.InForce.Issuer, faults)
+	said, seen, err := c.Look(ctx, made.TenantID, made.InForce.Issuer, faults)
 	if err != nil {
 		return Shown{}, err
 	}
@@ -86,14 +87,14 @@ func checkUnderLock(ctx context.Context, tx *access.Tx, tenantID string, d Draft
 // complete keeps what the provider has said, unless nil, and makes the first key where one is needed.
 func (c *Connections) complete(ctx context.Context, tx *access.Tx, id string, isPending bool, p doorward.ConnectionParameters, said *oidcrp.Discovery) error {
 	if said != nil {
-		if err := keep(ctx, tx.Tx, id, isPending, p.Issuer, *said); err != nil {
+		if err := provider.Keep(ctx, tx.Tx, id, isPending, p.Issuer, *said); err != nil {
 			return err
 		}
 	}
 	if p.ClientAuth != doorward.PrivateKeyJWT {
 		return nil
 	}
-	return c.ensureKey(ctx, tx.Tx, id)
+	return c.EnsureKey(ctx, tx.Tx, id)
 }
 
 // Change is how a connection is to be changed.
@@ -185,7 +186,7 @@ func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorwa
 		if err := c.writer.Require(ctx, by, doorward.ConnectionUpdate, object(found)); err != nil {
 			return nil, err
 		}
-		read, seen, err := c.look(ctx, found.TenantID, parameters.Issuer, faults)
+		read, seen, err := c.Look(ctx, found.TenantID, parameters.Issuer, faults)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package connection_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
@@ -31,9 +30,9 @@ func makeRole(f *apptest.Fixture, by apptest.Person, name string, permissions ..
 func TestRaceDisable(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		p := newProvider(t)
+		p := f.Provider()
 		for round := range apptest.Rounds(4, 20) {
-			c := active(f, owner, p)
+			c := f.Active(owner, p)
 			errs := apptest.Concurrently(9, func(i int) error {
 				switch {
 				case i > 0:
@@ -74,37 +73,4 @@ func openSession(f *apptest.Fixture, p apptest.Person, id, token string) error {
 		return tx.InsertSession(f.Context(), s, []byte(id+token))
 	})
 	return err
-}
-
-// TestRaceAttempts: of equal faults at once on two nodes none is lost.
-func TestRaceAttempts(t *testing.T) {
-	apptest.OnEach(t, func(f *apptest.Fixture) {
-		_, owner := f.Tenant()
-		c := create(f, owner, connection.Draft{Type: "oidc", Name: new("x")})
-		fault := doorward.Attempt{ConnectionID: c.ID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "aud"}
-		apptest.Concurrently(8, func(i int) error {
-			one := fault
-			one.RequestIDs = []string{fmt.Sprint("req_", i)}
-			f.Node(i).Connections.Record(f.Context(), one)
-			return nil
-		})
-		if n := f.Int(`SELECT coalesce(sum(count), 0) FROM connection_attempts WHERE connection_id = $1`, c.ID); n != 8 {
-			t.Errorf("the protocol counts %d faults, want 8", n)
-		}
-	})
-}
-
-// TestRaceKeys: of nodes that sweep at once, one makes the next key.
-func TestRaceKeys(t *testing.T) {
-	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		_, owner := f.Tenant()
-		c := create(f, owner, connection.Draft{Type: "oidc", Name: new("x"), ClientAuth: new("private_key_jwt")})
-		clock.Move(89 * 24 * time.Hour)
-		for _, err := range apptest.Concurrently(6, func(i int) error { return f.Node(i).Connections.Sweep(f.Context()) }) {
-			f.NoError(err)
-		}
-		if n := f.Int(`SELECT count(*) FROM connection_keys WHERE connection_id = $1`, c.ID); n != 2 {
-			t.Errorf("there are %d keys, want 2", n)
-		}
-	})
 }

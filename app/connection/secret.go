@@ -8,7 +8,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
 
@@ -16,8 +15,6 @@ const (
 	secretMax = 1000 // bytes
 	// hintLength is how many characters of a secret are shown, of one that has three times as many.
 	hintLength = 4
-	// secretUseEvery is how exactly the last use of a secret is recorded.
-	secretUseEvery = time.Hour
 	// secretYearsMax bounds the end of a secret, which is typed by hand.
 	secretYearsMax = 10
 )
@@ -49,10 +46,6 @@ func hint(secret string) string {
 		return ""
 	}
 	return string(runes[len(runes)-hintLength:])
-}
-
-func placeOfSecret(id string) seal.Place {
-	return seal.Place{Table: "connection_secrets", ID: id, Column: "secret_sealed"}
 }
 
 // AddSecret adds a client secret. The newest is tried first. What was tested with other secrets has to be
@@ -89,7 +82,7 @@ func (c *Connections) AddSecret(ctx context.Context, by doorward.Caller, id stri
 }
 
 func (c *Connections) insertSecret(ctx context.Context, tx *access.Tx, made doorward.ConnectionSecret, secret string) error {
-	sealed, err := c.master.Seal(ctx, tx.Tx, placeOfSecret(made.ID), []byte(secret))
+	sealed, err := c.SealSecret(ctx, tx.Tx, made.ID, secret)
 	if err != nil {
 		return err
 	}
@@ -131,19 +124,6 @@ func (c *Connections) DeleteSecret(ctx context.Context, by doorward.Caller, id, 
 	return err
 }
 
-// openSecrets returns the client secrets, the newest first, with their ids. Errors: master_key_missing.
-func (c *Connections) openSecrets(ctx context.Context, id string) (ids, secrets []string, err error) {
-	all, err := c.db.Read().ConnectionSecrets(ctx, id)
-	for _, s := range all {
-		plain, err := c.master.Open(ctx, placeOfSecret(s.ID), s.Sealed)
-		if err != nil {
-			return nil, nil, err
-		}
-		ids, secrets = append(ids, s.ID), append(secrets, string(plain))
-	}
-	return ids, secrets, err
-}
-
 // noticesBefore are the times before the end of a secret at which OWNERs are told, the last first: its
 // notice makes the earlier ones undue.
 var noticesBefore = []struct {
@@ -152,8 +132,6 @@ var noticesBefore = []struct {
 }{{3, day}, {2, 7 * day}, {1, 30 * day}}
 
 const day = 24 * time.Hour
-
-var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 
 // sweepSecrets tells OWNERs of secrets that end soon. Of several nodes one does.
 func (c *Connections) sweepSecrets(ctx context.Context) error {
@@ -169,7 +147,7 @@ func (c *Connections) sweepSecrets(ctx context.Context) error {
 
 func (c *Connections) notifyBefore(ctx context.Context, s store.ExpiringSecret, number int) error {
 	on := doorward.Object{Type: "connection", ID: s.ConnectionID, TenantID: s.TenantID}
-	_, err := c.writer.Do(ctx, system, doorward.ConnectionSecretChange, on, func(tx *access.Tx) error {
+	_, err := c.writer.Do(ctx, access.System, doorward.ConnectionSecretChange, on, func(tx *access.Tx) error {
 		due, err := tx.MarkSecretNotice(ctx, s.ID, number)
 		if err != nil || !due {
 			tx.SkipEvent()
@@ -177,15 +155,7 @@ func (c *Connections) notifyBefore(ctx context.Context, s store.ExpiringSecret, 
 		}
 		tx.Changed(doorward.FieldClientSecret, s.Hint, s.Hint)
 		tx.Changed(doorward.FieldEndsAt, "", s.ExpiresAt.Format(time.RFC3339))
-		return notifyOwners(ctx, tx, s.TenantID, store.MailClientSecretExpiring)
+		return tx.NotifyHolders(ctx, store.MailClientSecretExpiring, s.TenantID, doorward.RoleOwner)
 	})
-	return err
-}
-
-func notifyOwners(ctx context.Context, tx *access.Tx, tenantID string, kind store.MailKind) error {
-	to, err := access.EmailsOf(ctx, tx.Reader, tenantID, doorward.RoleOwner)
-	for _, email := range to {
-		err = errors.Join(err, tx.Notify(ctx, kind, email))
-	}
 	return err
 }

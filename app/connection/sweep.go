@@ -3,23 +3,10 @@ package connection
 import (
 	"context"
 	"errors"
-
-	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/store"
 )
 
-// Sweep tells OWNERs of client secrets that end soon, makes the next keys, and deletes old entries of
-// protocols, tests and used states. Several nodes may sweep at the same time.
+// Sweep tells OWNERs of client secrets that end soon, and sweeps what is kept of providers. Several nodes may sweep at
+// the same time. Errors: unavailable.
 func (c *Connections) Sweep(ctx context.Context) error {
-	return errors.Join(
-		c.sweepSecrets(ctx),
-		c.sweepKeys(ctx),
-		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-			return tx.DeleteOldAttempts(ctx, tx.Now.Add(-attemptsKept), limit)
-		}),
-		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-			return tx.DeleteOldTests(ctx, tx.Now.Add(-doorward.TestsKept), limit)
-		}),
-		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteUsedStates(ctx, limit) }),
-	)
+	return errors.Join(c.sweepSecrets(ctx), c.Client.Sweep(ctx))
 }

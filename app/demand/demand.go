@@ -38,13 +38,6 @@ func New(writer *access.Writer, db *store.DB, life store.SessionLifetime) *Deman
 	return &Demands{writer, db, life}
 }
 
-// SignsIn reports whether connections of the tenant sign anybody in: its mode isn't off. Within a
-// transaction pass its Reader and its Now.
-func SignsIn(ctx context.Context, read store.Reader, tenantID string, now time.Time) (bool, error) {
-	policy, err := read.SSOPolicy(ctx, tenantID, now)
-	return policy.SignsIn(), err
-}
-
 // Get returns the policy of the caller's tenant. Errors: unavailable.
 func (d *Demands) Get(ctx context.Context, by doorward.Caller) (doorward.SSOPolicy, error) {
 	return d.db.Read().SSOPolicy(ctx, by.TenantID, d.db.Now())

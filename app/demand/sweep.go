@@ -9,8 +9,6 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-
 // Sweep writes down the return of demands that were not confirmed in time, with an event for each. It ends
 // sessions of connections where the mode is off again. Several nodes may do so at the same time.
 func (d *Demands) Sweep(ctx context.Context) error {
@@ -21,7 +19,7 @@ func (d *Demands) Sweep(ctx context.Context) error {
 
 // revert writes the return of one tenant's demand, if it is still to be written.
 func (d *Demands) revert(ctx context.Context, tenantID string) error {
-	_, err := d.writer.Do(ctx, system, doorward.SSORevert, object(tenantID), func(tx *access.Tx) error {
+	_, err := d.writer.Do(ctx, access.System, doorward.SSORevert, object(tenantID), func(tx *access.Tx) error {
 		overdue, err := tx.OverdueSSOPolicy(ctx, tenantID, tx.Now)
 		if errors.Is(err, store.ErrNone) { // another node was faster, or it was changed
 			tx.SkipEvent()

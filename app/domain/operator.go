@@ -14,7 +14,7 @@ func (d *Domains) Held(ctx context.Context) ([]store.HeldDomain, error) {
 	return d.db.Read().HeldDomains(ctx)
 }
 
-// Release makes a domain lapse at once, and free for whoever proves it next, its present holder included. The
+// Release makes a domain lapse at once, and free for the next tenant that proves it, its present holder included. The
 // OWNERs of the holder get a mail. To release it again changes nothing. Errors: not_found if no tenant holds the
 // domain, validation_failed, those of the decision.
 func (d *Domains) Release(ctx context.Context, by doorward.Caller, name string) (doorward.Domain, error) {
@@ -35,8 +35,6 @@ func (d *Domains) Release(ctx context.Context, by doorward.Caller, name string) 
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed(doorward.FieldDomain, "", was.Name)
-		tx.Changed(doorward.FieldStatus, string(was.Status), string(doorward.DomainLapsed))
-		return notifyOwners(ctx, tx, was.TenantID, store.MailDomainLapsed)
+		return noticeLapse(ctx, tx, was)
 	})
 }

@@ -14,7 +14,7 @@ import (
 // A tenant has maxVerifies proofs of domains within verifyWindow, over all nodes, so that nobody searches the
 // DNS by them.
 const (
-	maxVerifies  = 30
+	maxVerifies  = 120
 	verifyWindow = time.Minute
 )
 
@@ -109,5 +109,5 @@ func takeOver(ctx context.Context, tx *access.Tx, holder doorward.Domain) error 
 	if holder.ConnectionID != "" {
 		changes = append(changes, doorward.Change{Field: doorward.FieldConnection, From: holder.ConnectionID})
 	}
-	return tx.NotifyAlsoBy(ctx, system, store.MailDomainTaken, owners, doorward.DomainDelete, object(holder), changes...)
+	return tx.NotifyAlsoBy(ctx, access.System, store.MailDomainTaken, owners, doorward.DomainDelete, object(holder), changes...)
 }

@@ -26,8 +26,6 @@ const (
 	looksAtOnce   = 16
 )
 
-var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-
 // Run looks at records that are due until ctx ends, each on one of the nodes.
 func (d *Domains) Run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
@@ -125,7 +123,7 @@ func (d *Domains) recordFound(ctx context.Context, of doorward.Domain) error {
 	if of.Status == doorward.DomainVerified {
 		return d.record(ctx, of, true)
 	}
-	return d.change(ctx, system, doorward.DomainVerify, of, func(tx *access.Tx, was doorward.Domain) error {
+	return d.change(ctx, access.System, doorward.DomainVerify, of, func(tx *access.Tx, was doorward.Domain) error {
 		if was.Status != doorward.DomainLapsed || was.Released {
 			tx.SkipEvent()
 			return nil
@@ -144,16 +142,21 @@ func (d *Domains) recordMissing(ctx context.Context, of doorward.Domain) error {
 	if !isDue(d.db.Now()) {
 		return d.record(ctx, of, false)
 	}
-	return d.change(ctx, system, doorward.DomainLapse, of, func(tx *access.Tx, was doorward.Domain) error {
+	return d.change(ctx, access.System, doorward.DomainLapse, of, func(tx *access.Tx, was doorward.Domain) error {
 		lapsed, err := tx.LapseDomain(ctx, was.ID, tx.Now.Add(-doorward.DomainLapsesAfter), tx.Now.Add(lookEvery))
 		if err != nil || !lapsed { // seen by another look since
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed(doorward.FieldDomain, "", was.Name)
-		tx.Changed(doorward.FieldStatus, string(was.Status), string(doorward.DomainLapsed))
-		return notifyOwners(ctx, tx, was.TenantID, store.MailDomainLapsed)
+		return noticeLapse(ctx, tx, was)
 	})
+}
+
+// noticeLapse records that the domain has lapsed, and tells the OWNERs.
+func noticeLapse(ctx context.Context, tx *access.Tx, was doorward.Domain) error {
+	tx.Changed(doorward.FieldDomain, "", was.Name)
+	tx.Changed(doorward.FieldStatus, string(was.Status), string(doorward.DomainLapsed))
+	return tx.NotifyHolders(ctx, store.MailDomainLapsed, was.TenantID, doorward.RoleOwner)
 }
 
 // record writes the result of a look that changes no status.
@@ -164,13 +167,4 @@ func (d *Domains) record(ctx context.Context, of doorward.Domain, found bool) er
 		}
 		return tx.RecordDomainLook(ctx, of.ID, found, tx.Now.Add(lookEvery))
 	})
-}
-
-// notifyOwners mails the OWNERs of the tenant about the event of the transaction.
-func notifyOwners(ctx context.Context, tx *access.Tx, tenantID string, kind store.MailKind) error {
-	to, err := access.EmailsOf(ctx, tx.Reader, tenantID, doorward.RoleOwner)
-	for _, email := range to {
-		err = errors.Join(err, tx.Notify(ctx, kind, email))
-	}
-	return err
 }

@@ -159,7 +159,7 @@ func TestTakenOver(t *testing.T) {
 		acme, owner := f.Tenant()
 		zeta, other := f.Tenant()
 		d := proved(f, owner, "acme.example")
-		con := connection(f, acme.ID)
+		con := f.Connection(owner)
 		_, err := f.Node(0).Domains.SetConnection(f.Context(), owner.Caller, d.ID, con, nil)
 		f.NoError(err)
 		theirs := add(f, other, "acme.example")
@@ -200,7 +200,7 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// A domain that the operator has released is whoever's proves it next, and nobody's by the daily look.
+// A domain that the operator has released belongs to the next tenant that proves it; the daily look gives it to none.
 func TestRelease(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		acme, owner := f.Tenant()

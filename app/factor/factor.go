@@ -79,7 +79,7 @@ type OwnFactors struct {
 }
 
 // OfCaller returns the caller's factors. They belong to the account: where a connection vouches for the
-// session, and its tenant doesn't manage the account, they are shown to whoever may change them. Errors:
+// session, and its tenant doesn't manage the account, they are shown to those who may change them. Errors:
 // sign_in_required, step_up_required, unavailable.
 func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors, error) {
 	if by.Issuer != doorward.OwnIssuer && !by.IsManaged {

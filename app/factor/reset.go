@@ -56,7 +56,7 @@ func giveWord(ctx context.Context, tx *access.Tx, member doorward.User) error {
 }
 
 // KeepFactors makes all words for a reset of the caller's factors void, and ends the code of a mail. It
-// takes a session in which a factor was proved, of any age: whoever has the factor needs no reset, and a
+// takes a session in which a factor was proved, of any age: a person who has the factor needs no reset, and a
 // thief of the password alone must not keep the owner out. It does nothing where nothing waits. Errors:
 // step_up_required, sign_in_required, unauthenticated.
 func (f *Factors) KeepFactors(ctx context.Context, by doorward.Caller) error {

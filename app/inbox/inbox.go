@@ -42,7 +42,7 @@ func New(writer *access.Writer, db *store.DB, log *slog.Logger) *Inbox {
 }
 
 const (
-	pollEvery = time.Second // finds rows of other processes, repeated refusals, and minutes that are over
+	pollEvery = 2 * time.Second // finds rows of processes that have died, repeated refusals, and minutes that are over
 	// debounce is the worker's pause after a new row. It limits how often the worker locks the
 	// chains of events, however many requests there are.
 	debounce = 100 * time.Millisecond
@@ -53,7 +53,7 @@ const (
 	lastPassTimeout = 2 * time.Second
 )
 
-// Run records rows within a second until ctx ends. At the end it writes the rows
+// Run records rows of this process at once, and others within two seconds, until ctx ends. At the end it writes the rows
 // in memory.
 func (w *Inbox) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
@@ -110,11 +110,16 @@ func (w *Inbox) warnUnlessEnded(ctx context.Context, err error) {
 const passBatches = 10
 
 // pass records some of the due rows and reports whether there are more. If flush is set, it
-// also writes the rows in memory and counts those in the database.
+// also writes the rows in memory and counts those in the database; without any it asks no more, since
+// most passes find none.
 func (w *Inbox) pass(ctx context.Context, flush bool) (more bool, err error) {
 	if flush {
-		if err := errors.Join(w.writer.Inbox.Flush(ctx), w.writer.Inbox.Count(ctx)); err != nil {
+		flushed := w.writer.Inbox.Flush(ctx)
+		rows, counted := w.writer.Inbox.Count(ctx)
+		if err := errors.Join(flushed, counted); err != nil {
 			w.warnUnlessEnded(ctx, err) // the rows in the database are recorded all the same
+		} else if rows == 0 {
+			return false, nil
 		}
 	}
 	err = w.exclusively(ctx, func() error {

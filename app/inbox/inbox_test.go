@@ -249,7 +249,8 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `INSERT INTO inbox SELECT 'net' || n, 'session.refuse', 'forbidden', '', 0, '', '', '{}', 1, 1, 9000000000000000 FROM generate_series(1, 100000) n`)
 	f.NoError(err)
-	f.NoError(f.Node(0).Access.Inbox.Count(t.Context()))
+	_, err = f.Node(0).Access.Inbox.Count(t.Context())
+	f.NoError(err)
 	if got := apptest.Code(f.Node(0).Passwords.Forgot(t.Context(), apptest.Anonymous(0), owner.User.Email, "")); got != doorward.CodeUnavailable {
 		t.Errorf("a request for a reset: %q", got)
 	}
@@ -261,7 +262,8 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	}
 	_, err = db.ExecContext(t.Context(), `DELETE FROM inbox`)
 	f.NoError(err)
-	f.NoError(f.Node(0).Access.Inbox.Count(t.Context()))
+	_, err = f.Node(0).Access.Inbox.Count(t.Context())
+	f.NoError(err)
 	f.NoError(f.Node(0).Passwords.Forgot(t.Context(), apptest.Anonymous(0), owner.User.Email, ""))
 }
 

@@ -454,8 +454,8 @@ func IsByOwner(ctx context.Context, read store.Reader, inv doorward.Invitation) 
 	return err == nil && inviter.Rules.Rank(inviter.Role) == doorward.RoleOwner, err
 }
 
-// Acceptable returns the tenant's invitation to the canonical address that could be accepted now by whoever
-// proves the address. Errors: invitation_not_found for any reason why there is none; unavailable.
+// Acceptable returns the tenant's invitation to the canonical address that somebody who proves the address
+// could accept now. Errors: invitation_not_found for any reason why there is none; unavailable.
 func Acceptable(ctx context.Context, read store.Reader, tenant doorward.Tenant, email string, now time.Time) (doorward.Invitation, error) {
 	inv, err := read.PendingInvitation(ctx, tenant.ID, email)
 	if errors.Is(err, store.ErrNone) || err == nil && inv.StateAt(now) != doorward.InvitationPending {

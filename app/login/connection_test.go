@@ -35,7 +35,7 @@ func TestSessionsOfAConnection(t *testing.T) {
 		if last.Device != nil || last.CanSwitch || f.CountRows("devices") != devices {
 			t.Errorf("device %v, can switch %v", last.Device, last.CanSwitch)
 		}
-		if got := f.Int(`SELECT count(*) FROM events WHERE action = 'session.open' AND target_id = $1 AND changes LIKE '%con_own%'`, last.Session.ID); got != 1 {
+		if got := f.Int(`SELECT count(*) FROM events WHERE action = 'session.open' AND target_id = $1 AND changes LIKE $2`, last.Session.ID, "%"+string(last.Session.Issuer)+"%"); got != 1 {
 			t.Errorf("%d events name the connection", got)
 		}
 		// Nor does the limit of other sessions, 10 here, count or end these.
@@ -64,7 +64,7 @@ func TestMethodsOfAConnection(t *testing.T) {
 		if !slices.Equal(s.AMR, []string{"fed", "otp", "mfa"}) || !slices.Equal(s.ProviderAMR, []string{"pwd", "sms"}) || s.AAL != 2 || s.PasswordAt.IsZero() || in.Device != nil {
 			t.Errorf("after the second step the session has %+v, device %v", s.Assurance, in.Device)
 		}
-		trusted := proof.Proof{Account: f.Account(ann), Issuer: apptest.Connection, TenantID: ann.User.TenantID, Methods: []string{"fed", "mfa"}}
+		trusted := proof.Proof{Account: f.Account(ann), Issuer: f.IssuerOf(ann), TenantID: ann.User.TenantID, Methods: []string{"fed", "mfa"}}
 		in, err = apptest.SignedIn(f.Node(0).Login.Enter(f.Context(), apptest.Anonymous(0), trusted, ann.User.TenantID))
 		f.NoError(err)
 		if s := in.Session; s.AAL != 2 || !s.FactorAt.IsZero() || !slices.Equal(s.AMR, trusted.Methods) {
@@ -155,7 +155,7 @@ func TestOfferedMethods(t *testing.T) {
 		needed := &doorward.ProofNeeded{Methods: []string{doorward.BySSO}}
 		offered, err := f.Node(0).Login.OfferStepUp(f.Context(), ann.Caller, needed)
 		f.NoError(err)
-		if !slices.Equal(offered.Methods, needed.Methods) || offered.ConnectionID != string(apptest.Connection) {
+		if !slices.Equal(offered.Methods, needed.Methods) || offered.ConnectionID != string(f.IssuerOf(ann)) {
 			t.Errorf("offered are %v by %q", offered.Methods, offered.ConnectionID)
 		}
 		_, err = stepUp(f, 0, ann.Caller, offered.Token.Reveal(), byPassword(apptest.FirstPassword))
@@ -176,7 +176,7 @@ func TestOfferedMethods(t *testing.T) {
 func TestPasswordOfAManagedAccount(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
-		con := f.SignOn(acme.ID, doorward.SSOOptional)
+		con := f.SignOn(owner, doorward.SSOOptional)
 		ann := f.Managed(owner, doorward.RoleUser)
 		f.Enrol(&ann)
 		next := apptest.Password(1)
@@ -256,7 +256,7 @@ func TestRaceFirstPassword(t *testing.T) {
 // TestManagedPasskey: a passkey of a managed account is a second factor, and signs nobody in by itself.
 func TestManagedPasskey(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		acme, owner := f.Tenant()
+		_, owner := f.Tenant()
 		ann := f.Managed(owner, doorward.RoleUser)
 		a, _ := addPasskey(f, 0, 1, ann.Caller)
 		alone := func() error {
@@ -265,7 +265,7 @@ func TestManagedPasskey(t *testing.T) {
 		}
 		f.Exec(`UPDATE sso_policies SET mode = 'off'`)
 		wantCode(f, alone(), doorward.CodeManagedAccount)
-		f.SignOn(acme.ID, doorward.SSOOptional)
+		f.SignOn(owner, doorward.SSOOptional)
 		wantCode(f, alone(), doorward.CodeSSORequired)
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = time.Unix(1, 0) })
 		outcome, err := f.EnterBy(0, ann)
@@ -280,8 +280,8 @@ func TestManagedPasskey(t *testing.T) {
 // by the password, and not at one by a connection.
 func TestRememberedBrowserOfAConnection(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		acme, owner := f.Tenant()
-		con := f.SignOn(acme.ID, doorward.SSOOptional)
+		_, owner := f.Tenant()
+		con := f.SignOn(owner, doorward.SSOOptional)
 		ann := f.Join(owner, doorward.RoleUser)
 		app := f.Enrol(&ann)
 		f.EditTenant(owner, func(s *doorward.TenantSettings) {
@@ -309,7 +309,7 @@ func TestRaceSessionsOfAConnection(t *testing.T) {
 		ann := f.Join(owner, doorward.RoleUser)
 		f.ByConnection(ann) // makes the connection
 		f.WantCodes(apptest.Concurrently(16, func(i int) error { return apptest.ErrorOf(f.EnterBy(i, ann)) }), apptest.Codes{"": 16})
-		if got := f.Int(`SELECT count(*) FROM sessions WHERE user_id = $1 AND issuer = 'con_own'`, ann.User.ID); got != doorward.ConnectionSessionsMax {
+		if got := f.Int(`SELECT count(*) FROM sessions WHERE user_id = $1 AND issuer = $2`, ann.User.ID, f.IssuerOf(ann)); got != doorward.ConnectionSessionsMax {
 			t.Errorf("%d sessions of the connection", got)
 		}
 		if !f.IsValid(ann.Token) {

@@ -19,20 +19,13 @@ func enterFrom(f *apptest.Fixture, p apptest.Person, con, tenantID string) (logi
 	return f.Node(0).Login.Enter(f.Context(), apptest.Anonymous(0), proved, tenantID)
 }
 
-// signOn gives the tenant of an OWNER a connection that signs people in, and returns its id.
-func signOn(f *apptest.Fixture, owner apptest.Person) string {
-	f.Helper()
-	f.SSOMode(owner, doorward.SSOOptional, doorward.GuestsAllowed)
-	return f.Connection(owner)
-}
-
 // TestAnotherIssuer: by the word of a tenant's own sign-on a person signs in to that tenant and no other,
 // with the second factor of the account where there is one. It can't set one up.
 func TestAnotherIssuer(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		_, other := f.Tenant()
-		con := signOn(f, owner)
+		con := f.SignOn(owner, doorward.SSOOptional)
 		ann := f.Join(owner, doorward.RoleUser)
 		_, code := f.Invite(other, ann.User.Email, doorward.RoleUser)
 		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, code, "")
@@ -78,7 +71,7 @@ func TestRaceAnotherIssuer(t *testing.T) {
 	f := apptest.New(t, e, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
 	_, other := f.Tenant()
-	con := signOn(f, owner)
+	con := f.SignOn(owner, doorward.SSOOptional)
 	ann := f.Join(owner, doorward.RoleUser)
 	_, code := f.Invite(other, ann.User.Email, doorward.RoleUser)
 	f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), ann.Caller, code, "")))

@@ -74,7 +74,7 @@ func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL 
 	}
 	m.SetBrand(look, name)
 	m.queue = &outbox.Queue[store.Mail]{
-		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.IsPermanent,
+		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.IsPermanent, Unreachable: smtp.IsUnreachable,
 		Now: db.Now, Wake: db.MailQueued(),
 		Warn: lograte.Warnings(log, "mail queue"),
 	}

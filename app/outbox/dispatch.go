@@ -17,7 +17,8 @@ type dispatcher[T any] struct {
 	hosts       hosts
 	running     map[string]*try
 	limiter     limiter
-	started     int // tries so far
+	breaker     *breaker // nil: none
+	started     int      // tries so far
 	tries       sync.WaitGroup
 	events      chan event
 	ended       chan struct{} // closed when the loop has ended
@@ -53,11 +54,16 @@ func (d *dispatcher[T]) start() {
 	}
 	for _, urgent := range []bool{urgentWork, normalWork} {
 		for _, slow := range []bool{fastHost, slowHost} {
-			for d.limiter.hasSlot(urgent, slow) && d.startNext(urgent, slow) {
+			for d.mayStart() && d.limiter.hasSlot(urgent, slow) && d.startNext(urgent, slow) {
 			}
 		}
 	}
 	d.preempt()
+}
+
+// mayStart reports whether the server through which all work goes may be tried now.
+func (d *dispatcher[T]) mayStart() bool {
+	return d.breaker == nil || d.breaker.lets(time.Now(), len(d.running))
 }
 
 // startNext starts the next work of a lane whose share and host have a free slot. It reports
@@ -173,6 +179,9 @@ func (d *dispatcher[T]) handle(e event) error {
 func (d *dispatcher[T]) observe(t *try) {
 	if !t.sent {
 		return
+	}
+	if d.breaker != nil && d.ctx.Err() == nil {
+		d.breaker.observe(time.Now(), d.queue.Unreachable(t.err))
 	}
 	if t.err == nil {
 		d.hosts.succeeded(t.took)

@@ -40,4 +40,5 @@
 //	waiting.go     what is due, by lane, in the order in which it is started
 //	try.go         one try
 //	hosts.go       which hosts are slow
+//	breaker.go     rests while the one server for all work can't be reached
 package outbox

@@ -18,7 +18,7 @@ type Job struct {
 	LastTryWasQuick bool
 }
 
-// Queue is a queue of work of the type T. All fields but Endpoints must be set. They must not
+// Queue is a queue of work of the type T. All fields but Unreachable and Endpoints must be set. They must not
 // change once the queue is used.
 type Queue[T any] struct {
 	// Fetch returns work that is due, or the urgent part of it, in the order of Due
@@ -33,6 +33,10 @@ type Queue[T any] struct {
 	Try func(ctx context.Context, work T, send Send) error
 	// Permanent reports whether an error of a try is a host's permanent refusal.
 	Permanent func(error) bool
+	// Unreachable reports whether an error of a try, which may be nil, says that the one server through which
+	// all work goes can't be reached: then Run makes one try at a time, after rests of a second to half a
+	// minute. Nil: each host has a server of its own.
+	Unreachable func(error) bool
 	// Now is the clock by which work is due.
 	Now func() time.Time
 	// Wake receives when this process has added work.
@@ -82,6 +86,9 @@ func (q *Queue[T]) Stats() Stats {
 // others within a second. When it returns all tries have ended.
 func (q *Queue[T]) Run(ctx context.Context) {
 	d := newDispatcher(ctx, q)
+	if q.Unreachable != nil {
+		d.breaker = &breaker{}
+	}
 	defer q.stats.set(0, 0, 0)
 	defer d.end()
 	tick := time.NewTicker(pollEvery)
@@ -96,7 +103,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 		case <-q.Wake:
 			d.poller.wake()
 		case <-tick.C:
-			d.poller.wake()
+			d.poller.tick()
 		case <-d.nextPoll():
 		case e := <-d.events:
 			if err := d.handle(e); err != nil {

@@ -15,6 +15,7 @@ type poller struct {
 	nextBatchAt time.Time // no batch is read before
 	nextScanAt  time.Time // no scan begins before
 	incomplete  bool      // rows were left out: they didn't fit into memory, or into the batch of a recent poll
+	short       bool      // the last scan read everything in one batch: scans alone find what is new in time
 
 	rows  int // fetched so far
 	timer *time.Timer
@@ -110,13 +111,12 @@ func (d *dispatcher[T]) fetchUrgent(after Job) error {
 
 // scanBatch reads the next batch of the scan.
 func (d *dispatcher[T]) scanBatch() error {
-	p := &d.poller
-	if p.scanAfter == (Job{}) {
-		if err := d.fetchUrgent(p.scanAfter); err != nil {
-			return err
-		}
-	}
+	p, isFirst := &d.poller, d.poller.scanAfter == Job{}
 	n, last, err := d.fetch(normalWork, p.scanAfter)
+	p.short = isFirst && n < batchSize
+	if err == nil && isFirst && !p.short { // urgent work may be far behind
+		err = d.fetchUrgent(Job{})
+	}
 	if err != nil {
 		return err
 	}
@@ -174,6 +174,13 @@ func pauseUntil(began time.Time, factor int) time.Time {
 
 // wake requests a recent poll.
 func (p *poller) wake() { p.urgent.wanted, p.normal.wanted = true, true }
+
+// tick requests a recent poll if scans take so long that they don't find in time what is new.
+func (p *poller) tick() {
+	if !p.short {
+		p.wake()
+	}
+}
 
 // nextPoll returns a channel that gets a value when the next poll or batch is due.
 func (d *dispatcher[T]) nextPoll() <-chan time.Time {

@@ -47,7 +47,7 @@ func TestChangeToTheSamePassword(t *testing.T) {
 	})
 }
 
-// TestChangeWithFactor: whoever has stolen the session of a person with a second factor can't
+// TestChangeWithFactor: a thief of the session of a person with a second factor can't
 // guess the password with it, since step_up_required comes first. A factor that was set up after
 // the caller was read counts, too.
 func TestChangeWithFactor(t *testing.T) {

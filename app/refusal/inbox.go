@@ -71,13 +71,13 @@ func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 // CountFiled counts a row that a feature wrote itself, with store.Tx.FileInbox.
 func (i *Inbox) CountFiled() { i.rows.Add(1) }
 
-// Count reads how many rows the inbox has. Errors: unavailable.
-func (i *Inbox) Count(ctx context.Context) error {
-	n, err := i.db.Read().CountInbox(ctx, inboxRows)
+// Count reads how many rows the inbox has, up to a limit. Errors: unavailable.
+func (i *Inbox) Count(ctx context.Context) (rows int, err error) {
+	rows, err = i.db.Read().CountInbox(ctx, inboxRows)
 	if err == nil {
-		i.rows.Store(int64(n))
+		i.rows.Store(int64(rows))
 	}
-	return err
+	return rows, err
 }
 
 // RecordFunc writes a refusal in a transaction. It is nil if nothing has to be written.
@@ -318,7 +318,7 @@ func (i *Inbox) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.O
 }
 
 // RefuseSignOn records that a sign-in by the connection on was refused, and returns the reason. Refusals are
-// counted by connection, whoever the caller and whatever the check: its protocol has those.
+// counted by connection, not by caller and check: its protocol has those.
 func (i *Inbox) RefuseSignOn(ctx context.Context, by doorward.Caller, on doorward.Object, reason *doorward.Error) error {
 	by.ViewOnly = false // a callback is no view of a page
 	row := refusal(by, doorward.SSORefuse, on, &doorward.Error{Code: doorward.CodeSignOnRefused})

@@ -144,7 +144,7 @@ func TestFullInbox(t *testing.T) {
 	if h.Dropped() != 2 || !h.IsFull() || len(h.hits()) != 0 {
 		t.Errorf("%d dropped, full %v, written %v", h.Dropped(), h.IsFull(), h.hits())
 	}
-	if err := h.Count(t.Context()); err != nil || h.IsFull() {
+	if _, err := h.Count(t.Context()); err != nil || h.IsFull() {
 		t.Errorf("after another count, full is %v, error %v", h.IsFull(), err)
 	}
 	wantCode(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -22,7 +23,14 @@ func (s *Sessions) Flush(ctx context.Context) error {
 func (s *Sessions) write(ctx context.Context, uses []store.Use) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	return s.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, uses) })
+	var locked []store.Use
+	err := s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { locked, err = tx.TouchSessions(ctx, uses); return err })
+	for _, use := range locked {
+		if err == nil { // alone it may wait: it has no other lock
+			err = s.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSession(ctx, use) })
+		}
+	}
+	return err
 }
 
 // flushRequested writes this node's last use of a session at once, since another node is about
@@ -43,9 +51,17 @@ func (s *Sessions) Run(ctx context.Context) {
 // sweepBatch is how many sessions one transaction deletes, so that nobody waits for it.
 const sweepBatch = 500
 
-// Sweep deletes the rows of sessions that have certainly expired, even if a node has uses that
-// it has not written yet. It only bounds the size of the table.
+// Sweep deletes the rows of sessions that have ended with all of their tenant's, or have certainly expired,
+// even if a node has uses that it has not written yet. It only bounds the size of the table.
 func (s *Sessions) Sweep(ctx context.Context) error {
+	tenants, err := s.db.Read().TenantsToSweep(ctx)
+	for _, id := range tenants {
+		err = errors.Join(err, s.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.SweepEnded(ctx, id, limit) }))
+	}
+	return errors.Join(err, s.sweepExpired(ctx))
+}
+
+func (s *Sessions) sweepExpired(ctx context.Context) error {
 	life := Life(s.limits)
 	for {
 		over, err := s.db.Read().OverdueSessions(ctx, life, s.db.Now(), sweepBatch)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRaceNoSwitchOutrunsTheEnd: a session is exchanged for one in the same tenant while all of
-// them end. The new one has ended, too: it takes no password, so whoever has stolen a session
+// them end. The new one has ended, too: it takes no password, so a thief of a session
 // could go on with it.
 func TestRaceNoSwitchOutrunsTheEnd(t *testing.T) {
 	for name, end := range map[string]func(f *apptest.Fixture, owner, ann, again apptest.Person) error{

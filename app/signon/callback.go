@@ -8,8 +8,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -76,7 +77,7 @@ func (a *attempt) useUp(ctx context.Context) error {
 		return err
 	})
 	if err == nil && !unused {
-		err = a.refuseAs(ctx, doorward.CodeSignOnState, CheckState.fault())
+		err = a.refuseAs(ctx, doorward.CodeSignOnState, faultOf(CheckState))
 	}
 	return err
 }
@@ -100,7 +101,7 @@ func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward
 func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID string, n int) {
 	entry := doorward.Attempt{
 		ConnectionID: conID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused,
-		Check: string(CheckState), Advice: oidcrp.AdviceStartAgain, Count: n,
+		Check: CheckState, Advice: oidcrp.AdviceStartAgain, Count: n,
 	}
 	if by.RequestID != "" {
 		entry.RequestIDs = []string{by.RequestID}
@@ -110,7 +111,7 @@ func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID str
 }
 
 func stateError() *doorward.Error {
-	return &doorward.Error{Code: doorward.CodeSignOnState, Check: string(CheckState)}
+	return &doorward.Error{Code: doorward.CodeSignOnState, Check: CheckState}
 }
 
 // attempt is a callback in progress.
@@ -152,7 +153,7 @@ func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f oidcrp.Fau
 	reason := &doorward.Error{Code: code, Check: f.Check, Err: f.Err}
 	a.record(ctx, doorward.AttemptRefused, f)
 	if a.flow.Purpose == ForSignIn {
-		if err := a.s.writer.RefuseSignOn(ctx, a.by, object(a.connection), reason); !errors.Is(err, error(reason)) {
+		if err := a.s.writer.RefuseSignOn(ctx, a.by, provider.Object(a.connection), reason); !errors.Is(err, error(reason)) {
 			return err
 		}
 	}
@@ -187,7 +188,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	h := hold(a.connection, rules, ready.Parameters, said, a.s.db.Now())
+	h := hold(joining.NewPerson(a.connection, rules, ready.Parameters.Issuer, said), ready.Parameters, said, a.s.db.Now())
 	if a.flow.Purpose == ForStepUp {
 		return a.stepUp(ctx, h)
 	}
@@ -217,7 +218,7 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 	}
 	signsIn, err := a.s.signsIn(ctx, a.s.db.Read(), a.connection)
 	if err == nil && !signsIn {
-		err = a.refuse(ctx, CheckState.fault())
+		err = a.refuse(ctx, faultOf(CheckState))
 	}
 	return doorward.ConnectionTest{}, err
 }
@@ -229,7 +230,7 @@ func (a *attempt) unavailable(ctx context.Context, err error) (Result, error) {
 		f = told
 	}
 	if a.flow.Purpose == ForTest {
-		return a.finishTest(ctx, connection.Ready{}, oidcrp.Asserted{}, f)
+		return a.finishTest(ctx, provider.Ready{}, oidcrp.Asserted{}, f)
 	}
 	a.record(ctx, doorward.AttemptUnavailable, *f)
 	return Result{}, err
@@ -243,29 +244,22 @@ func (a *attempt) fault(ctx context.Context, err error) error {
 	}
 	if f.Unavailable {
 		a.record(ctx, doorward.AttemptUnavailable, *f)
-		return providerUnavailable(f)
+		return provider.Unavailable(f)
 	}
 	return a.refuse(ctx, *f)
 }
 
-// retryAfter is how long a browser waits before it asks a provider again that was out of reach.
-const retryAfter = time.Minute
-
-func providerUnavailable(cause error) *doorward.Error {
-	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: cause}
-}
-
 // signIn signs in whom the provider names, or asks for what is missing.
 func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error) {
-	f, err := a.s.look(ctx, h)
+	f, err := a.s.joining.Look(ctx, h.Person)
 	if err != nil {
 		return Result{}, err
 	}
-	a.subject, a.userID = h.Subject, f.userID()
+	a.subject, a.userID = h.Subject, f.UserID()
 	switch {
-	case f.plan.step == refuse:
-		return Result{}, a.refuse(ctx, f.plan.check.fault())
-	case !h.Agreed && replaces(a.by, f, a.connection), f.plan.step == prove && !own.isEnough():
+	case f.Refused() != "":
+		return Result{}, a.refuse(ctx, faultOf(f.Refused()))
+	case !h.Agreed && replaces(a.by, f, a.connection), f.MustProve() && !own.isEnough():
 		return a.ask(ctx, h)
 	}
 	outcome, err := a.s.enter(ctx, a.by, h, f, own)
@@ -278,8 +272,8 @@ func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error
 
 // replaces reports whether the session would take the place of another account's, or of one in another
 // tenant, in the browser.
-func replaces(by doorward.Caller, f facts, c doorward.Connection) bool {
-	return by.Kind == doorward.ByUser && (by.TenantID != c.TenantID || by.ID != f.userID())
+func replaces(by doorward.Caller, f joining.Found, c doorward.Connection) bool {
+	return by.Kind == doorward.ByUser && (by.TenantID != c.TenantID || by.ID != f.UserID())
 }
 
 // ask holds what the provider said, since the person is asked for something before the session.
@@ -292,17 +286,17 @@ func (a *attempt) ask(ctx context.Context, h held) (Result, error) {
 }
 
 // failed answers a transaction that has opened no session.
-func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Result, error) {
-	var refused refusal
+func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error) (Result, error) {
+	var refused joining.Refusal
 	var e *doorward.Error
 	switch {
 	case errors.As(err, &refused):
-		return Result{}, a.refuse(ctx, refused.check.fault())
+		return Result{}, a.refuse(ctx, faultOf(refused.Check))
 	case doorward.HasCode(err, doorward.CodeSignInRequired): // the tenant demands a factor, which is the account's to set up
-		if f.canProve || f.account != nil && f.account.PasswordHash != "" {
+		if f.CanProve || f.Account != nil && f.Account.PasswordHash != "" {
 			return a.ask(ctx, h)
 		}
-		return Result{}, a.refuse(ctx, CheckFactor.fault())
+		return Result{}, a.refuse(ctx, faultOf(CheckFactor))
 	case errors.As(err, &e) && (e.Kind() == doorward.KindForbidden || e.Code == doorward.CodeQuotaExceeded):
 		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
 		return Result{}, a.s.count(ctx, refusals(a.by), err)
@@ -314,7 +308,7 @@ func (a *attempt) failed(ctx context.Context, h held, f facts, err error) (Resul
 func (a *attempt) signedIn(ctx context.Context, h held, outcome login.Outcome) {
 	note, done := oidcrp.Fault{}, doorward.AttemptAsked
 	if h.Groups == oidcrp.GroupsOverage || h.Groups == oidcrp.GroupsMalformed {
-		note = CheckGroups.fault()
+		note = faultOf(CheckGroups)
 		note.Seen = string(h.Groups)
 	}
 	if in, ok := outcome.(login.SignedIn); ok {

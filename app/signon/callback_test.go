@@ -286,11 +286,13 @@ func TestStrayCallbacks(t *testing.T) {
 		w.NoError(w.Node(0).SignOn.Sweep(w.Context()))
 		page, err := w.DB.Read().AttemptPage(w.Context(), s.conID, doorward.Window{Limit: 10})
 		w.NoError(err)
-		n := 0
+		n, entries := 0, 0
 		for _, a := range page.Items {
-			n += a.Count
+			if a.Check == string(signon.CheckState) {
+				n, entries = n+a.Count, entries+1
+			}
 		}
-		if len(page.Items) > 2 || n != 60 {
+		if entries > 2 || n != 60 {
 			t.Errorf("the protocol has %+v", page.Items)
 		}
 		for range 600 {

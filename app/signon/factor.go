@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/oidcrp"
 )
 
 // Values of amr that stand for a first and a second factor (RFC 8176, section 2).
@@ -15,13 +14,13 @@ var (
 
 // trustsFactor reports whether the provider has asked for a second factor, in words that the connection
 // trusts.
-func trustsFactor(c doorward.Connection, a oidcrp.Asserted) bool {
+func trustsFactor(c doorward.Connection, amr []string, acr string) bool {
 	if !c.TrustFactor {
 		return false
 	}
 	in := func(values []string) bool {
-		return slices.ContainsFunc(a.AMR, func(m string) bool { return slices.Contains(values, m) })
+		return slices.ContainsFunc(amr, func(m string) bool { return slices.Contains(values, m) })
 	}
-	return slices.Contains(a.AMR, doorward.MethodSeveral) || in(firstFactors) && in(secondFactors) ||
-		a.ACR != "" && slices.Contains(c.FactorACR, a.ACR)
+	return slices.Contains(amr, doorward.MethodSeveral) || in(firstFactors) && in(secondFactors) ||
+		acr != "" && slices.Contains(c.FactorACR, acr)
 }

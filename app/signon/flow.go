@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
@@ -120,21 +121,14 @@ func (s *SignOn) key(ctx context.Context) (seal.Key, error) {
 // held is what a provider has said of somebody, while the person is asked for something before the session.
 // It lies sealed in a cookie, and is used once.
 type held struct {
-	ID         string              `json:"id"`
-	At         time.Time           `json:"at"`
-	By         []byte              `json:"by"` // providerOf what the connection signed people in by then
-	Issuer     string              `json:"issuer"`
-	Subject    string              `json:"subject"`
-	Address    string              `json:"address,omitempty"`
-	Groups     oidcrp.GroupsState  `json:"groups,omitempty"`
-	Group      string              `json:"group,omitempty"` // the one that gives the role
-	Name       string              `json:"name,omitempty"`
-	AMR        []string            `json:"amr,omitempty"`
-	ACR        string              `json:"acr,omitempty"`
-	AuthTime   time.Time           `json:"authTime,omitzero"`
-	Agreed     bool                `json:"agreed,omitempty"` // to replace the session of the browser
-	connection doorward.Connection // as read for this request
-	now        time.Time           // of that
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+	By []byte    `json:"by"` // providerOf what the connection signed people in by then
+	joining.Person
+	AMR      []string  `json:"amr,omitempty"`
+	ACR      string    `json:"acr,omitempty"`
+	AuthTime time.Time `json:"authTime,omitzero"`
+	Agreed   bool      `json:"agreed,omitempty"` // to replace the session of the browser
 }
 
 // Limits of held, so that the cookie stays small.
@@ -145,16 +139,10 @@ const (
 )
 
 // hold returns what is kept of the provider's words.
-func hold(c doorward.Connection, rules *doorward.Rules, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
-	h := held{
-		ID: rand.Text(), At: now, By: providerOf(by), Issuer: by.Issuer, Subject: a.Subject, Address: a.Address,
-		Groups: a.Groups.State, Group: deciding(c, rules, a.Groups), AMR: bounded(a.AMR), ACR: a.ACR, AuthTime: a.AuthTime, connection: c,
-	}
-	if name, ok := a.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {
-		h.Name = name
-	}
-	if len(h.ACR) > maxACRBytes {
-		h.ACR = ""
+func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
+	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), AuthTime: a.AuthTime}
+	if len(a.ACR) <= maxACRBytes {
+		h.ACR = a.ACR
 	}
 	return h
 }
@@ -177,22 +165,8 @@ func bounded(values []string) (few []string) {
 	return few
 }
 
-// asserted returns what was kept in the form in which the provider said it.
-func (h held) asserted() oidcrp.Asserted {
-	a := oidcrp.Asserted{Subject: h.Subject, Address: h.Address, AMR: h.AMR, ACR: h.ACR, AuthTime: h.AuthTime, Groups: oidcrp.Groups{State: h.Groups}}
-	if h.Group != "" {
-		a.Groups.Names = []string{h.Group}
-	}
-	return a
-}
-
 // useHash is what used_states has of a state, or of what was held.
 func useHash(kind, text string) []byte {
 	sum := sha256.Sum256([]byte(kind + "\x00" + text))
 	return sum[:]
-}
-
-// sawGroups reports whether the provider has sent the claim with the groups.
-func (h held) sawGroups() bool {
-	return h.connection.GroupsFrom != "" && h.Groups != oidcrp.GroupsAbsent
 }

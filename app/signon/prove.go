@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/proof"
 )
 
@@ -33,17 +34,17 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 	if err != nil {
 		return Waiting{}, err
 	}
-	f, err := s.look(ctx, h)
+	f, err := s.joining.Look(ctx, h.Person)
 	if err != nil {
 		return Waiting{}, err
 	}
-	w := Waiting{Connection: a.connection, Tenant: f.tenant, Email: f.address, Replaces: !h.Agreed && replaces(by, f, a.connection)}
-	if f.account != nil {
-		w.Email = f.account.Email
-		w.Password = f.account.PasswordHash != ""
-		w.Passkey = f.account.ManagedBy == "" && s.factors.PasskeysAllowed()
+	w := Waiting{Connection: a.connection, Tenant: f.Tenant, Email: f.Address, Replaces: !h.Agreed && replaces(by, f, a.connection)}
+	if f.Account != nil {
+		w.Email = f.Account.Email
+		w.Password = f.Account.PasswordHash != ""
+		w.Passkey = f.Account.ManagedBy == "" && s.factors.PasskeysAllowed()
 	}
-	w.Proves = !w.Replaces && (f.plan.step == prove || w.Password)
+	w.Proves = !w.Replaces && (f.MustProve() || w.Password)
 	return w, nil
 }
 
@@ -59,7 +60,7 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	if err == nil && (!isOurs || s.db.Now().After(h.At.Add(FlowLife)) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}
-	h.connection = c
+	h.Connection = c
 	return a, h, err
 }
 
@@ -81,7 +82,7 @@ func (s *SignOn) Prove(ctx context.Context, by doorward.Caller, conID, cookie, p
 	if err != nil {
 		return Result{}, err
 	}
-	p, err := s.verifier.CheckForAccount(ctx, by, f.account.ID, f.account.Email, password)
+	p, err := s.verifier.CheckForAccount(ctx, by, f.Account.ID, f.Account.Email, password)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
 		wrong := doorward.Invalid("/password", "wrong", "This is not the password you have now.")
 		wrong.Allowance = doorward.AllowanceOf(err)
@@ -90,7 +91,7 @@ func (s *SignOn) Prove(ctx context.Context, by doorward.Caller, conID, cookie, p
 	if err != nil {
 		return Result{}, err
 	}
-	if f.plan.step == prove && f.account.Factors > 0 {
+	if f.MustProve() && f.Account.Factors > 0 {
 		return a.askSecond(ctx, h, p)
 	}
 	p.OwnMethods = []string{doorward.MethodPassword}
@@ -99,13 +100,13 @@ func (s *SignOn) Prove(ctx context.Context, by doorward.Caller, conID, cookie, p
 }
 
 // toProve returns what was held, of an account that exists.
-func (s *SignOn) toProve(ctx context.Context, by doorward.Caller, conID, cookie string) (attempt, held, facts, error) {
+func (s *SignOn) toProve(ctx context.Context, by doorward.Caller, conID, cookie string) (attempt, held, joining.Found, error) {
 	a, h, err := s.resume(ctx, by, conID, cookie)
 	if err != nil {
-		return a, h, facts{}, err
+		return a, h, joining.Found{}, err
 	}
-	f, err := s.look(ctx, h)
-	if err == nil && (f.account == nil || f.plan.step == refuse || !h.Agreed && replaces(by, f, a.connection)) {
+	f, err := s.joining.Look(ctx, h.Person)
+	if err == nil && (f.Account == nil || f.Refused() != "" || !h.Agreed && replaces(by, f, a.connection)) {
 		err = stateError()
 	}
 	return a, h, f, err
@@ -141,7 +142,7 @@ func (s *SignOn) ProveSecond(ctx context.Context, by doorward.Caller, conID, coo
 		return Result{}, err
 	}
 	c, account, err := s.factors.OpenForSignOn(ctx, challenge, h.ID)
-	if err == nil && account.ID != f.account.ID {
+	if err == nil && account.ID != f.Account.ID {
 		err = factor.ChallengeOver()
 	}
 	if err != nil {
@@ -194,7 +195,7 @@ func (s *SignOn) ProvePasskey(ctx context.Context, by doorward.Caller, conID, co
 		return Result{}, err
 	}
 	c, account, match, err := s.factors.TryUsernameless(ctx, by, c, response)
-	if err == nil && (account.ID != f.account.ID || account.ManagedBy != "") {
+	if err == nil && (account.ID != f.Account.ID || account.ManagedBy != "") {
 		err = doorward.Fail(doorward.CodeInvalidCode, "")
 	}
 	if err != nil {

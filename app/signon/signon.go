@@ -7,16 +7,15 @@
 // uses that up by one row, so that a replay and another node are refused. Then it goes on in this order:
 //
 //	internal/oidcrp   what the provider says, check by check
-//	facts.go join.go  the account: the identity's; one that may be joined to it; one to be made; or none
-//	apply.go role.go  identity, account, membership and role are written …
+//	app/joining       the account: the identity's; one that may be joined to it; one to be made; or none
+//	enter.go          what follows is written …
 //	app/login         … in the transaction that asks for a second factor or opens the session
 //
 // A refusal writes nothing but an entry in the connection's protocol and a count for the trail. Where
 // somebody has to agree or to prove an account first, what the provider said is held in another sealed cookie,
 // and is used once (prove.go).
 //
-// A provider speaks for its own tenant. It gives nobody a role above ADMIN and touches no OWNER, and no account
-// of others opens by an address that it names.
+// A provider speaks for its own tenant.
 package signon
 
 import (
@@ -27,10 +26,11 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
@@ -40,7 +40,8 @@ import (
 type SignOn struct {
 	writer      *access.Writer
 	db          *store.DB
-	connections *connection.Connections
+	connections *provider.Client
+	joining     *joining.Joining
 	login       *login.Login
 	factors     *factor.Factors
 	verifier    *proof.Verifier
@@ -54,11 +55,11 @@ type SignOn struct {
 }
 
 // New returns the feature. baseURL is the address of the installation, without a slash at the end.
-func New(writer *access.Writer, db *store.DB, connections *connection.Connections, l *login.Login, factors *factor.Factors,
+func New(writer *access.Writer, db *store.DB, connections *provider.Client, l *login.Login, factors *factor.Factors,
 	verifier *proof.Verifier, sessions *session.Sessions, baseURL string,
 ) *SignOn {
 	return &SignOn{
-		writer: writer, db: db, connections: connections, login: l, factors: factors, verifier: verifier, sessions: sessions,
+		writer: writer, db: db, connections: connections, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
 		baseURL: baseURL, tally: newTally(),
 	}
 }
@@ -77,17 +78,8 @@ type Result struct {
 	ByLink  bool   // a set-up link has asked for that test
 }
 
-// refusal is a refusal on its way out of a transaction.
-type refusal struct{ check Check }
-
-// Error names the check.
-func (r refusal) Error() string { return "signon: refused by the check " + string(r.check) }
-
-var (
-	// errChanged: somebody else has changed what was read before the transaction.
-	errChanged = errors.New("signon: the account has changed since it was read")
-	errTries   = errors.New("signon: the account was changed by others at each try")
-)
+// errTries: somebody else has changed at each try what was read before the transaction.
+var errTries = errors.New("signon: the account was changed by others at each try")
 
 // maxTries bounds the tries of a transaction that begins with what was read before it.
 const maxTries = 3
@@ -108,17 +100,6 @@ func (s *SignOn) signsIn(ctx context.Context, read store.Reader, c doorward.Conn
 	}
 	policy, err := read.SSOPolicy(ctx, c.TenantID, s.db.Now())
 	return policy.SignsIn(), err
-}
-
-// object is the connection as the object of an action.
-func object(c doorward.Connection) doorward.Object {
-	return doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
-}
-
-// asConnection returns the caller with the connection as the principal, for what it does to people.
-func asConnection(by doorward.Caller, c doorward.Connection) doorward.Caller {
-	by.Principal = doorward.Principal{Kind: doorward.ByConnection, ID: c.ID, TenantID: c.TenantID}
-	return by
 }
 
 // Sweep writes into protocols what was counted and not written yet. Errors: unavailable.

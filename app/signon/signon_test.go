@@ -14,20 +14,24 @@ import (
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 )
 
-// TestNewPerson: by JIT for a proved domain somebody gets a managed account and the connection's role, and is
-// the same person at the next sign-in, also under another address.
+// TestNewPerson: by JIT for a proved domain somebody gets a managed account and the role of the mapped groups, and
+// is the same person at the next sign-in, also under another address.
 func TestNewPerson(t *testing.T) {
 	onEach(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITDomains)
-		s.says("subject-1", "Ann@Acme.example", map[string]any{"name": "Ann Lee", "amr": []string{"pwd"}})
+		s.edit(func(c *doorward.Connection) {
+			c.GroupsFrom, c.Mappings = "groups", []doorward.GroupMapping{{Group: "guests", Role: doorward.RoleViewer}}
+		})
+		s.says("subject-1", "Ann@Acme.example", map[string]any{"name": "Ann Lee", "amr": []string{"pwd"}, "groups": []string{"others", "guests"}})
 		first := s.in(s.browser().signIn())
 		account, err := w.DB.Read().Account(w.Context(), first.User.ID)
 		w.NoError(err)
-		if first.User.Email != "ann@acme.example" || first.User.Role != doorward.RoleUser || first.User.Name != "Ann Lee" || account.ManagedBy != s.tenantID() || account.PasswordHash != "" {
+		if first.User.Email != "ann@acme.example" || first.User.Role != doorward.RoleViewer || first.User.Name != "Ann Lee" || account.ManagedBy != s.tenantID() || account.PasswordHash != "" {
 			t.Errorf("the new member is %+v, managed by %q", first.User, account.ManagedBy)
 		}
 		if !slices.Equal(first.Session.AMR, []string{"fed"}) || first.Session.AAL != 1 || !slices.Equal(first.Session.ProviderAMR, []string{"pwd"}) {
@@ -44,40 +48,6 @@ func TestNewPerson(t *testing.T) {
 			s.says("subject-2", "ben@other.example", nil)
 			return s.browser().signIn()
 		})
-	})
-}
-
-// TestWhoIsLetIn: JIT off lets nobody in, JIT invited only who has an invitation that could be accepted now, and
-// somebody who was removed comes back by an invitation only.
-func TestWhoIsLetIn(t *testing.T) {
-	onSQLite(t, func(w *world) {
-		s := w.site("acme.example", doorward.JITOff)
-		s.says("subject-1", "ann@acme.example", nil)
-		s.refused("jit", s.browser().signIn)
-		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITInvited })
-		s.refused("jit", s.browser().signIn)
-		w.Invite(s.owner, "ann@acme.example", doorward.RoleViewer)
-		ann := s.in(s.browser().signIn())
-		if ann.User.Role != doorward.RoleViewer {
-			t.Errorf("the invited role is %s", ann.User.Role)
-		}
-		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITDomains })
-		_, err := w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)
-		w.NoError(err)
-		s.refused("removed", s.browser().signIn)
-		w.Invite(s.owner, "ann@acme.example", doorward.RoleUser)
-		if again := s.in(s.browser().signIn()); again.User.ID != ann.User.ID || again.User.Role != doorward.RoleUser {
-			t.Errorf("who was invited again is %s, %s", again.User.ID, again.User.Role)
-		}
-		s.says("subject-2", "cleo@acme.example", nil)
-		w.Invite(s.owner, "cleo@acme.example", doorward.RoleOwner)
-		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITInvited })
-		s.refused("jit", s.browser().signIn)
-		s.says("subject-3", "", nil)
-		s.refused("email", s.browser().signIn)
-		w.NoError(apptest.ErrorOf(w.Node(0).Users.Suspend(w.Context(), s.owner.Caller, ann.User)))
-		s.says("subject-1", "ann@acme.example", nil)
-		s.refused("suspended", s.browser().signIn)
 	})
 }
 
@@ -143,43 +113,6 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestPromotion: nobody becomes more than an ADMIN by groups, an OWNER's role is never touched, and nobody sinks
-// below what an OWNER gave by hand.
-func TestPromotion(t *testing.T) {
-	onEach(t, func(w *world) {
-		s := w.site("acme.example", doorward.JITDomains)
-		s.edit(func(c *doorward.Connection) {
-			c.GroupsFrom = "groups"
-			c.Mappings = []doorward.GroupMapping{{Group: "admins", Role: doorward.RoleAdmin}, {Group: "gods", Role: doorward.RoleOwner}, {Group: "guests", Role: doorward.RoleViewer}}
-		})
-		role := func(want doorward.Role, groups any) {
-			t.Helper()
-			claims := map[string]any{}
-			if groups != nil {
-				claims["groups"] = groups
-			}
-			s.says("subject-1", "ann@acme.example", claims)
-			if got := s.in(s.browser().signIn()).User.Role; got != want {
-				t.Errorf("the groups %v give %s, want %s", groups, got, want)
-			}
-		}
-		role(doorward.RoleUser, nil) // never sent: JIT's role
-		role(doorward.RoleViewer, []string{"guests", "others"})
-		role(doorward.RoleAdmin, []string{"guests", "admins", "gods"})
-		role(doorward.RoleAdmin, "admins")        // no list
-		role(doorward.RoleUser, []string{"gods"}) // maps to nothing that may be given
-		role(doorward.RoleViewer, []string{"guests"})
-		role(doorward.RoleUser, nil) // absent, though it was sent before
-		role(doorward.RoleUser, []any{1})
-		member, err := w.DB.Read().UserByEmail(w.Context(), s.tenantID(), "ann@acme.example")
-		w.NoError(err)
-		w.NoError(w.Node(0).Users.SetRole(w.Context(), s.owner.Caller, member, doorward.RoleAdmin))
-		role(doorward.RoleAdmin, []string{"guests"})
-		w.NoError(w.Node(0).Users.SetRole(w.Context(), s.owner.Caller, member, doorward.RoleOwner))
-		role(doorward.RoleOwner, []string{"guests"})
-	})
-}
-
 // TestSecondFactorOfSignOn: a provider's factor counts only where the tenant trusts it, and is no factor of the
 // account. Else a managed account sets one up.
 func TestSecondFactorOfSignOn(t *testing.T) {
@@ -242,7 +175,7 @@ func TestRemovedUnderAnotherAddress(t *testing.T) {
 		b := s.browser()
 		b.asked(b.signIn())
 		s.in(b.prove(apptest.FirstPassword))
-		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)))
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, user.Handover{}, nil)))
 		w.write(func(tx *store.Tx) error { return tx.SetEmail(w.Context(), ann.User.ID, "married@acme.example") })
 		s.says("subject-1", "married@acme.example", nil)
 		s.refused("removed", s.browser().signIn)
@@ -337,7 +270,7 @@ func TestRemovedWithTheIdentity(t *testing.T) {
 		w.Exec(`UPDATE identities SET issuer = $1, subject = 'subject-1'`, s.provider.Issuer())
 		s.says("subject-1", "ann@acme.example", nil)
 		s.in(s.browser().signIn())
-		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, userHandover, nil)))
+		w.NoError(apptest.ErrorOf(w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ann.User, user.Handover{}, nil)))
 		s.refused("removed", s.browser().signIn)
 		all, err := w.DB.Read().IdentitiesOf(w.Context(), ann.User.ID)
 		w.NoError(err)

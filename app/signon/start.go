@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -60,8 +60,8 @@ func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, as
 }
 
 // ready returns what the connection signs people in by. Errors: sign_on_refused if a part of it is missing, and
-// otherwise those of connection.Connections.Ready.
-func (s *SignOn) ready(ctx context.Context, conID string, pending bool) (connection.Ready, error) {
+// otherwise those of provider.Client.Ready.
+func (s *SignOn) ready(ctx context.Context, conID string, pending bool) (provider.Ready, error) {
 	ready, err := s.connections.Ready(ctx, conID, pending)
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
 		err = &doorward.Error{Code: doorward.CodeSignOnRefused, Check: oidcrp.CheckClient}

@@ -15,13 +15,13 @@ import (
 func (a *attempt) stepUp(ctx context.Context, h held) (Result, error) {
 	by := a.by
 	if by.SessionID == "" || by.SessionID != a.flow.Session || string(by.Issuer) != a.connection.ID {
-		return Result{}, a.refuse(ctx, CheckState.fault())
+		return Result{}, a.refuse(ctx, faultOf(CheckState))
 	}
 	a.userID = by.ID
 	identity, err := a.s.db.Read().Identity(ctx, a.connection.ID, h.Issuer, h.Subject)
 	switch {
 	case errors.Is(err, store.ErrNone), err == nil && identity.UserID != by.ID:
-		return Result{}, a.refuse(ctx, CheckSub.fault())
+		return Result{}, a.refuse(ctx, faultOf(oidcrp.CheckSub))
 	case err != nil:
 		return Result{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/internal/oidcrp"
 )
 
@@ -18,11 +19,7 @@ type Metric struct {
 // Metrics are all of them.
 var Metrics = func() []Metric {
 	all := []Metric{{Outcome: doorward.AttemptSignedIn}, {Outcome: doorward.AttemptAsked}, {Outcome: doorward.AttemptDone}, {Outcome: doorward.AttemptUnavailable}, {Outcome: doorward.AttemptRefused}}
-	names := slices.Clone(oidcrp.Checks)
-	for _, c := range []Check{CheckEmail, CheckDomain, CheckJIT, CheckRemoved, CheckSuspended, CheckJoining, CheckFactor} {
-		names = append(names, string(c))
-	}
-	for _, name := range names {
+	for _, name := range slices.Concat(oidcrp.Checks, joining.Checks, []string{CheckFactor}) {
 		all = append(all, Metric{doorward.AttemptRefused, name})
 	}
 	return all

@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/joining"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/oidcrp"
 )
 
-// Test prepares a sign-in that opens no session and joins nobody; see connection.Connections.NewTest. It
+// Test prepares a sign-in that opens no session and joins nobody; see provider.Client.NewTest. It
 // begins at TestURL, in the browser of the caller's session or set-up link.
 func (s *SignOn) Test(ctx context.Context, by doorward.Caller, conID string) (doorward.ConnectionTest, error) {
 	return s.connections.NewTest(ctx, by, conID, browserHash(browserOf(by)))
@@ -25,7 +26,7 @@ func (s *SignOn) TestURL(test doorward.ConnectionTest) string {
 
 // finishTest writes the result of a test: what every check says, and the claims. A fault of the provider fails
 // the test, too.
-func (a *attempt) finishTest(ctx context.Context, ready connection.Ready, said oidcrp.Asserted, err error) (Result, error) {
+func (a *attempt) finishTest(ctx context.Context, ready provider.Ready, said oidcrp.Asserted, err error) (Result, error) {
 	var f *oidcrp.Fault
 	if err != nil && !errors.As(err, &f) {
 		return Result{}, err
@@ -54,7 +55,7 @@ func (a *attempt) finishTest(ctx context.Context, ready connection.Ready, said o
 
 // checks returns what each check says, in the order in which they are made. After the one that failed there
 // are none.
-func (a *attempt) checks(ctx context.Context, ready connection.Ready, said oidcrp.Asserted, f *oidcrp.Fault) (all []doorward.TestCheck, err error) {
+func (a *attempt) checks(ctx context.Context, ready provider.Ready, said oidcrp.Asserted, f *oidcrp.Fault) (all []doorward.TestCheck, err error) {
 	if f != nil && !slices.Contains(oidcrp.Checks, f.Check) { // such as a provider that can't be reached
 		return []doorward.TestCheck{failing(*f)}, nil
 	}
@@ -85,40 +86,47 @@ const (
 
 // Advices are all keys of advice in protocols and tests. The console has a sentence for each, and for some of
 // them one in the words of a product.
-var Advices = append(slices.Clone(oidcrp.Advices), connection.AdviceChanged,
+var Advices = append(slices.Clone(oidcrp.Advices), provider.AdviceChanged,
 	adviceEmail, adviceDomain, adviceGroups, adviceInvite, adviceReinstate, adviceJoining, adviceFactor)
 
+// The checks of this package, beside those of internal/oidcrp and app/joining.
+const (
+	CheckState  = oidcrp.CheckState
+	CheckFactor = "factor"
+	CheckGroups = "groups"
+)
+
 // adviceOf has what to do about each check that refuses people whom the provider has signed in.
-var adviceOf = map[Check]string{
-	CheckEmail: adviceEmail, CheckDomain: adviceDomain, CheckJIT: adviceInvite, CheckRemoved: adviceInvite,
-	CheckSuspended: adviceReinstate, CheckJoining: adviceJoining, CheckFactor: adviceFactor, CheckGroups: adviceGroups,
-	CheckState: oidcrp.AdviceStartAgain, CheckSub: oidcrp.AdviceStartAgain, CheckAuthTime: oidcrp.AdviceFresh,
+var adviceOf = map[string]string{
+	joining.CheckEmail: adviceEmail, joining.CheckDomain: adviceDomain, joining.CheckJIT: adviceInvite, joining.CheckRemoved: adviceInvite,
+	joining.CheckSuspended: adviceReinstate, joining.CheckJoining: adviceJoining, CheckFactor: adviceFactor, CheckGroups: adviceGroups,
+	CheckState: oidcrp.AdviceStartAgain, oidcrp.CheckSub: oidcrp.AdviceStartAgain,
 }
 
-// Advice returns what to do about a check of this package; one of Advices.
-func (c Check) Advice() string { return adviceOf[c] }
+// AdviceOf returns what to do about a check that refuses people; one of Advices.
+func AdviceOf(check string) string { return adviceOf[check] }
 
-func (c Check) fault() oidcrp.Fault { return oidcrp.Fault{Check: string(c), Advice: c.Advice()} }
+func faultOf(check string) oidcrp.Fault { return oidcrp.Fault{Check: check, Advice: AdviceOf(check)} }
 
 // ownChecks returns what a sign-in would read besides: the address, its domain, and the groups. Domain and
-// groups of whoever tests may be others than those of the people who will sign in, so they give advice and
+// groups of the person who tests may be others than those of the people who will sign in, so they give advice and
 // don't fail the test.
-func (a *attempt) ownChecks(ctx context.Context, ready connection.Ready, said oidcrp.Asserted) ([]doorward.TestCheck, error) {
+func (a *attempt) ownChecks(ctx context.Context, ready provider.Ready, said oidcrp.Asserted) ([]doorward.TestCheck, error) {
 	address, err := mailaddr.Parse(said.Address)
 	if err != nil {
-		return []doorward.TestCheck{{Name: string(CheckEmail), Seen: said.Address, Wanted: ready.Parameters.EmailFrom, Advice: adviceEmail}}, nil
+		return []doorward.TestCheck{{Name: joining.CheckEmail, Seen: said.Address, Wanted: ready.Parameters.EmailFrom, Advice: adviceEmail}}, nil
 	}
 	domains, err := a.s.db.Read().VerifiedDomainsOf(ctx, a.connection.ID)
 	if err != nil {
 		return nil, err
 	}
-	domain := doorward.TestCheck{Name: string(CheckDomain), OK: true, Seen: mailaddr.Domain(address)}
+	domain := doorward.TestCheck{Name: joining.CheckDomain, OK: true, Seen: mailaddr.Domain(address)}
 	if !slices.ContainsFunc(domains, func(d doorward.Domain) bool { return d.Name == domain.Seen }) {
 		domain.Advice = adviceDomain
 	}
-	all := []doorward.TestCheck{{Name: string(CheckEmail), OK: true, Seen: address}, domain}
+	all := []doorward.TestCheck{{Name: joining.CheckEmail, OK: true, Seen: address}, domain}
 	if from := a.connection.GroupsFrom; from != "" {
-		groups := doorward.TestCheck{Name: string(CheckGroups), OK: true, Seen: string(said.Groups.State), Wanted: from}
+		groups := doorward.TestCheck{Name: CheckGroups, OK: true, Seen: string(said.Groups.State), Wanted: from}
 		if said.Groups.State != oidcrp.GroupsList {
 			groups.Advice = adviceGroups
 		}

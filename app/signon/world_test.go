@@ -11,10 +11,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
-	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
@@ -34,7 +32,7 @@ type site struct {
 	domain   string // proved for the connection
 }
 
-const clientID, clientSecret = "doorward", "a secret of the provider"
+const clientID, clientSecret = apptest.ClientID, apptest.ClientSecret
 
 func onEach(t *testing.T, test func(*world)) {
 	t.Helper()
@@ -52,23 +50,11 @@ func (s *site) tenantID() string { return s.owner.User.TenantID }
 // site makes a tenant with a provider, and an active connection with a proved domain.
 func (w *world) site(domain string, jit doorward.JIT) *site {
 	w.Helper()
-	w.UseMasterKey()
 	_, owner := w.Tenant()
-	s := &site{w: w, owner: owner, provider: oidctest.New(""), domain: domain}
-	w.Cleanup(s.provider.Close)
-	s.provider.Change(func(p *oidctest.Settings) {
-		p.Apps = []oidctest.App{{ID: clientID, Secrets: []string{clientSecret}}}
-		p.Now = w.DB.Now
-	})
-	kind, mode := string(jit), string(doorward.SecretBasic)
-	issuer, client, name := s.provider.Issuer(), clientID, "Provider of "+domain
-	made, err := w.Node(0).Connections.Create(w.Context(), owner.Caller, connection.Draft{
-		Type: "oidc", Name: &name, Issuer: &issuer, ClientID: &client, ClientAuth: &mode, JIT: &kind,
-	})
-	w.NoError(err)
-	s.conID = made.ID
-	_, err = w.Node(0).Connections.AddSecret(w.Context(), owner.Caller, s.conID, connection.NewSecret{Secret: clientSecret})
-	w.NoError(err)
+	s := &site{w: w, owner: owner, provider: w.Provider(), domain: domain}
+	d := apptest.DraftOf(s.provider)
+	d.Name, d.JIT = new("Provider of "+domain), new(string(jit))
+	s.conID = w.Create(owner, d).ID
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.SetConnectionStatus(w.Context(), s.conID, doorward.ConnectionActive)
 		return errors.Join(err, s.prove(tx, domain), s.setMode(tx, doorward.SSOOptional))
@@ -238,5 +224,3 @@ func difference(before, after map[string]int) string {
 	slices.Sort(all)
 	return strings.Join(all, ", ")
 }
-
-var userHandover user.Handover // of nothing

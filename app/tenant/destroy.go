@@ -43,7 +43,7 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 // of its own, so that other callers can write in between.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
-	for _, step := range []destroyStep{destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
+	for _, step := range []destroyStep{destroySessions, destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = locked(ctx, tx, id, step); return err })
 		}
@@ -77,14 +77,23 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 	if !marked {
 		return errNotDue
 	}
-	return tx.DeleteTenantSessionsExcept(ctx, id, "")
+	return tx.EndTenantSessions(ctx, id, "")
 }
 
 // errNotDue means that another call has restored or destroyed the tenant.
 var errNotDue = errors.New("tenant: not to be destroyed")
 
-// batch is how many people are destroyed in one transaction.
-const batch = 50
+const (
+	// batch is how many people are destroyed in one transaction.
+	batch = 50
+	// sessionBatch is how many rows of sessions are.
+	sessionBatch = 500
+)
+
+func destroySessions(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	n, err := tx.SweepEnded(ctx, id, sessionBatch)
+	return n == sessionBatch, err
+}
 
 func destroyPeople(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
 	page, err := tx.UserPage(ctx, id, store.UserFilter{}, doorward.Window{Limit: batch})
@@ -159,8 +168,7 @@ func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 // deleteTenant deletes what is left and records it.
 func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
-	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-	_, err := t.writer.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
+	_, err := t.writer.Do(ctx, access.System, doorward.TenantDestroy, on, func(tx *access.Tx) error {
 		existed, err := tx.DeleteTenant(ctx, id)
 		if !existed { // another node has deleted it
 			tx.SkipEvent()

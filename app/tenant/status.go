@@ -95,7 +95,7 @@ func (t *Tenants) thawOperation(ctx context.Context, id string) access.Operation
 		}
 		return thawed, err
 	}
-	return changeStatus(ctx, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteTenantSessionsExcept(ctx, id, "") })
+	return changeStatus(ctx, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.EndTenantSessions(ctx, id, "") })
 }
 
 // setter changes the status of a tenant, and reports whether it did.
@@ -168,7 +168,10 @@ func checkConfirmation(t doorward.Tenant, confirm string) error {
 // endAll ends the sessions and resets in the tenant, and drops the deliveries to its webhooks.
 // Pending invitations stay, but can't be accepted until the tenant is active again.
 func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
-	sessions, err := tx.DeleteTenantSessions(ctx, t.sessions, id)
+	sessions, err := tx.CountTenantSessions(ctx, t.sessions, id, tx.Now)
+	if err == nil {
+		err = tx.EndTenantSessions(ctx, id, "")
+	}
 	if err != nil {
 		return doorward.Ended{}, err
 	}
@@ -210,7 +213,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 		}
 		return wasClosing, err
 	}
-	return t.writer.DoAll(ctx, by, changeStatus(ctx, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteTenantSessionsExcept(ctx, id, "") }))
+	return t.writer.DoAll(ctx, by, changeStatus(ctx, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.EndTenantSessions(ctx, id, "") }))
 }
 
 // requireOperator refuses services, whatever their keys allow inside a tenant.
@@ -240,7 +243,7 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Cha
 			return doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
 		tx.Changed("status", string(before.Status), string(doorward.TenantActive))
-		if err := tx.DeleteTenantSessionsExcept(ctx, id, by.SessionID); err != nil {
+		if err := tx.EndTenantSessions(ctx, id, by.SessionID); err != nil {
 			return err
 		}
 		restored.Tenant, err = tx.Tenant(ctx, id)

@@ -18,8 +18,6 @@ var noticesAfter = []time.Duration{time.Hour, 24 * time.Hour, DisabledAfter}
 // DisabledAfter is the time without a success after which a webhook is disabled.
 const DisabledAfter = 5 * 24 * time.Hour
 
-var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-
 // Sweep sends notices, disables webhooks that have failed for too long, and deletes old
 // deliveries. Several nodes may do so at the same time.
 func (w *Webhooks) Sweep(ctx context.Context) error {
@@ -49,7 +47,7 @@ func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
 // notify mails the managers of the webhook that it is failing. due reports whether that mail
 // still has to be sent, and marks it as sent.
 func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*access.Tx) (bool, error)) error {
-	_, err := w.writer.Do(ctx, system, doorward.WebhookFailing, object(hook), func(tx *access.Tx) error {
+	_, err := w.writer.Do(ctx, access.System, doorward.WebhookFailing, object(hook), func(tx *access.Tx) error {
 		isDue, err := due(tx)
 		if err != nil || !isDue {
 			tx.SkipEvent()
@@ -65,7 +63,7 @@ func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*
 // disable disables the webhook, drops its pending deliveries, and mails its managers. due is
 // as for notify; nil means that it is due.
 func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, reason doorward.DisabledReason, due func(*access.Tx) (bool, error)) error {
-	_, err := w.writer.Do(ctx, system, doorward.WebhookDisable, object(hook), func(tx *access.Tx) error {
+	_, err := w.writer.Do(ctx, access.System, doorward.WebhookDisable, object(hook), func(tx *access.Tx) error {
 		isDue := true
 		err := lock(ctx, tx, hook.TenantID)
 		if err == nil && due != nil {
@@ -95,11 +93,7 @@ func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhoo
 		}
 		return tx.Notify(ctx, kind, w.mailTo)
 	}
-	to, err := access.EmailsOf(ctx, tx.Reader, hook.TenantID, access.Managers...)
-	for _, email := range to {
-		err = errors.Join(err, tx.Notify(ctx, kind, email))
-	}
-	return err
+	return tx.NotifyHolders(ctx, kind, hook.TenantID, access.Managers...)
 }
 
 func (w *Webhooks) sweepOld(ctx context.Context) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/domain"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/node"
 )
 
@@ -122,7 +122,7 @@ func describeConnection(c doorward.Connection) finding {
 	return finding{check: "connection", fine: text}
 }
 
-func findProvider(e connection.Examined) []finding {
+func findProvider(e provider.Examined) []finding {
 	document := finding{check: "  document", fine: "as it has to be"}
 	if e.Document != nil {
 		document.wrong, document.remedy = describeFault(e.Document.Code, e.Document.Seen), e.Advice()

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/doorward/doorward/internal/oidcrp/keyset"
 )
 
 // Discovery is what Doorward needs of a provider's document (OpenID Connect Discovery 1.0, section 3).
@@ -72,7 +74,7 @@ func (d document) check(issuer string) *Fault {
 	if d.algorithms() == nil {
 		return &Fault{
 			Check: CheckOfIssuer, Code: CodeInvalid, Seen: clip(strings.Join(d.Algorithms, " ")),
-			Wanted: strings.Join(algorithmNames(), " "), Advice: AdviceSigning,
+			Wanted: strings.Join(keyset.Algorithms(), " "), Advice: AdviceSigning,
 		}
 	}
 	return nil
@@ -98,10 +100,20 @@ func (d document) algorithms() []string {
 		return []string{"RS256"}
 	}
 	var taken []string
-	for _, name := range algorithmNames() {
+	for _, name := range keyset.Algorithms() {
 		if slices.Contains(d.Algorithms, name) {
 			taken = append(taken, name)
 		}
 	}
 	return taken
+}
+
+// CountKeys reads the keys that the provider publishes, and returns how many verify signatures. Errors: a *Fault
+// with CheckSignature, Unavailable.
+func (c *Client) CountKeys(ctx context.Context, d Discovery) (int, error) {
+	keys, err := c.keys.At(ctx, d.JWKSURI, true)
+	if err != nil {
+		return 0, c.unreachable(CheckSignature, withoutAddress(err))
+	}
+	return len(keys), nil
 }

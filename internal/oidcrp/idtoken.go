@@ -3,12 +3,15 @@ package oidcrp
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/doorward/doorward/internal/oidcrp/keyset"
 )
 
 // header is that of a signed token. Keys and addresses in it are not read.
@@ -60,7 +63,7 @@ func readHeader(d Discovery, token string) (header, *Fault) {
 	if err != nil || len(parts) != 3 {
 		return header{}, &Fault{Check: CheckSignature, Seen: "no signed token", Advice: AdviceProvider}
 	}
-	taken := slices.DeleteFunc(algorithmNames(), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
+	taken := slices.DeleteFunc(keyset.Algorithms(), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
 	switch {
 	case !slices.Contains(taken, head.Alg):
 		return header{}, &Fault{Check: CheckAlg, Seen: orEmpty(clip(head.Alg)), Wanted: strings.Join(taken, " "), Advice: AdviceSigning}
@@ -76,7 +79,7 @@ func readHeader(d Discovery, token string) (header, *Fault) {
 func (c *Client) payload(ctx context.Context, d Discovery, head header, signed *jose.JSONWebSignature) ([]byte, error) {
 	var fault *Fault
 	for _, again := range []bool{false, true} {
-		keys, err := c.keysAt(ctx, d.JWKSURI, again)
+		keys, err := c.keys.At(ctx, d.JWKSURI, again)
 		if err != nil {
 			return nil, c.unreachable(CheckSignature, withoutAddress(err))
 		}
@@ -88,29 +91,19 @@ func (c *Client) payload(ctx context.Context, d Discovery, head header, signed *
 	return nil, fault
 }
 
-// signedBy returns what the token says, if one of the keys has signed it. Without a kid each of the keys
-// may have.
-func signedBy(keys []jose.JSONWebKey, head header, signed *jose.JSONWebSignature) ([]byte, *Fault) {
-	isKnown := false
-	for _, key := range keys {
-		if head.Kid != "" && key.KeyID != head.Kid {
-			continue
-		}
-		isKnown = true
-		if !fits(key, head.Alg) {
-			continue
-		}
-		if text, err := signed.Verify(key.Key); err == nil {
-			return text, nil
-		}
-	}
-	if !isKnown {
+// signedBy returns what the token says, if one of the keys has signed it.
+func signedBy(keys keyset.Keys, head header, signed *jose.JSONWebSignature) ([]byte, *Fault) {
+	text, err := keys.Verify(signed, head.Kid, head.Alg)
+	switch {
+	case err == nil:
+		return text, nil
+	case errors.Is(err, keyset.ErrUnknown):
 		return nil, &Fault{Check: CheckKid, Seen: orEmpty(clip(head.Kid)), Wanted: kidsOf(keys), Advice: AdviceKeys}
 	}
 	return nil, &Fault{Check: CheckSignature, Seen: "a signature of another key", Wanted: "one of the published keys", Advice: AdviceKeys}
 }
 
-func kidsOf(keys []jose.JSONWebKey) string {
+func kidsOf(keys keyset.Keys) string {
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = key.KeyID

@@ -3,37 +3,20 @@ package oidcrp
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/doorward/doorward/internal/oidcrp/keyset"
 )
 
 func TestNoProxyOfTheEnvironment(t *testing.T) {
 	client := New(&http.Client{}, time.Now)
 	if client.http.Transport.(bounded).next.(*http.Transport).Proxy != nil {
 		t.Error("requests go through the proxy that the environment names")
-	}
-}
-
-// One installation has many tenants, and each may name any address.
-func TestKeysInMemoryAreBounded(t *testing.T) {
-	var cache keyCache
-	start := time.Now()
-	for i := range setsMax + 50 {
-		cache.set(fmt.Sprint(i)).used = start.Add(time.Duration(i))
-		cache.set("in use").used = start.Add(time.Duration(i))
-	}
-	if len(cache.sets) != setsMax || cache.sets["in use"] == nil || cache.sets["0"] != nil {
-		t.Errorf("there are %d sets", len(cache.sets))
-	}
-	member := `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`
-	keys, err := parseKeys([]byte(`{"keys":[` + strings.Repeat(member+",", 1000) + member + `]}`))
-	if err != nil || len(keys) != keysOfSet {
-		t.Errorf("%d keys of a set, %v", len(keys), err)
 	}
 }
 
@@ -56,7 +39,7 @@ func FuzzAnswers(f *testing.F) {
 		if _, fault := readHeader(discovery, base64.RawURLEncoding.EncodeToString(body)+".e30."); fault != nil {
 			checkShown(t, fault)
 		}
-		_, _ = parseKeys(body)
+		_, _ = keyset.Parse(body)
 		checkShown(t, providerFault(string(body), string(body)))
 		var read document
 		if json.Unmarshal(body, &read) == nil {

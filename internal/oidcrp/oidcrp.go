@@ -27,11 +27,12 @@ package oidcrp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/doorward/doorward/internal/oidcrp/keyset"
 )
 
 const (
@@ -51,7 +52,7 @@ type Client struct {
 	http    *http.Client
 	now     func() time.Time
 	refused func(error) bool
-	keys    keyCache
+	keys    *keyset.Cache
 }
 
 // Option changes a Client.
@@ -77,6 +78,7 @@ func New(guarded *http.Client, now func() time.Time, options ...Option) *Client 
 		Transport: bounded{transport}, Timeout: guarded.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	c.keys = keyset.New(c.getJSON, now)
 	for _, option := range options {
 		option(c)
 	}
@@ -110,7 +112,7 @@ func (e statusError) Error() string {
 }
 
 var (
-	errNotJSON = errors.New("the provider answered something else than JSON")
+	errNotJSON = keyset.ErrNotJSON
 	errTooLong = fmt.Errorf("the provider answered more than %d KiB", BodyMax>>10)
 )
 

@@ -126,7 +126,7 @@ func (s *server) withClient(ctx context.Context, run func(*smtp.Client) error) (
 	defer func() { err = s.explain(ctx, err) }()
 	dialed, err := s.dial(ctx, "tcp", s.addr())
 	if err != nil {
-		return fmt.Errorf("connecting: %w", err)
+		return &unreachableError{fmt.Errorf("connecting: %w", err)}
 	}
 	defer dialed.Close()
 	defer context.AfterFunc(ctx, func() { dialed.Close() })()

@@ -120,6 +120,13 @@ func IsPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
+// IsUnreachable reports whether err, from Transport.Send or Transport.Check, says that nothing listens at the
+// mail server's address, or that it doesn't answer: so that another mail would not arrive either.
+func IsUnreachable(err error) bool {
+	var u *unreachableError
+	return errors.As(err, &u)
+}
+
 // IsSenderRefused reports whether err, from Transport.Check, is a mail server's refusal
 // of the sender.
 func IsSenderRefused(err error) bool {
@@ -143,6 +150,11 @@ type senderError struct{ err error }
 
 func (e *senderError) Error() string { return e.err.Error() }
 func (e *senderError) Unwrap() error { return e.err }
+
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string { return e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
 
 type permanentError struct{ err error }
 

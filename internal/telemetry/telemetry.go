@@ -10,6 +10,7 @@ package telemetry
 import (
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,25 +64,33 @@ func New() *Metrics {
 
 // Route counts the requests to one route.
 type Route struct {
+	metrics         *Metrics
+	method, pattern string
+
+	first   sync.Once
 	classes [5]prometheus.Counter // 1xx to 5xx
 	took    prometheus.Observer
 }
 
-// Route returns the counters of a route, known by its method and pattern. They
-// are there from now on, at zero.
+// Route returns the counters of a route, known by its method and pattern. They are there, at zero, once it has
+// answered a request: most of the several hundred routes answer none for a long time, on most nodes.
 func (m *Metrics) Route(method, pattern string) *Route {
-	r := &Route{took: m.took.WithLabelValues(method, pattern)}
+	return &Route{metrics: m, method: method, pattern: pattern}
+}
+
+func (r *Route) begin() {
+	r.took = r.metrics.took.WithLabelValues(r.method, r.pattern)
 	for i, class := range []string{"1xx", "2xx", "3xx", "4xx", "5xx"} {
 		if i > 0 { // net/http sends 1xx itself, and none is an answer
-			r.classes[i] = m.requests.WithLabelValues(method, pattern, class)
+			r.classes[i] = r.metrics.requests.WithLabelValues(r.method, r.pattern, class)
 		}
 	}
-	return r
 }
 
 // Answered counts a request. A status outside of 200 to 599 counts as 200: net/http answers
 // that where a handler writes none, which is a status of 0 here.
 func (r *Route) Answered(status int, took time.Duration) {
+	r.first.Do(r.begin)
 	class := status/100 - 1
 	if class < 1 || class >= len(r.classes) {
 		class = 1

@@ -213,7 +213,7 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 	var wrote atomic.Bool
 	l.Follow(applyAfterLease(l, func(ctx context.Context) error {
 		_, err := db.Write(ctx, func(tx *store.Tx) error {
-			return tx.TouchSessions(ctx, []store.Use{{Hash: [32]byte{1}, At: tx.Now}})
+			return tx.TouchSession(ctx, store.Use{Hash: [32]byte{1}, At: tx.Now})
 		})
 		wrote.Store(err == nil)
 		return err

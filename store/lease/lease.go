@@ -46,6 +46,9 @@ const (
 	// them faster or slower: chrony by up to 8.3 % (maxslewrate). The slowest and the
 	// fastest differ by 15.4 %.
 	skewMargin = 6
+	// clockEvery is the least time between two measurements of the database's clock. Polls are not exactly
+	// regular; with this the clock is measured about every half second.
+	clockEvery = 400 * time.Millisecond
 	// deadAfter is the number of leases without a heartbeat after which a node's row
 	// is removed. Its memory is invalid long before.
 	deadAfter = 3
@@ -140,7 +143,7 @@ func (l *Lease) Lapses() int64 {
 	return l.lapses.Load()
 }
 
-// countLapse counts the end of each lease once, whoever notices it first.
+// countLapse counts the end of each lease once, by the call that notices it first.
 func (l *Lease) countLapse() {
 	until, counted := l.validUntil.Load(), l.lapsedAt.Load()
 	if int64(time.Since(l.epoch)) >= until && until > counted && l.lapsedAt.CompareAndSwap(counted, until) {
@@ -275,7 +278,7 @@ func (l *Lease) poll(ctx context.Context) {
 	if l.position.Seq != l.acked {
 		_ = l.ack(bounded) // on an error the revoker waits for the lease
 	}
-	if sent.Sub(l.clockReadAt) >= l.length/8 { // not on each poll during a flood of changes
+	if sent.Sub(l.clockReadAt) >= clockEvery { // on each second poll, and not on each during a flood of changes
 		l.clockReadAt = sent
 		l.db.MeasureClock(bounded)
 	}

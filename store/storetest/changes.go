@@ -62,10 +62,9 @@ func changes(f *fixture) {
 	f.session(ann)
 	wantChanges([]store.Change{user}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)), int64(1)) })
 	f.session(ann)
-	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteTenantSessions(ctx, aDay, acme.ID)), int64(1)) })
 	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
 	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
-	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteTenantSessionsExcept(ctx, acme.ID, "")) })
+	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.EndTenantSessions(ctx, acme.ID, "")) })
 	wantChanges([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 }
 

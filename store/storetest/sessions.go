@@ -80,7 +80,7 @@ var aDay = store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: day
 func (f *fixture) use(s doorward.Session, when time.Time) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.TouchSessions(f.Context(), []store.Use{{Hash: [32]byte(hashOf(s)), At: when}}))
+		noError(f, tx.TouchSession(f.Context(), store.Use{Hash: [32]byte(hashOf(s)), At: when}))
 	})
 }
 
@@ -90,12 +90,13 @@ func usesOfSessions(f *fixture) {
 	s, other, ended := f.session(ann), f.session(ann), f.session(ann)
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.DeleteSession(ctx, ended.ID))
-		noError(f, tx.TouchSessions(ctx, nil))
-		noError(f, tx.TouchSessions(ctx, []store.Use{
+		none := []store.Use(nil)
+		equal(f, f.value(tx.TouchSessions(ctx, nil)), none)
+		equal(f, f.value(tx.TouchSessions(ctx, []store.Use{
 			{Hash: [32]byte(hashOf(s)), At: noon.Add(time.Minute)},
 			{Hash: [32]byte(hashOf(ended)), At: noon.Add(time.Minute)}, // revives nothing
 			{At: noon.Add(time.Minute)},
-		}))
+		})), none)
 	})
 	f.use(s, noon.Add(time.Second)) // from a slower node: last use never decreases
 	s.LastSeenAt = noon.Add(time.Minute)
@@ -135,8 +136,36 @@ func endOfSessions(f *fixture) {
 	all = append(all, s5, s6)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)), int64(1)) })
 	equal(f, f.live(all...), []string{s4.ID, s6.ID})
-	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteTenantSessions(ctx, aDay, acme.ID)), int64(1)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.EndTenantSessions(ctx, acme.ID, "")) })
 	equal(f, f.live(all...), []string{s6.ID})
+}
+
+// endOfTenantsSessions: sessions end together by their tenant's row, also one that is being opened. Their rows
+// are deleted later, a batch at a time.
+func endOfTenantsSessions(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	ann, zoe := f.member(acme, "ann@acme.example", doorward.RoleOwner), f.member(zeta, "zoe@zeta.example", doorward.RoleOwner)
+	before, kept, elsewhere := f.session(ann), f.session(ann), f.session(zoe)
+	toSweep := func(want ...string) { equal(f, f.value(f.Read().TenantsToSweep(ctx)), want) }
+	toSweep()
+	f.write(func(tx *store.Tx) { noError(f, tx.EndTenantSessions(ctx, acme.ID, kept.ID)) })
+	after := f.session(ann)
+	equal(f, f.live(before, kept, elsewhere, after), []string{kept.ID, elsewhere.ID, after.ID})
+	equal(f, f.value(f.Read().CountTenantSessions(ctx, aDay, acme.ID, f.clock.read())), int64(2))
+	listed, err := f.Read().UserSessions(ctx, ann.ID)
+	noError(f, err)
+	equal(f, len(listed), 2)
+	f.write(func(tx *store.Tx) { noError(f, tx.EndTenantSessions(ctx, acme.ID, elsewhere.ID)) }) // of another tenant
+	equal(f, f.live(kept, elsewhere, after), []string{elsewhere.ID})
+	last := f.session(ann)
+
+	toSweep(acme.ID)
+	for _, left := range []int64{2, 1, 0} { // three rows, two at once
+		f.write(func(tx *store.Tx) { equal(f, f.value(tx.SweepEnded(ctx, acme.ID, 2)), left) })
+	}
+	toSweep()
+	equal(f, f.live(last, elsewhere), []string{last.ID, elsewhere.ID})
 }
 
 // settingsOfSessions: a session has its tenant's tightened limits, and a tenant
@@ -156,7 +185,7 @@ func settingsOfSessions(f *fixture) {
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
 	equal(f, f.live(old, elsewhere, young, other), []string{elsewhere.ID, young.ID, other.ID})
-	f.write(func(tx *store.Tx) { noError(f, tx.DeleteTenantSessionsExcept(ctx, acme.ID, other.ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.EndTenantSessions(ctx, acme.ID, other.ID)) })
 	equal(f, f.live(elsewhere, young, other), []string{elsewhere.ID, other.ID})
 
 	overdue := func(u doorward.User, lag time.Duration) {
@@ -291,7 +320,6 @@ func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant
 	}{
 		{2, 4, func(tx *store.Tx) (int64, error) { return tx.DeleteMemberSessions(ctx, life, acme.ID, ann.ID) }},
 		{0, 7, func(tx *store.Tx) (int64, error) { return tx.DeleteMemberSessions(ctx, life, acme.ID, bob.ID) }},
-		{2, 3, func(tx *store.Tx) (int64, error) { return tx.DeleteTenantSessions(ctx, life, acme.ID) }},
 		{3, 1, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, "")) }},
 		{2, 2, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, live.ID)) }},
 		{3, 2, func(tx *store.Tx) (int64, error) { return sum(tx.DeleteUserSessions(ctx, life, ann.ID, expired.ID)) }},

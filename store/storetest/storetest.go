@@ -78,6 +78,7 @@ var cases = []struct {
 	{"factorWords", factorWords},
 	{"factorDemands", factorDemands},
 	{"the end of sessions", endOfSessions},
+	{"the end of all sessions of a tenant", endOfTenantsSessions},
 	{"the limits of sessions", limitsOfSessions},
 	{"sessions under a tenant's settings", settingsOfSessions},
 	{"uses of sessions", usesOfSessions},

@@ -9,9 +9,8 @@ import (
 )
 
 type apiKeyList struct {
-	Items      []front.APIKey `json:"items"`
-	NextCursor string         `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []front.APIKey `json:"items"`
+	front.PageInfo
 }
 
 var docAPIKeys = front.Doc{
@@ -26,24 +25,13 @@ var docAPIKeys = front.Doc{
 	},
 }
 
-func (a *api) apiKeys(ctx context.Context, c *front.Call, _ front.None) (apiKeyList, error) {
+func (a *api) apiKeys(ctx context.Context, c *front.Call, _ front.None) (out apiKeyList, err error) {
 	var f apikey.Filter
 	if err := c.Filters(front.To("owner", &f.Owner), front.To("status", &f.Status), front.To("q", &f.Text)); err != nil {
-		return apiKeyList{}, err
+		return out, err
 	}
-	window, err := c.Window(ctx)
-	if err != nil {
-		return apiKeyList{}, err
-	}
-	page, err := a.app.APIKeys.List(ctx, c.Caller, f, window)
-	if err != nil {
-		return apiKeyList{}, err
-	}
-	out, now := apiKeyList{Items: make([]front.APIKey, 0, len(page.Items)), Total: front.ViewTotal(page)}, a.app.Now()
-	for _, k := range page.Items {
-		out.Items = append(out.Items, front.ViewAPIKey(k, now))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	now := a.app.Now()
+	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(f, a.app.APIKeys.List), func(k doorward.APIKey) front.APIKey { return front.ViewAPIKey(k, now) })
 	return out, err
 }
 

@@ -18,9 +18,8 @@ func viewEvent(e doorward.Event) doorward.EventView {
 }
 
 type eventList struct {
-	Items      []doorward.EventView `json:"items"`
-	NextCursor string               `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []doorward.EventView `json:"items"`
+	front.PageInfo
 }
 
 var docAuditEvents = front.Doc{
@@ -49,20 +48,16 @@ func docInstallationEvents() front.Doc {
 	return d
 }
 
-func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eventList, error) {
+func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (out eventList, err error) {
 	window, err := c.Window(ctx)
 	if err != nil {
-		return eventList{}, err
+		return out, err
 	}
 	page, err := a.auditPage(ctx, c, window)
 	if err != nil {
-		return eventList{}, err
+		return out, err
 	}
-	out := eventList{Items: make([]doorward.EventView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, e := range page.Items {
-		out.Items = append(out.Items, viewEvent(e))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	out.Items, out.PageInfo, err = front.Show(ctx, c, page, viewEvent)
 	return out, err
 }
 

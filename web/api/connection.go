@@ -112,9 +112,8 @@ func (a *api) viewCreatedConnection(_ *front.Call, made connection.Shown) connec
 }
 
 type connectionList struct {
-	Items      []connectionView `json:"items"`
-	NextCursor string           `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []connectionView `json:"items"`
+	front.PageInfo
 }
 
 var docConnections = front.Doc{
@@ -124,20 +123,8 @@ var docConnections = front.Doc{
 	Sort:        []string{"createdAt"},
 }
 
-func (a *api) connections(ctx context.Context, c *front.Call, _ front.None) (connectionList, error) {
-	window, err := c.Window(ctx)
-	if err != nil {
-		return connectionList{}, err
-	}
-	page, err := a.app.Connections.List(ctx, c.Caller, window)
-	if err != nil {
-		return connectionList{}, err
-	}
-	out := connectionList{Items: make([]connectionView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, one := range page.Items {
-		out.Items = append(out.Items, a.viewConnection(one))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+func (a *api) connections(ctx context.Context, c *front.Call, _ front.None) (out connectionList, err error) {
+	out.Items, out.PageInfo, err = front.List(ctx, c, a.app.Connections.List, a.viewConnection)
 	return out, err
 }
 

@@ -36,9 +36,8 @@ func viewConnectionAttempt(a doorward.Attempt) connectionAttemptView {
 }
 
 type connectionAttemptList struct {
-	Items      []connectionAttemptView `json:"items"`
-	NextCursor string                  `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []connectionAttemptView `json:"items"`
+	front.PageInfo
 }
 
 var docAttempts = front.Doc{
@@ -54,19 +53,7 @@ func (a *api) attempts(ctx context.Context, c *front.Call, _ front.None) (out co
 	if err != nil {
 		return out, err
 	}
-	window, err := c.Window(ctx)
-	if err != nil {
-		return out, err
-	}
-	page, err := a.app.Connections.Attempts(ctx, c.Caller, id, window)
-	if err != nil {
-		return out, err
-	}
-	out = connectionAttemptList{Items: make([]connectionAttemptView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, one := range page.Items {
-		out.Items = append(out.Items, viewConnectionAttempt(one))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(id, a.app.Connections.Attempts), viewConnectionAttempt)
 	return out, err
 }
 
@@ -130,9 +117,8 @@ func viewIdentity(i connection.LinkedIdentity) identityView {
 }
 
 type identityList struct {
-	Items      []identityView `json:"items"`
-	NextCursor string         `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []identityView `json:"items"`
+	front.PageInfo
 }
 
 var docIdentities = front.Doc{
@@ -148,19 +134,7 @@ func (a *api) identities(ctx context.Context, c *front.Call, _ front.None) (out 
 	if err != nil {
 		return out, err
 	}
-	window, err := c.Window(ctx)
-	if err != nil {
-		return out, err
-	}
-	page, err := a.app.Connections.Identities(ctx, c.Caller, id, window)
-	if err != nil {
-		return out, err
-	}
-	out = identityList{Items: make([]identityView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, one := range page.Items {
-		out.Items = append(out.Items, viewIdentity(one))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(id, a.app.Connections.Identities), viewIdentity)
 	return out, err
 }
 

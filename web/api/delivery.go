@@ -27,9 +27,8 @@ type attemptView struct {
 }
 
 type deliveryList struct {
-	Items      []deliveryView `json:"items"`
-	NextCursor string         `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []deliveryView `json:"items"`
+	front.PageInfo
 }
 
 func viewDelivery(d doorward.WebhookDelivery) deliveryView {
@@ -49,10 +48,10 @@ var docDeliveries = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 
-func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deliveryList, error) {
+func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (out deliveryList, err error) {
 	id, err := c.ID("id", doorward.PrefixWebhook)
 	if err != nil {
-		return deliveryList{}, err
+		return out, err
 	}
 	state, window, err := deliveryQuery(ctx, c)
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
@@ -61,17 +60,13 @@ func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deli
 		}
 	}
 	if err != nil {
-		return deliveryList{}, err
+		return out, err
 	}
 	page, err := a.app.Webhooks.Deliveries(ctx, c.Caller, id, state, window)
 	if err != nil {
-		return deliveryList{}, err
+		return out, err
 	}
-	out := deliveryList{Items: make([]deliveryView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, d := range page.Items {
-		out.Items = append(out.Items, viewDelivery(d))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	out.Items, out.PageInfo, err = front.Show(ctx, c, page, viewDelivery)
 	return out, err
 }
 

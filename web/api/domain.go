@@ -49,9 +49,8 @@ func viewDomain(d doorward.Domain) domainView {
 func viewNewDomain(_ *front.Call, d doorward.Domain) domainView { return viewDomain(d) }
 
 type domainList struct {
-	Items      []domainView `json:"items"`
-	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []domainView `json:"items"`
+	front.PageInfo
 }
 
 var docDomains = front.Doc{
@@ -61,20 +60,8 @@ var docDomains = front.Doc{
 	Sort:        []string{"createdAt"},
 }
 
-func (a *api) domains(ctx context.Context, c *front.Call, _ front.None) (domainList, error) {
-	window, err := c.Window(ctx)
-	if err != nil {
-		return domainList{}, err
-	}
-	page, err := a.app.Domains.List(ctx, c.Caller, window)
-	if err != nil {
-		return domainList{}, err
-	}
-	out := domainList{Items: make([]domainView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, d := range page.Items {
-		out.Items = append(out.Items, viewDomain(d))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+func (a *api) domains(ctx context.Context, c *front.Call, _ front.None) (out domainList, err error) {
+	out.Items, out.PageInfo, err = front.List(ctx, c, a.app.Domains.List, viewDomain)
 	return out, err
 }
 

@@ -11,9 +11,8 @@ import (
 )
 
 type invitationList struct {
-	Items      []invitationView `json:"items"`
-	NextCursor string           `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []invitationView `json:"items"`
+	front.PageInfo
 }
 
 var docInvitations = front.Doc{
@@ -31,24 +30,13 @@ var docInvitations = front.Doc{
 	Errors: []doorward.Code{doorward.CodeStepUpRequired},
 }
 
-func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (invitationList, error) {
+func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (out invitationList, err error) {
 	f, err := invitationFilter(c)
 	if err != nil {
-		return invitationList{}, err
+		return out, err
 	}
-	window, err := c.Window(ctx)
-	if err != nil {
-		return invitationList{}, err
-	}
-	page, err := a.app.Invitations.List(ctx, c.Caller, f, window)
-	if err != nil {
-		return invitationList{}, err
-	}
-	out, now := invitationList{Items: make([]invitationView, 0, len(page.Items)), Total: front.ViewTotal(page)}, a.app.Now()
-	for _, i := range page.Items {
-		out.Items = append(out.Items, viewInvitation(i, now))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	now := a.app.Now()
+	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(f, a.app.Invitations.List), func(i doorward.Invitation) invitationView { return viewInvitation(i, now) })
 	return out, err
 }
 

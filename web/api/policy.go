@@ -123,9 +123,8 @@ func (a *api) policySchema(ctx context.Context, _ *front.Call, _ front.None) (po
 }
 
 type policyList struct {
-	Items      []policyView `json:"items" nullable:"false"`
-	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []policyView `json:"items" nullable:"false"`
+	front.PageInfo
 }
 
 var docPolicyVersions = front.Doc{
@@ -135,20 +134,8 @@ var docPolicyVersions = front.Doc{
 	Sort:        []string{"version"},
 }
 
-func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (policyList, error) {
-	window, err := c.Window(ctx)
-	if err != nil {
-		return policyList{}, err
-	}
-	page, err := a.app.Policies.Versions(ctx, c.Caller, window)
-	if err != nil {
-		return policyList{}, err
-	}
-	out := policyList{Items: make([]policyView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, v := range page.Items {
-		out.Items = append(out.Items, viewPolicy(v))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (out policyList, err error) {
+	out.Items, out.PageInfo, err = front.List(ctx, c, a.app.Policies.Versions, viewPolicy)
 	return out, err
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/signon"
@@ -70,13 +69,7 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 		ask.Return = to
 	}
 	if c.FromElsewhere() {
-		kept := url.Values{}
-		for name, value := range map[string]string{"return": ask.Return, "loginHint": ask.LoginHint} {
-			if value != "" {
-				kept.Set(name, value)
-			}
-		}
-		return c.Site().BasePath() + ui.SignOnPage(conID) + "?" + kept.Encode(), nil
+		return c.Site().BasePath() + ui.SignOnWith(ui.SignOnPage(conID), ask.Return, ask.LoginHint), nil
 	}
 	for name, value := range c.CookiesLike(signon.TabPrefix) {
 		ask.Tabs = append(ask.Tabs, signon.Tab{Name: name, Value: value})
@@ -141,7 +134,7 @@ var docFinishSignOn = front.Doc{
 func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 	conID, err := c.ID("con", doorward.PrefixConnection)
 	if err == nil && isEmbedded(c) {
-		err = &doorward.Error{Code: doorward.CodeSignOnState, Check: string(signon.CheckState)}
+		err = &doorward.Error{Code: doorward.CodeSignOnState, Check: signon.CheckState}
 	}
 	if err != nil {
 		return "", err

@@ -167,9 +167,8 @@ func (a *api) viewCreated(c *front.Call, made tenant.Created) createdTenant {
 }
 
 type tenantList struct {
-	Items      []tenantView `json:"items"`
-	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []tenantView `json:"items"`
+	front.PageInfo
 }
 
 var docTenants = front.Doc{
@@ -179,20 +178,8 @@ var docTenants = front.Doc{
 	Sort:        []string{"createdAt", "name"},
 }
 
-func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantList, error) {
-	window, err := c.Window(ctx)
-	if err != nil {
-		return tenantList{}, err
-	}
-	page, err := a.app.Tenants.List(ctx, c.Caller, window)
-	if err != nil {
-		return tenantList{}, err
-	}
-	out := tenantList{Items: make([]tenantView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, t := range page.Items {
-		out.Items = append(out.Items, a.viewTenant(c, t))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (out tenantList, err error) {
+	out.Items, out.PageInfo, err = front.List(ctx, c, a.app.Tenants.List, func(t doorward.Tenant) tenantView { return a.viewTenant(c, t) })
 	return out, err
 }
 

@@ -23,9 +23,8 @@ type memberView struct {
 }
 
 type userList struct {
-	Items      []memberView `json:"items"`
-	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []memberView `json:"items"`
+	front.PageInfo
 }
 
 // csvFormat chooses a file in place of JSON.
@@ -46,27 +45,17 @@ var docUsers = front.Doc{
 	Errors: []doorward.Code{doorward.CodeStepUpRequired},
 }
 
-func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList, error) {
+func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (out userList, err error) {
 	f, err := userFilter(c)
 	if err != nil {
-		return userList{}, err
+		return out, err
 	}
-	window, err := c.Window(ctx)
-	if err != nil {
-		return userList{}, err
-	}
-	page, err := a.app.Users.List(ctx, c.Caller, f, window)
-	if err != nil {
-		return userList{}, err
-	}
-	out := userList{Items: make([]memberView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, u := range page.Items {
-		out.Items = append(out.Items, memberView{
+	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(f, a.app.Users.List), func(u doorward.User) memberView {
+		return memberView{
 			ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
 			MFAReset: front.ViewMFAReset(u),
-		})
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+		}
+	})
 	return out, err
 }
 

@@ -51,9 +51,8 @@ func viewWebhook(w doorward.Webhook) webhookView {
 }
 
 type webhookList struct {
-	Items      []webhookView `json:"items"`
-	NextCursor string        `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
-	front.Total
+	Items []webhookView `json:"items"`
+	front.PageInfo
 }
 
 var docWebhooks = front.Doc{
@@ -63,20 +62,8 @@ var docWebhooks = front.Doc{
 	Sort:        []string{"createdAt"},
 }
 
-func (a *api) webhooks(ctx context.Context, c *front.Call, _ front.None) (webhookList, error) {
-	window, err := c.Window(ctx)
-	if err != nil {
-		return webhookList{}, err
-	}
-	page, err := a.app.Webhooks.List(ctx, c.Caller, window)
-	if err != nil {
-		return webhookList{}, err
-	}
-	out := webhookList{Items: make([]webhookView, 0, len(page.Items)), Total: front.ViewTotal(page)}
-	for _, w := range page.Items {
-		out.Items = append(out.Items, viewWebhook(w))
-	}
-	out.NextCursor, err = c.Cursor(ctx, page.Next)
+func (a *api) webhooks(ctx context.Context, c *front.Call, _ front.None) (out webhookList, err error) {
+	out.Items, out.PageInfo, err = front.List(ctx, c, a.app.Webhooks.List, viewWebhook)
 	return out, err
 }
 

@@ -120,7 +120,7 @@ func (s signOn) signIn(b *browser, address string) *http.Response {
 	return res
 }
 
-// opened enables the connection, with a proved domain, for whoever has an address there.
+// opened enables the connection, with a proved domain, for people with an address there.
 func (s signOn) opened(b *browser, at string) {
 	b.Helper()
 	s.test(b, at)

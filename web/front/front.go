@@ -64,6 +64,7 @@ type Site struct {
 	files    map[string]*Content // by name, without a hash
 	timedOut atomic.Int64
 	outage   lograte.Limiter // for log lines about checks that can't be answered
+	refusals lograte.Summary // of log lines about refused requests
 	returns  lograte.Limiter // for log lines about return addresses that aren't allowed
 }
 
@@ -76,6 +77,9 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 		App: a, Metrics: metrics, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
 		base: base, headers: headersOf(base), secure: !plain, log: log,
 	}
+	s.refusals = lograte.Summary{Every: time.Minute, Report: func(cause string, leftOut int) {
+		log.Info("requests refused", "cause", cause, "leftOut", leftOut)
+	}}
 	s.SetBrand(Brand{Name: DefaultName})
 	s.SetProxies(proxies)
 	return s
@@ -401,7 +405,8 @@ func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller
 
 // finish turns a panic into an answer, counts the request and writes its log line. The level is
 // info for a request that may have changed something or has failed, else debug. It is debug for
-// checks that didn't fail, and for those that fail in an outage.
+// checks that didn't fail, and for those that fail in an outage. Of many refused requests a few have a
+// line, see hasLine.
 func (s *Site) finish(w *recorder, r *http.Request) {
 	info := infoOf(r)
 	defer info.span.End()
@@ -417,7 +422,7 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	if (!Safe(r.Method) && !info.check || w.status >= 400) && !info.logLimited {
 		level = slog.LevelInfo
 	}
-	if !s.log.Enabled(r.Context(), level) {
+	if !s.log.Enabled(r.Context(), level) || !s.hasLine(info, w.status) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -431,6 +436,21 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 		attrs = append(attrs, slog.Bool("replayed", true))
 	}
 	s.log.LogAttrs(r.Context(), level, "request", info.withTraceID(append(attrs, info.callerIDs()...)...)...)
+}
+
+// refusalLines is how many refused requests of one cause have a line of their own in a minute; of checks, which
+// somebody with an old cookie makes many times a second, one has. The others are counted in one line.
+const refusalLines = 100
+
+// hasLine reports whether the request has a log line of its own.
+func (s *Site) hasLine(info *requestInfo, status int) bool {
+	if status < 400 || status >= 500 {
+		return true
+	}
+	if info.check {
+		return s.refusals.Allow("check "+string(info.code), 1)
+	}
+	return s.refusals.Allow(string(info.code), refusalLines)
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

@@ -212,6 +212,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 // in the request's log line. For a check answered 503 there is no such line, and the cause is
 // logged at a limited rate, so that an outage doesn't flood the log.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
+	infoOf(r).code = e.Code
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
 	}

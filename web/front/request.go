@@ -37,6 +37,8 @@ type requestInfo struct {
 	viewOnly bool
 	// logLimited: log lines about it are limited, see Site.outage.
 	logLimited bool
+	// code is that of the refusal; empty if it wasn't refused by a problem.
+	code doorward.Code
 	// replayed: the answer was given before, see IdempotencyKey.
 	replayed bool
 	// refusedOrigin is the other origin that the request was refused for; empty: it wasn't.

@@ -25,11 +25,42 @@ func ViewTotal[T any](p doorward.Page[T]) Total {
 // Order says how two rows of a list compare.
 type Order[T any] func(a, b T) int
 
-// PageInfo is what an answer says about a page besides its rows, for a list that is read as a
-// whole. Embed it in the list's answer.
+// PageInfo is what an answer says about a page besides its rows. Embed it in the list's answer.
 type PageInfo struct {
 	NextCursor string `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
 	Total
+}
+
+// List answers with the part of a list that the request asks for. rows reads it, and view shows a row. Errors: those of
+// Window and of rows.
+func List[T, V any](ctx context.Context, c *Call, rows func(context.Context, doorward.Caller, doorward.Window) (doorward.Page[T], error), view func(T) V) ([]V, PageInfo, error) {
+	w, err := c.Window(ctx)
+	if err != nil {
+		return nil, PageInfo{}, err
+	}
+	page, err := rows(ctx, c.Caller, w)
+	if err != nil {
+		return nil, PageInfo{}, err
+	}
+	return Show(ctx, c, page, view)
+}
+
+// With returns the rows of List for a list that takes one thing more, such as a filter or an id.
+func With[X, T any](x X, rows func(context.Context, doorward.Caller, X, doorward.Window) (doorward.Page[T], error)) func(context.Context, doorward.Caller, doorward.Window) (doorward.Page[T], error) {
+	return func(ctx context.Context, by doorward.Caller, w doorward.Window) (doorward.Page[T], error) {
+		return rows(ctx, by, x, w)
+	}
+}
+
+// Show is List for a page that was read.
+func Show[T, V any](ctx context.Context, c *Call, page doorward.Page[T], view func(T) V) (items []V, info PageInfo, err error) {
+	items = make([]V, 0, len(page.Items))
+	for _, row := range page.Items {
+		items = append(items, view(row))
+	}
+	info.Total = ViewTotal(page)
+	info.NextCursor, err = c.Cursor(ctx, page.Next)
+	return items, info, err
 }
 
 // PageOf returns the page that the request asks for of a list that is read as a whole. The keys

@@ -92,7 +92,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	switch o := outcome.(type) {
 	case invite.SecondNeeded:
-		return h.askSecond(ctx, c, acceptSecond{token, o.Token.Reveal()})
+		return h.askSecond(ctx, c, besideAnswer{token, o.Token.Reveal()})
 	case invite.Joined:
 		c.SetAllowance(o.Allowance)
 	}
@@ -106,15 +106,11 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.RedirectKeepingReturn("/login?done=joined"), nil
 }
 
-// acceptSecond is what the page of the second step sends beside the answer. It is in the form, since an
-// address would appear in logs.
-type acceptSecond struct{ Token, Challenge string }
-
-func secondOf(c *ui.Call) acceptSecond {
-	return acceptSecond{ui.PastedCode(c.Value("token")), c.Value("challenge")}
+func secondOf(c *ui.Call) besideAnswer {
+	return besideAnswer{ui.PastedCode(c.Value("token")), c.Value("challenge")}
 }
 
-func (h *hosted) askSecond(ctx context.Context, c *ui.Call, s acceptSecond) (ui.View, error) {
+func (h *hosted) askSecond(ctx context.Context, c *ui.Call, s besideAnswer) (ui.View, error) {
 	challenge, err := h.app.Login.Asked(ctx, s.Challenge, factor.ForInvitation)
 	if doorward.HasCode(err, doorward.CodeChallengeOver) { // the code in the mail is good for another try
 		return h.openInvitation(ctx, c)
@@ -123,7 +119,7 @@ func (h *hosted) askSecond(ctx context.Context, c *ui.Call, s acceptSecond) (ui.
 		return ui.View{}, err
 	}
 	c.KeepOnly("return", "with", "token", "challenge")
-	return secondView(c, challenge, &s), nil
+	return secondView(secondStep{besideAnswer: s, At: "/accept/second", Other: "/accept/second/other"}, challenge, asksRecovery(c)), nil
 }
 
 // showJoinSecond shows the second step again, to answer it with another method.

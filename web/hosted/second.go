@@ -20,13 +20,22 @@ func keepChallenge(c *ui.Call, b factor.NewChallenge) { ui.KeepChallenge(c.Call,
 
 func challengeToken(c *ui.Call) string { return c.Cookie(challengeCookie) }
 
-// secondStep is the second step of a login.
+// besideAnswer is what the page of the second step sends beside the answer. It is in the form, since an
+// address would appear in logs.
+type besideAnswer struct {
+	Token     string // of the invitation that is accepted; empty: none
+	Challenge string // empty for a login, which has it in a cookie
+}
+
+// secondStep is the second step of a login, of an acceptance, or of joining an account to a sign-on.
 type secondStep struct {
-	Email        string
-	Invitation   *acceptSecond // what is accepted; nil for a login
-	Recovery     bool          // asks for a recovery code
-	App, Codes   bool          // what the person has
-	Options      string        // of WebAuthn, as JSON; empty without a passkey
+	besideAnswer
+	At           string // path that the answer is sent to
+	Other        string // path of the form that asks for another method; empty: links, of a login
+	Email        string // empty: not shown
+	Recovery     bool   // asks for a recovery code
+	App, Codes   bool   // what the person has
+	Options      string // of WebAuthn, as JSON; empty without a passkey
 	RememberDays int
 }
 
@@ -36,17 +45,19 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return showChallengeOver(c, err)
 	}
 	c.KeepOnly("return", "with")
-	return secondView(c, challenge, nil), nil
+	return secondView(secondStep{At: "/login/second"}, challenge, asksRecovery(c)), nil
 }
 
-// secondView asks for the answer to a challenge: of a login, or of the acceptance of an invitation.
-func secondView(c *ui.Call, challenge login.Asked, invitation *acceptSecond) ui.View {
-	s := secondStep{
-		Invitation: invitation,
-		Email:      challenge.Email, RememberDays: challenge.RememberDays, Options: string(challenge.PublicKey),
-		App: slices.Contains(challenge.Methods, doorward.ByCode), Codes: slices.Contains(challenge.Methods, doorward.ByRecovery),
-	}
-	s.Recovery = s.Codes && (!s.App && s.Options == "" || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
+// asksRecovery reports whether the person wants to answer by a recovery code.
+func asksRecovery(c *ui.Call) bool {
+	return c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery"
+}
+
+// secondView asks for the answer to a challenge. isRecovery asks for a recovery code although there are other factors.
+func secondView(s secondStep, challenge login.Asked, isRecovery bool) ui.View {
+	s.Email, s.RememberDays, s.Options = challenge.Email, challenge.RememberDays, string(challenge.PublicKey)
+	s.App, s.Codes = slices.Contains(challenge.Methods, doorward.ByCode), slices.Contains(challenge.Methods, doorward.ByRecovery)
+	s.Recovery = s.Codes && (!s.App && s.Options == "" || isRecovery)
 	v := ui.View{Page: "second", FormReturns: true, Body: s}
 	if s.Options != "" {
 		v.Scripts = passkeyScripts

@@ -2,7 +2,6 @@ package hosted
 
 import (
 	"context"
-	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -83,7 +82,7 @@ func (h *hosted) goOn(ctx context.Context, c *ui.Call, fn signOnForm) (ui.View, 
 	result.Return = c.ReturnTo()
 	if result.Second != nil {
 		c.KeepOnly("return")
-		return secondForSignOn(conID, result.Second.Token.Reveal(), askedBy(*result.Second), ""), nil
+		return secondForSignOn(conID, result.Second.Token.Reveal(), askedBy(*result.Second), false), nil
 	}
 	if result.Held == "" {
 		c.SetCookie(signon.HeldCookie, "", 0)
@@ -126,31 +125,16 @@ func (h *hosted) proveSecondForSignOn(ctx context.Context, c *ui.Call) (ui.View,
 	})
 }
 
-// secondOfSignOn asks for the second factor after the password of an account that is to be joined.
-type secondOfSignOn struct {
-	secondStep
-	At        string // path of the form
-	Challenge string
-}
-
 // askedBy describes a challenge that was just made.
 func askedBy(b factor.NewChallenge) login.Asked {
 	return login.Asked{Methods: b.Methods, PublicKey: b.PublicKey}
 }
 
-// secondForSignOn shows the form. with is "recovery" to ask for a recovery code although there are other
-// factors.
-func secondForSignOn(conID, challenge string, asked login.Asked, with string) ui.View {
-	s := secondStep{
-		Email: asked.Email, Options: string(asked.PublicKey),
-		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
-	}
-	s.Recovery = s.Codes && (!s.App && s.Options == "" || with == "recovery")
-	v := ui.View{Page: "ssosecond", Title: "second.title", FormReturns: true, Body: secondOfSignOn{s, ui.SignOnPage(conID) + "/prove/second", challenge}}
-	if s.Options != "" {
-		v.Scripts = passkeyScripts
-	}
-	return v
+// secondForSignOn asks for the second factor after the password of an account that is to be joined.
+func secondForSignOn(conID, challenge string, asked login.Asked, isRecovery bool) ui.View {
+	at := ui.SignOnPage(conID) + "/prove/second"
+	asked.Email, asked.RememberDays = "", 0 // the browser isn't remembered here
+	return secondView(secondStep{besideAnswer: besideAnswer{Challenge: challenge}, At: at, Other: at}, asked, isRecovery)
 }
 
 // secondForSignOnAgain shows the form once more after a wrong answer; or the page before it, if the challenge
@@ -167,12 +151,12 @@ func (h *hosted) secondForSignOnAgain(ctx context.Context, c *ui.Call) (ui.View,
 	if err != nil {
 		return ui.View{}, err
 	}
-	challenge, with := c.Value("challenge"), c.Value("with")
+	challenge, isRecovery := c.Value("challenge"), asksRecovery(c)
 	c.KeepOnly("return")
-	return secondForSignOn(conID, challenge, asked, with), nil
+	return secondForSignOn(conID, challenge, asked, isRecovery), nil
 }
 
-// signOnTest is the result of a test, for whom has begun it.
+// signOnTest is the result of a test, for the person who has begun it.
 type signOnTest struct {
 	doorward.ConnectionTest
 	Failed *doorward.TestCheck // nil: none
@@ -208,14 +192,5 @@ func testView(test doorward.ConnectionTest) signOnTest {
 
 // StartWith returns the path at which the sign-in begins, with the return address.
 func (s signOnStart) StartWith(returnTo string) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"return": returnTo, "loginHint": s.Hint} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if len(query) == 0 {
-		return s.Start
-	}
-	return s.Start + "?" + query.Encode()
+	return ui.SignOnWith(s.Start, returnTo, s.Hint)
 }

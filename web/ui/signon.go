@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"net/url"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
@@ -80,4 +82,19 @@ func landing(s *front.Site, address string) string {
 		return s.Home
 	}
 	return s.BasePath() + accountPath
+}
+
+// SignOnWith returns the path with the return address of a sign-in and the address for its provider, as far as there
+// are any.
+func SignOnWith(path, returnTo, loginHint string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"return": returnTo, "loginHint": loginHint} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
 }

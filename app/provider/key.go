@@ -1,4 +1,4 @@
-package connection
+package provider
 
 import (
 	"context"
@@ -26,8 +26,8 @@ func placeOfKey(id string) seal.Place {
 	return seal.Place{Table: "connection_keys", ID: id, Column: "private_sealed"}
 }
 
-// ensureKey makes a key, which signs at once, if the connection has none. Errors: master_key_missing.
-func (c *Connections) ensureKey(ctx context.Context, tx *store.Tx, conID string) error {
+// EnsureKey makes a key, which signs at once, if the connection has none. Errors: master_key_missing.
+func (c *Client) EnsureKey(ctx context.Context, tx *store.Tx, conID string) error {
 	keys, err := tx.ConnectionKeys(ctx, conID)
 	if err != nil || len(keys) > 0 {
 		return err
@@ -35,7 +35,7 @@ func (c *Connections) ensureKey(ctx context.Context, tx *store.Tx, conID string)
 	return c.addKey(ctx, tx, conID, tx.Now)
 }
 
-func (c *Connections) addKey(ctx context.Context, tx *store.Tx, conID string, signsFrom time.Time) error {
+func (c *Client) addKey(ctx context.Context, tx *store.Tx, conID string, signsFrom time.Time) error {
 	key, err := oidcrp.NewKey()
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *Connections) addKey(ctx context.Context, tx *store.Tx, conID string, si
 
 // signingKey returns the key that signs now: the newest whose time has come. Errors: master_key_missing;
 // unavailable if there is none.
-func (c *Connections) signingKey(ctx context.Context, conID string) (*oidcrp.Key, error) {
+func (c *Client) signingKey(ctx context.Context, conID string) (*oidcrp.Key, error) {
 	keys, err := c.db.Read().ConnectionKeys(ctx, conID)
 	if err != nil {
 		return nil, err
@@ -71,12 +71,12 @@ func (c *Connections) signingKey(ctx context.Context, conID string) (*oidcrp.Key
 		}
 		return oidcrp.ParseKey(plain)
 	}
-	return nil, doorward.Unavailable(errors.New("connection: no key of " + conID + " signs yet"))
+	return nil, doorward.Unavailable(errors.New("provider: no key of " + conID + " signs yet"))
 }
 
 // Keys returns the public keys of a connection, each a JSON Web Key (RFC 7517), for its provider. Errors:
 // not_found.
-func (c *Connections) Keys(ctx context.Context, conID string) ([]json.RawMessage, error) {
+func (c *Client) Keys(ctx context.Context, conID string) ([]json.RawMessage, error) {
 	read := c.db.Read()
 	if _, err := read.Connection(ctx, conID); errors.Is(err, store.ErrNone) {
 		return nil, doorward.Fail(doorward.CodeNotFound, "")
@@ -95,7 +95,7 @@ func (c *Connections) Keys(ctx context.Context, conID string) ([]json.RawMessage
 
 // sweepKeys publishes the next key of each connection a day before it signs, and deletes those that nobody
 // needs any more. Of several nodes one makes a key.
-func (c *Connections) sweepKeys(ctx context.Context) error {
+func (c *Client) sweepKeys(ctx context.Context) error {
 	err := access.EachDue(func(k store.ConnectionKey) string { return k.ID }, func(limit int) ([]store.ConnectionKey, error) {
 		return c.db.Read().ConnectionKeysSigningSince(ctx, c.db.Now().Add(keyAhead-keyLife), limit)
 	}, func(k store.ConnectionKey) error {

@@ -1,4 +1,4 @@
-package signon
+package joining
 
 import (
 	"github.com/doorward/doorward"
@@ -7,10 +7,10 @@ import (
 // known is what the database says of a person whom a provider names, at one moment.
 type known struct {
 	jit doorward.JIT
-	// address is what the provider says; empty if it says none that can be used. It identifies nobody.
-	address string
-	// account is that of the identity, or else that of the address; nil: there is none.
-	account *doorward.Account
+	// Address is what the provider says; empty if it says none that can be used. It identifies nobody.
+	Address string
+	// Account is that of the identity, or else that of the address; nil: there is none.
+	Account *doorward.Account
 	// identified reports whether the account is that of the identity.
 	identified bool
 	// member is the account here; nil: no member.
@@ -22,8 +22,8 @@ type known struct {
 	hasIdentity bool
 	// managed reports whether this tenant manages the account.
 	managed bool
-	// canProve reports whether the account has something to prove it with: a password or a passkey.
-	canProve bool
+	// CanProve reports whether the account has something to prove it with: a password or a passkey.
+	CanProve bool
 	// proved here: inTenant by this tenant, and not for another connection; inConnection for this one.
 	inTenant, inConnection bool
 	// allowed reports whether the tenant takes addresses of this domain.
@@ -34,23 +34,18 @@ type known struct {
 	removed bool
 }
 
-// Check is what refused a sign-in, by the name that the protocol has for it.
-type Check string
-
-// The checks of this package; those of the protocol itself are in internal/oidcrp.
+// The checks of this package, by the names that the protocol has for them.
 const (
-	CheckState     Check = "state"
-	CheckEmail     Check = "email"
-	CheckDomain    Check = "domain"
-	CheckJIT       Check = "jit"
-	CheckRemoved   Check = "removed"
-	CheckSuspended Check = "suspended"
-	CheckJoining   Check = "joining"
-	CheckFactor    Check = "factor"
-	CheckGroups    Check = "groups"
-	CheckSub       Check = "sub"
-	CheckAuthTime  Check = "auth_time"
+	CheckEmail     = "email"
+	CheckDomain    = "domain"
+	CheckJIT       = "jit"
+	CheckRemoved   = "removed"
+	CheckSuspended = "suspended"
+	CheckJoining   = "joining"
 )
+
+// Checks are all of them.
+var Checks = []string{CheckEmail, CheckDomain, CheckJIT, CheckRemoved, CheckSuspended, CheckJoining}
 
 // step is what a sign-in does about the account before its session.
 type step uint8
@@ -66,12 +61,12 @@ const (
 // plan is what follows from known.
 type plan struct {
 	step  step
-	check Check // which refused
+	check string // which refused
 	// joins reports whether a membership is made.
 	joins bool
 }
 
-func refused(check Check) plan { return plan{check: check} }
+func refused(check string) plan { return plan{check: check} }
 
 // plan decides. It never opens an account by its address alone (law 4): the tenant must have proved the
 // domain, and the account must be the tenant's alone; else the person proves it. For an address that isn't
@@ -82,7 +77,7 @@ func (k known) plan() plan {
 		return refused(CheckSuspended)
 	case k.identified && k.member != nil:
 		return plan{step: enter}
-	case k.address == "":
+	case k.Address == "":
 		return refused(CheckEmail)
 	case k.member != nil:
 		return k.join()
@@ -93,9 +88,9 @@ func (k known) plan() plan {
 	switch {
 	case k.identified:
 		return plan{step: enter, joins: true}
-	case k.account == nil:
+	case k.Account == nil:
 		return plan{step: create, joins: true}
-	case k.canProve:
+	case k.CanProve:
 		return plan{step: prove, joins: true}
 	}
 	return refused(CheckJoining)
@@ -104,9 +99,9 @@ func (k known) plan() plan {
 // join decides how a member's account gets the identity.
 func (k known) join() plan {
 	switch {
-	case k.isTenantsAlone() && !k.hasIdentity && (k.account.Factors == 0 || k.managed):
+	case k.isTenantsAlone() && !k.hasIdentity && (k.Account.Factors == 0 || k.managed):
 		return plan{step: link}
-	case k.canProve:
+	case k.CanProve:
 		return plan{step: prove}
 	}
 	return refused(CheckJoining)
@@ -119,7 +114,7 @@ func (k known) isTenantsAlone() bool {
 }
 
 // admit says what keeps somebody from becoming a member by a sign-in; empty: nothing.
-func (k known) admit() Check {
+func (k known) admit() string {
 	switch {
 	case k.jit == doorward.JITOff:
 		return CheckJIT

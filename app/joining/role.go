@@ -1,4 +1,4 @@
-package signon
+package joining
 
 import (
 	"github.com/doorward/doorward"
@@ -8,32 +8,24 @@ import (
 // mappedRole returns the role that the provider's groups give by the connection: the highest of the mapped
 // ones, jitRole where none is mapped, never one above ADMIN. It is empty where the groups say nothing: no
 // claim is asked for or was ever sent, or it can't be read in full.
-func mappedRole(c doorward.Connection, rules *doorward.Rules, groups oidcrp.Groups) doorward.Role {
+func (p Person) mappedRole(rules *doorward.Rules) doorward.Role {
+	c := p.Connection
 	switch {
 	case c.GroupsFrom == "":
 		return ""
-	case groups.State == oidcrp.GroupsAbsent && !c.GroupsSeen:
+	case p.Groups == oidcrp.GroupsAbsent && !c.GroupsSeen:
 		return ""
-	case groups.State != oidcrp.GroupsAbsent && groups.State != oidcrp.GroupsList:
+	case p.Groups != oidcrp.GroupsAbsent && p.Groups != oidcrp.GroupsList:
 		return ""
 	}
-	if role := highest(c.Mappings, rules, groups.Names); role != "" {
+	if role := best(c.Mappings, rules, []string{p.Group}).Role; role != "" {
 		return role
 	}
 	return atMostAdmin(rules, c.JITRole)
 }
 
-// highest returns the highest role that the mappings give for the groups; empty: none. Of two of the same
-// rank the first mapping counts.
-func highest(mappings []doorward.GroupMapping, rules *doorward.Rules, groups []string) doorward.Role {
-	return best(mappings, rules, groups).Role
-}
-
-// deciding returns the group that gives the role; empty: none does.
-func deciding(c doorward.Connection, rules *doorward.Rules, groups oidcrp.Groups) string {
-	return best(c.Mappings, rules, groups.Names).Group
-}
-
+// best returns the mapping of the groups that gives the highest role; the zero one: none does. Of two of the
+// same rank the first counts.
 func best(mappings []doorward.GroupMapping, rules *doorward.Rules, groups []string) (best doorward.GroupMapping) {
 	has := make(map[string]bool, len(groups))
 	for _, g := range groups {

@@ -1,4 +1,12 @@
-package oidcrp
+// Package keyset keeps the keys by which providers sign, by the addresses at which they publish them.
+//
+//	cache := keyset.New(read, time.Now)
+//	keys, err := cache.At(ctx, address, false)
+//	text, err := keys.Verify(signed, kid, alg)
+//
+// Keys are used for at most a day, and read again at most once a minute for each address. Several sign-ins wait for one
+// reading. The memory is bounded, whatever addresses there are and whatever is published there.
+package keyset
 
 import (
 	"context"
@@ -27,6 +35,7 @@ const (
 	// were used last.
 	keysOfSet = 50
 	setsMax   = 1000
+	kidMax    = 200 // bytes of the name of a key
 	// Sizes of RSA: RFC 7518, section 3.3, and what can be verified in less than a millisecond.
 	rsaMin, rsaMax = 2048, 8192
 )
@@ -36,7 +45,8 @@ var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.ES256, jose.PS256, jose.EdDSA, jose.RS384, jose.RS512, jose.ES384, jose.ES512, jose.PS384, jose.PS512,
 }
 
-func algorithmNames() []string {
+// Algorithms returns their names, the preferred first.
+func Algorithms() []string {
 	names := make([]string, len(algorithms))
 	for i, a := range algorithms {
 		names[i] = string(a)
@@ -44,25 +54,25 @@ func algorithmNames() []string {
 	return names
 }
 
-// CountKeys reads the keys that the provider publishes, and returns how many verify signatures. Errors: a *Fault
-// with CheckSignature, Unavailable.
-func (c *Client) CountKeys(ctx context.Context, d Discovery) (int, error) {
-	keys, err := c.keysAt(ctx, d.JWKSURI, true)
-	if err != nil {
-		return 0, c.unreachable(CheckSignature, withoutAddress(err))
-	}
-	return len(keys), nil
+// Keys are those of a provider that verify signatures.
+type Keys []jose.JSONWebKey
+
+// Cache has the keys of providers by their address. Make it with New. It is safe for use by several goroutines.
+type Cache struct {
+	fetch func(ctx context.Context, address string) ([]byte, error)
+	now   func() time.Time
+	mu    sync.Mutex
+	sets  map[string]*keySet
 }
 
-// keyCache has the keys of providers by their address.
-type keyCache struct {
-	mu   sync.Mutex
-	sets map[string]*keySet
+// New returns an empty cache. fetch reads what an address answers; now tells the time.
+func New(fetch func(ctx context.Context, address string) ([]byte, error), now func() time.Time) *Cache {
+	return &Cache{fetch: fetch, now: now, sets: map[string]*keySet{}}
 }
 
-// keySet are the keys at one address. Its fields are guarded by keyCache.mu.
+// keySet are the keys at one address. Its fields are guarded by Cache.mu.
 type keySet struct {
-	keys        []jose.JSONWebKey // nil: none read yet
+	keys        Keys // nil: none read yet
 	read, tried time.Time
 	used        time.Time
 	failed      error    // of the last reading
@@ -72,14 +82,15 @@ type keySet struct {
 // reading is a request for keys for which several sign-ins may wait.
 type reading struct {
 	done chan struct{} // closed at the end
-	keys []jose.JSONWebKey
+	keys Keys
 	err  error
 }
 
-// keysAt returns the keys at the address. With again they are read anew, unless that was done within
-// keysPause. Errors: those of getJSON, errNotJSON, that of the context.
-func (c *Client) keysAt(ctx context.Context, address string, again bool) ([]jose.JSONWebKey, error) {
-	keys, under, err := c.cachedKeys(ctx, address, again)
+// At returns the keys at the address. With again they are read anew, unless that was done within
+// keysPause. Errors: those of
+// fetch, ErrNotJSON, ErrNone, that of the context.
+func (c *Cache) At(ctx context.Context, address string, again bool) (Keys, error) {
+	keys, under, err := c.cached(ctx, address, again)
 	if under == nil {
 		return keys, err
 	}
@@ -91,12 +102,12 @@ func (c *Client) keysAt(ctx context.Context, address string, again bool) ([]jose
 	}
 }
 
-// cachedKeys returns the keys in memory, or a reading to wait for.
-func (c *Client) cachedKeys(ctx context.Context, address string, again bool) ([]jose.JSONWebKey, *reading, error) {
-	c.keys.mu.Lock()
-	defer c.keys.mu.Unlock()
+// cached returns the keys in memory, or a reading to wait for.
+func (c *Cache) cached(ctx context.Context, address string, again bool) (Keys, *reading, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := c.now()
-	set := c.keys.set(address)
+	set := c.set(address)
 	set.used = now
 	if set.keys != nil && isWithin(now, set.read, keysLife) {
 		switch {
@@ -108,7 +119,7 @@ func (c *Client) cachedKeys(ctx context.Context, address string, again bool) ([]
 	}
 	if set.reading == nil {
 		set.reading, set.tried = &reading{done: make(chan struct{})}, now
-		go c.readKeys(context.WithoutCancel(ctx), address, set, set.reading)
+		go c.read(context.WithoutCancel(ctx), address, set, set.reading)
 	}
 	return nil, set.reading, nil
 }
@@ -121,54 +132,52 @@ func isWithin(now, since time.Time, d time.Duration) bool {
 }
 
 // set returns the set of the address; a new one takes the place of the one that was used longest ago.
-func (k *keyCache) set(address string) *keySet {
-	if set := k.sets[address]; set != nil {
+func (c *Cache) set(address string) *keySet {
+	if set := c.sets[address]; set != nil {
 		return set
 	}
-	if k.sets == nil {
-		k.sets = make(map[string]*keySet)
-	}
-	if len(k.sets) >= setsMax {
+	if len(c.sets) >= setsMax {
 		oldest := ""
-		for name, set := range k.sets {
-			if oldest == "" || set.used.Before(k.sets[oldest].used) {
+		for name, set := range c.sets {
+			if oldest == "" || set.used.Before(c.sets[oldest].used) {
 				oldest = name
 			}
 		}
-		delete(k.sets, oldest)
+		delete(c.sets, oldest)
 	}
 	set := &keySet{}
-	k.sets[address] = set
+	c.sets[address] = set
 	return set
 }
 
-// readKeys reads the keys, and ends the reading. Keys that were read before stay if that fails.
-func (c *Client) readKeys(ctx context.Context, address string, set *keySet, under *reading) {
+// read reads the keys, and ends the reading. Keys that were read before stay if that fails.
+func (c *Cache) read(ctx context.Context, address string, set *keySet, under *reading) {
 	ctx, cancel := context.WithTimeout(ctx, keysWait)
 	defer cancel()
-	body, err := c.getJSON(ctx, address)
+	body, err := c.fetch(ctx, address)
 	if err == nil {
-		under.keys, err = parseKeys(body)
+		under.keys, err = Parse(body)
 	}
 	under.err = err
-	c.keys.mu.Lock()
-	defer c.keys.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if set.reading, set.failed = nil, err; err == nil {
 		set.keys, set.read = under.keys, c.now()
 	}
 	close(under.done)
 }
 
-// parseKeys returns the keys of a JSON Web Key Set that verify signatures. A member that can't be read,
+// Parse returns the keys of a JSON Web Key Set that verify signatures. A member that can't be read,
 // of another kind or for encryption is passed over: it mustn't keep the others from use.
-func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
+// Errors: ErrNotJSON, ErrNone.
+func Parse(body []byte) (Keys, error) {
 	var set struct {
 		Keys []jsontext.Value `json:"keys"`
 	}
 	if err := json.Unmarshal(body, &set); err != nil {
-		return nil, errNotJSON
+		return nil, ErrNotJSON
 	}
-	keys := []jose.JSONWebKey{}
+	keys := Keys{}
 	for _, text := range set.Keys {
 		var key jose.JSONWebKey
 		if len(keys) < keysOfSet && key.UnmarshalJSON(text) == nil && isUsable(key) {
@@ -177,16 +186,41 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errNoKeys
+		return nil, ErrNone
 	}
 	return keys, nil
 }
 
-var errNoKeys = errors.New("the provider published no key that verifies signatures")
+// The errors of what a provider publishes, and of tokens that its keys haven't signed.
+var (
+	ErrNotJSON   = errors.New("the provider answered something else than JSON")
+	ErrNone      = errors.New("the provider published no key that verifies signatures")
+	ErrUnknown   = errors.New("no published key has the name that the token gives")
+	ErrNotSigned = errors.New("no published key has signed the token")
+)
+
+// Verify returns what the token says, if one of the keys has signed it by the algorithm. Without a kid each of the keys
+// may have. Errors: ErrUnknown, ErrNotSigned.
+func (k Keys) Verify(signed *jose.JSONWebSignature, kid, alg string) ([]byte, error) {
+	err := ErrUnknown
+	for _, key := range k {
+		if kid != "" && key.KeyID != kid {
+			continue
+		}
+		err = ErrNotSigned
+		if !fits(key, alg) {
+			continue
+		}
+		if text, err := signed.Verify(key.Key); err == nil {
+			return text, nil
+		}
+	}
+	return nil, err
+}
 
 // isUsable reports whether the key is public, strong enough, and for signatures.
 func isUsable(k jose.JSONWebKey) bool {
-	if k.Use != "" && k.Use != "sig" || !k.Valid() || len(k.KeyID) > textMax {
+	if k.Use != "" && k.Use != "sig" || !k.Valid() || len(k.KeyID) > kidMax {
 		return false
 	}
 	switch key := k.Key.(type) {

@@ -1,4 +1,4 @@
-package connection
+package provider
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 // now. A fault that is the same as the last one of its kind is counted there. If the provider refuses the
 // client, OWNERs are told once a day. It never fails a sign-in: an entry that can't be written is left out,
 // and logged.
-func (c *Connections) Record(ctx context.Context, a doorward.Attempt) {
+func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
 	a.ID, a.Count = doorward.NewID(""), max(a.Count, 1)
 	a.Seen, a.Subject = bounded(a.Seen), bounded(a.Subject)
 	c.record(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -50,7 +50,7 @@ func (c *Connections) Record(ctx context.Context, a doorward.Attempt) {
 }
 
 // record writes what a sign-in leaves behind, also if its browser is gone.
-func (c *Connections) record(ctx context.Context, write func(context.Context, *store.Tx) error) {
+func (c *Client) record(ctx context.Context, write func(context.Context, *store.Tx) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	if err := c.writer.Upkeep(ctx, func(tx *store.Tx) error { return write(ctx, tx) }); err != nil {
@@ -77,7 +77,7 @@ func lastOf(ids []string) []string {
 }
 
 // noticeClient tells OWNERs that the provider refuses the client, at most once a day.
-func (c *Connections) noticeClient(ctx context.Context, id string) {
+func (c *Client) noticeClient(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	found, err := c.db.Read().Connection(ctx, id)
@@ -85,14 +85,14 @@ func (c *Connections) noticeClient(ctx context.Context, id string) {
 		return
 	}
 	if err == nil {
-		_, err = c.writer.Do(ctx, system, doorward.ConnectionSecretChange, object(found), func(tx *access.Tx) error {
+		_, err = c.writer.Do(ctx, access.System, doorward.ConnectionSecretChange, Object(found), func(tx *access.Tx) error {
 			due, err := tx.MarkClientNotice(ctx, id, clientNoticeEvery)
 			if err != nil || !due {
 				tx.SkipEvent()
 				return err
 			}
 			tx.Changed(doorward.FieldReason, "", oidcrp.CheckClient)
-			return notifyOwners(ctx, tx, found.TenantID, store.MailClientRefused)
+			return tx.NotifyHolders(ctx, store.MailClientRefused, found.TenantID, doorward.RoleOwner)
 		})
 	}
 	if err != nil {
@@ -102,9 +102,9 @@ func (c *Connections) noticeClient(ctx context.Context, id string) {
 
 // Attempts returns the protocol of a connection, the newest first. Errors: not_found; validation_failed for
 // an unknown order.
-func (c *Connections) Attempts(ctx context.Context, by doorward.Caller, id string, w doorward.Window) (doorward.Page[doorward.Attempt], error) {
+func (c *Client) Attempts(ctx context.Context, by doorward.Caller, id string, w doorward.Window) (doorward.Page[doorward.Attempt], error) {
 	read := c.db.Read()
-	if _, err := find(ctx, read, by, id); err != nil {
+	if _, err := Find(ctx, read, by, id); err != nil {
 		return doorward.Page[doorward.Attempt]{}, err
 	}
 	return read.AttemptPage(ctx, id, w)

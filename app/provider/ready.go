@@ -1,4 +1,4 @@
-package connection
+package provider
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type Ready struct {
 // connection's status. Errors: not_found; validation_failed with required for what the connection doesn't
 // have yet; provider_unavailable if nothing is known of the provider and it can't be reached;
 // master_key_missing.
-func (c *Connections) Ready(ctx context.Context, conID string, isPending bool) (r Ready, err error) {
+func (c *Client) Ready(ctx context.Context, conID string, isPending bool) (r Ready, err error) {
 	r.Connection, err = c.db.Read().Connection(ctx, conID)
 	if errors.Is(err, store.ErrNone) || err == nil && isPending && r.Connection.Pending == nil {
 		return r, doorward.Fail(doorward.CodeNotFound, "")
@@ -55,7 +55,7 @@ func (c *Connections) Ready(ctx context.Context, conID string, isPending bool) (
 }
 
 // configure fills the Config. Errors: validation_failed with required for what is missing.
-func (r *Ready) configure(ctx context.Context, c *Connections) (err error) {
+func (r *Ready) configure(ctx context.Context, c *Client) (err error) {
 	p, con := r.Parameters, r.Connection
 	r.Config = oidcrp.Config{
 		Issuer: p.Issuer, ClientID: p.ClientID, Auth: oidcrp.Auth(p.ClientAuth),
@@ -90,7 +90,7 @@ func wantsTokenEndpoint(p doorward.Product) bool {
 
 // SecretUsed records that the provider has accepted one of r's secrets, by its index in Config.Secrets; -1
 // is none. It never fails a sign-in.
-func (c *Connections) SecretUsed(ctx context.Context, r Ready, index int) {
+func (c *Client) SecretUsed(ctx context.Context, r Ready, index int) {
 	if index < 0 || index >= len(r.SecretIDs) {
 		return
 	}

@@ -1,4 +1,4 @@
-package connection
+package provider
 
 import (
 	"bytes"
@@ -21,19 +21,19 @@ const AdviceChanged = "changed"
 // NewTest makes a test of what is pending, or else of what is in force, for the browser with the hash. It
 // asks the provider what it says of itself before. Errors: not_found; validation_failed for what the
 // connection doesn't have yet, and for what the provider says; too_many_attempts; provider_unavailable.
-func (c *Connections) NewTest(ctx context.Context, by doorward.Caller, id string, browserHash []byte) (made doorward.ConnectionTest, err error) {
-	found, err := find(ctx, c.db.Read(), by, id)
+func (c *Client) NewTest(ctx context.Context, by doorward.Caller, id string, browserHash []byte) (made doorward.ConnectionTest, err error) {
+	found, err := Find(ctx, c.db.Read(), by, id)
 	if err != nil {
 		return made, err
 	}
-	if err := c.writer.Require(ctx, by, doorward.ConnectionTry, object(found)); err != nil {
+	if err := c.writer.Require(ctx, by, doorward.ConnectionTry, Object(found)); err != nil {
 		return made, err
 	}
 	if err := c.readForTest(ctx, found); err != nil {
 		return made, err
 	}
-	_, err = c.writer.Do(ctx, by, doorward.ConnectionTry, object(found), func(tx *access.Tx) error {
-		now, err := find(ctx, tx.Reader, by, id)
+	_, err = c.writer.Do(ctx, by, doorward.ConnectionTry, Object(found), func(tx *access.Tx) error {
+		now, err := Find(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (c *Connections) NewTest(ctx context.Context, by doorward.Caller, id string
 
 // readForTest checks that the connection has all that a test needs, and reads what its provider says of
 // itself.
-func (c *Connections) readForTest(ctx context.Context, found doorward.Connection) error {
+func (c *Client) readForTest(ctx context.Context, found doorward.Connection) error {
 	parameters, isPending := found.ToTest()
 	ready := Ready{Connection: found, Parameters: parameters}
 	if err := ready.configure(ctx, c); err != nil {
@@ -64,14 +64,14 @@ func (c *Connections) readForTest(ctx context.Context, found doorward.Connection
 	_, err := c.read(ctx, store.KeptDiscovery{ConnectionID: found.ID, Pending: isPending, Issuer: parameters.Issuer})
 	var f *oidcrp.Fault
 	if errors.As(err, &f) && !f.Unavailable {
-		return doorward.InvalidFields(issuerFault(f.Code))
+		return doorward.InvalidFields(IssuerFault(f.Code))
 	}
-	return unavailable(err)
+	return Unavailable(err)
 }
 
 // BeginTest uses a test up, and returns it: it begins once, within ten minutes, in the browser that has
 // asked for it, and only while the connection is as it was then. Errors: not_found otherwise.
-func (c *Connections) BeginTest(ctx context.Context, id string, browserHash []byte) (test doorward.ConnectionTest, err error) {
+func (c *Client) BeginTest(ctx context.Context, id string, browserHash []byte) (test doorward.ConnectionTest, err error) {
 	none := doorward.Fail(doorward.CodeNotFound, "")
 	err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if test, err = tx.ConnectionTest(ctx, id); err != nil {
@@ -115,7 +115,7 @@ func tested(ctx context.Context, tx *store.Tx, test doorward.ConnectionTest) (p 
 // EndTest writes the result of a test: it has passed if all checks have, and the connection is as it was
 // when the test was made; then the connection counts as tested. It returns the test with its result.
 // Errors: not_found if the test has ended, or its ten minutes have.
-func (c *Connections) EndTest(ctx context.Context, id string, claims json.RawMessage, checks []doorward.TestCheck) (test doorward.ConnectionTest, err error) {
+func (c *Client) EndTest(ctx context.Context, id string, claims json.RawMessage, checks []doorward.TestCheck) (test doorward.ConnectionTest, err error) {
 	err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if test, err = tx.ConnectionTest(ctx, id); err != nil {
 			return err
@@ -165,9 +165,9 @@ func statusOf(checks []doorward.TestCheck) doorward.TestStatus {
 
 // Test returns a test of a connection of the caller's tenant, for 24 hours. One that nobody has ended in
 // time has failed. A set-up link sees no claims. Errors: not_found.
-func (c *Connections) Test(ctx context.Context, by doorward.Caller, id, testID string) (doorward.ConnectionTest, error) {
+func (c *Client) Test(ctx context.Context, by doorward.Caller, id, testID string) (doorward.ConnectionTest, error) {
 	read := c.db.Read()
-	if _, err := find(ctx, read, by, id); err != nil {
+	if _, err := Find(ctx, read, by, id); err != nil {
 		return doorward.ConnectionTest{}, err
 	}
 	test, err := read.ConnectionTest(ctx, testID)

@@ -1,4 +1,4 @@
-package connection
+package provider
 
 import (
 	"context"
@@ -27,18 +27,32 @@ const (
 	dueEvery = time.Minute
 	// A tenant's OWNERs have providers asked maxAsked times within askedWindow, over all nodes, by making,
 	// changing and testing connections, so that nobody searches the network by them, or floods somebody.
-	maxAsked    = 30
+	maxAsked    = 300
 	askedWindow = time.Minute
 )
 
+// issuerFaults say what to do about the codes of faults.
+var issuerFaults = map[string]string{
+	oidcrp.CodeInvalid:        "Copy the issuer from the provider: an https address without user, query and fragment. The endpoints that it names are https, too.",
+	oidcrp.CodeMultiTenant:    "This address signs in people of any organisation. Use your directory's own address, with its id.",
+	oidcrp.CodeIssuerMismatch: "The provider calls itself by another issuer. Copy it exactly, with or without the slash at its end.",
+	oidcrp.CodeUnreachable:    "No provider answers there. Look for a mistyped address, and whether it can be reached from the Internet.",
+	oidcrp.CodeAddressRefused: "Providers are reached by https, on public addresses only.",
+}
+
+// IssuerFault returns the fault of the field /issuer for a code of oidcrp.
+func IssuerFault(code string) doorward.FieldError {
+	return doorward.FieldError{Pointer: "/issuer", Code: code, Message: issuerFaults[code]}
+}
+
 // countAsked counts a request to a provider for the tenant. Errors: too_many_attempts, unavailable.
-func (c *Connections) countAsked(ctx context.Context, tenantID string) error {
+func (c *Client) countAsked(ctx context.Context, tenantID string) error {
 	return c.writer.CountWithin(ctx, []access.Counter{{Bucket: "discover:" + tenantID, Limit: maxAsked, Window: askedWindow}})
 }
 
-// look asks an issuer for the tenant what it says of itself, unless there are faults already, or the issuer
+// Look asks an issuer for the tenant what it says of itself, unless there are faults already, or the issuer
 // isn't known yet. It returns the faults of the field /issuer. Errors: too_many_attempts, those of ctx.
-func (c *Connections) look(ctx context.Context, tenantID, issuer string, faults []doorward.FieldError) (*oidcrp.Discovery, []doorward.FieldError, error) {
+func (c *Client) Look(ctx context.Context, tenantID, issuer string, faults []doorward.FieldError) (*oidcrp.Discovery, []doorward.FieldError, error) {
 	if issuer == "" || len(faults) > 0 {
 		return nil, nil, nil
 	}
@@ -53,20 +67,20 @@ func (c *Connections) look(ctx context.Context, tenantID, issuer string, faults 
 	case ctx.Err() != nil:
 		return nil, nil, doorward.Unavailable(ctx.Err())
 	case errors.As(err, &f):
-		return nil, []doorward.FieldError{issuerFault(f.Code)}, nil
+		return nil, []doorward.FieldError{IssuerFault(f.Code)}, nil
 	}
 	return nil, nil, err
 }
 
 // discover asks the issuer, within askWithin. Errors: *oidcrp.Fault.
-func (c *Connections) discover(ctx context.Context, issuer string) (oidcrp.Discovery, error) {
+func (c *Client) discover(ctx context.Context, issuer string) (oidcrp.Discovery, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	return c.provider.Discover(ctx, issuer)
+	return c.rp.Discover(ctx, issuer)
 }
 
-// keep keeps what the issuer has said, if it is still that of the connection.
-func keep(ctx context.Context, tx *store.Tx, id string, isPending bool, issuer string, said oidcrp.Discovery) error {
+// Keep keeps what the issuer has said, if it is still that of the connection.
+func Keep(ctx context.Context, tx *store.Tx, id string, isPending bool, issuer string, said oidcrp.Discovery) error {
 	text, err := json.Marshal(said)
 	if err != nil {
 		return err
@@ -77,7 +91,7 @@ func keep(ctx context.Context, tx *store.Tx, id string, isPending bool, issuer s
 
 // read asks what the provider says of itself now, keeps it, and lists that in the protocol. A fault changes
 // nothing. Errors: *oidcrp.Fault, unavailable.
-func (c *Connections) read(ctx context.Context, kept store.KeptDiscovery) (oidcrp.Discovery, error) {
+func (c *Client) read(ctx context.Context, kept store.KeptDiscovery) (oidcrp.Discovery, error) {
 	entry := doorward.Attempt{ConnectionID: kept.ConnectionID, Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptDone}
 	said, err := c.discover(ctx, kept.Issuer)
 	var f *oidcrp.Fault
@@ -88,7 +102,7 @@ func (c *Connections) read(ctx context.Context, kept store.KeptDiscovery) (oidcr
 	}
 	if err == nil {
 		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
-			return keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, said)
+			return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, said)
 		})
 	}
 	if err == nil {
@@ -99,14 +113,14 @@ func (c *Connections) read(ctx context.Context, kept store.KeptDiscovery) (oidcr
 
 // discovered returns what the provider says of itself: as it is kept, or read again once that is a day old.
 // While it can't be read, what is kept serves. Errors: provider_unavailable if nothing is kept.
-func (c *Connections) discovered(ctx context.Context, id string, isPending bool) (said oidcrp.Discovery, err error) {
+func (c *Client) discovered(ctx context.Context, id string, isPending bool) (said oidcrp.Discovery, err error) {
 	kept, err := c.db.Read().KeptDiscovery(ctx, id, isPending)
 	if err != nil {
 		return said, err
 	}
 	if kept.Text == "" {
 		said, err = c.read(ctx, kept)
-		return said, unavailable(err)
+		return said, Unavailable(err)
 	}
 	now := c.db.Now()
 	if now.Sub(kept.At) >= discoveryAge && now.Sub(kept.AskedAt) >= discoveryRetry {
@@ -123,7 +137,7 @@ func (c *Connections) discovered(ctx context.Context, id string, isPending bool)
 }
 
 // claim reports whether nobody else has begun to read it since it was due.
-func (c *Connections) claim(ctx context.Context, kept store.KeptDiscovery) (mine bool, err error) {
+func (c *Client) claim(ctx context.Context, kept store.KeptDiscovery) (mine bool, err error) {
 	err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		mine, err = tx.AskDiscovery(ctx, kept)
 		return err
@@ -131,18 +145,21 @@ func (c *Connections) claim(ctx context.Context, kept store.KeptDiscovery) (mine
 	return mine, err
 }
 
-// unavailable turns a fault of the provider into provider_unavailable: a fault is no refusal.
-func unavailable(err error) error {
+// retryAfter is how long a browser waits before it asks a provider again that was out of reach.
+const retryAfter = time.Minute
+
+// Unavailable turns a fault of the provider into provider_unavailable: a fault is no refusal.
+func Unavailable(err error) error {
 	var f *oidcrp.Fault
 	if !errors.As(err, &f) {
 		return err
 	}
-	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: time.Minute, Err: err}
+	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: err}
 }
 
 // Run reads daily what the providers of active connections say of themselves, until ctx ends. Of several
 // nodes one reads each.
-func (c *Connections) Run(ctx context.Context) {
+func (c *Client) Run(ctx context.Context) {
 	tick := time.NewTicker(dueEvery)
 	defer tick.Stop()
 	for {
@@ -159,7 +176,7 @@ func (c *Connections) Run(ctx context.Context) {
 
 // ReadDue reads what is due once, discoveriesAtOnce at a time. Faults of providers are in their protocols;
 // errors are those of the database.
-func (c *Connections) ReadDue(ctx context.Context) error {
+func (c *Client) ReadDue(ctx context.Context) error {
 	if c.db.Clock().Wrong() {
 		return nil
 	}
@@ -174,7 +191,7 @@ func (c *Connections) ReadDue(ctx context.Context) error {
 	}
 }
 
-func (c *Connections) readAll(ctx context.Context, due []store.KeptDiscovery) error {
+func (c *Client) readAll(ctx context.Context, due []store.KeptDiscovery) error {
 	errs := make([]error, len(due))
 	var reading sync.WaitGroup
 	for i, kept := range due {

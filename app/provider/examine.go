@@ -1,4 +1,4 @@
-package connection
+package provider
 
 import (
 	"context"
@@ -26,12 +26,12 @@ func (e Examined) Advice() string {
 
 // Examine asks the provider of the connection, and writes nothing, neither to what is kept of it nor to the
 // protocol. Errors: those of ctx.
-func (c *Connections) Examine(ctx context.Context, of doorward.Connection) (e Examined, err error) {
+func (c *Client) Examine(ctx context.Context, of doorward.Connection) (e Examined, err error) {
 	said, err := c.discover(ctx, of.InForce.Issuer)
 	if e.Document, err = faultOf(ctx, err); e.Document != nil || err != nil {
 		return e, err
 	}
-	e.KeyCount, err = c.provider.CountKeys(ctx, said)
+	e.KeyCount, err = c.rp.CountKeys(ctx, said)
 	e.Keys, err = faultOf(ctx, err)
 	return e, err
 }
@@ -45,7 +45,7 @@ func faultOf(ctx context.Context, err error) (*oidcrp.Fault, error) {
 }
 
 // Secrets returns the client secrets of the tenant's connections by connection, the newest first.
-func (c *Connections) Secrets(ctx context.Context, tenantID string) (map[string][]doorward.ConnectionSecret, error) {
+func (c *Client) Secrets(ctx context.Context, tenantID string) (map[string][]doorward.ConnectionSecret, error) {
 	all, err := c.db.Read().ConnectionSecretsOf(ctx, tenantID)
 	of := map[string][]doorward.ConnectionSecret{}
 	for _, one := range all {

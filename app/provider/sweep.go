@@ -1,0 +1,24 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Sweep makes the next keys, and deletes old entries of protocols, tests and used states. Several nodes may sweep at
+// the same time. Errors: unavailable.
+func (c *Client) Sweep(ctx context.Context) error {
+	return errors.Join(
+		c.sweepKeys(ctx),
+		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldAttempts(ctx, tx.Now.Add(-attemptsKept), limit)
+		}),
+		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldTests(ctx, tx.Now.Add(-doorward.TestsKept), limit)
+		}),
+		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteUsedStates(ctx, limit) }),
+	)
+}

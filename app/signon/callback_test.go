@@ -288,7 +288,7 @@ func TestStrayCallbacks(t *testing.T) {
 		w.NoError(err)
 		n, entries := 0, 0
 		for _, a := range page.Items {
-			if a.Check == string(signon.CheckState) {
+			if a.Check == signon.CheckState {
 				n, entries = n+a.Count, entries+1
 			}
 		}

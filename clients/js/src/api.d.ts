@@ -3927,6 +3927,8 @@ export interface components {
         HeldMembership: {
             /** Format: date-time */
             createdAt: string;
+            /** @description Domains of the tenant that the address has left; a demand for its sign-on goes on covering the member */
+            formerDomains?: string[];
             /** Format: date-time */
             lastLoginAt?: string;
             /** @example Ann Lee */
@@ -17096,6 +17098,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BegunTest"];
+                };
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated` */

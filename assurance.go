@@ -20,7 +20,8 @@ type Assurance struct {
 	AMR    []string // methods (RFC 8176)
 	// ProviderAMR is what the provider of a connection said of its own methods; nobody else has checked it.
 	ProviderAMR []string
-	// ProvedAt is the last proof of any kind by what vouches for the session: Doorward itself, or a connection.
+	// ProvedAt is the last proof of any kind by what vouches for the session, Doorward itself or a connection: at a
+	// connection's provider, when that says it was, which may be before the session; now if it doesn't say.
 	ProvedAt time.Time
 	FactorAt time.Time // last proof by a second factor or a passkey of the account; the zero Time for none
 	// PasswordAt is the last proof of the account's own password in a session that a connection vouches

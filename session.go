@@ -18,6 +18,15 @@ type Session struct {
 	JoinedAt time.Time
 	// Tenant has the settings of the session's tenant, which may tighten the limits.
 	Tenant TenantSettings
+	// SignOnUntil is when a session that a connection vouches for isn't accepted any more, unless the tenant's
+	// demand for sign-on is confirmed: the mode is off again then. The zero Time: nothing is to be confirmed.
+	SignOnUntil time.Time
+}
+
+// IsSignOnOver reports whether the mode of the tenant has returned to off by now, whether or not that has been
+// written yet.
+func (s Session) IsSignOnOver(now time.Time) bool {
+	return !s.SignOnUntil.IsZero() && !now.Before(s.SignOnUntil)
 }
 
 // SessionLimits limit the duration and number of sessions.
@@ -42,9 +51,10 @@ func (s Session) ExpiresAt(l SessionLimits) time.Time {
 // a factor, a passkey or a remembered browser.
 func (a Assurance) SatisfiesFactorDemand() bool { return a.AAL > 1 || a.Remembered }
 
-// AuthAt returns when the user was last authenticated.
+// AuthAt returns when the user was last authenticated. At a connection's provider that may have been before the
+// session.
 func (s Session) AuthAt() time.Time {
-	if s.ProvedAt.Before(s.CreatedAt) {
+	if s.Issuer == OwnIssuer && s.ProvedAt.Before(s.CreatedAt) {
 		return s.CreatedAt
 	}
 	return s.ProvedAt

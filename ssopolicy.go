@@ -56,7 +56,8 @@ const (
 type SSOMember struct {
 	UserID, Email string
 	Role          Role
-	// Domain is the state of the tenant's domain in which the address lies; empty: it lies in none.
+	// Domain is the state of the tenant's domain in which the address lies, or has lain before it was changed;
+	// empty: there is none.
 	Domain DomainStatus
 	// HomeID is the active connection of that domain, IdentityID the active connection by which the member
 	// has signed in last; empty: none.

@@ -124,17 +124,27 @@ func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) 
 }
 
 const (
-	sqlSetEmail       = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
-	sqlSetMemberEmail = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
+	sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
+	// Before the address changes.
+	sqlLeaveDomains = `INSERT INTO former_domains (tenant_id, user_id, domain, left_at)
+SELECT m.tenant_id, m.user_id, d.domain, $2 FROM memberships m JOIN users u ON u.id = m.user_id
+JOIN domains d ON d.tenant_id = m.tenant_id AND d.status <> 'pending' AND ` + isAddressIn + ` WHERE m.user_id = $1
+ON CONFLICT (tenant_id, user_id, domain) DO NOTHING`
+	sqlReturnToDomains = `DELETE FROM former_domains WHERE user_id = $1 AND left_at > $2`
+	sqlSetMemberEmail  = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
 )
 
 // ErrTaken is returned by SetEmail.
 var ErrTaken = errors.New("store: another account has the address")
 
-// SetEmail changes the address of an account, also in the lists of its tenants. Errors:
-// ErrTaken, after which the transaction must be rolled back.
+// SetEmail changes the address of an account, also in the lists of its tenants. Tenants that have the domain of
+// the old address go on covering the member by it. Errors: ErrTaken, after which the transaction must be rolled
+// back.
 func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 	tx.announce(ChangeUser, userID)
+	if err := tx.run(ctx, sqlLeaveDomains, userID, micros(tx.Now)); err != nil {
+		return err
+	}
 	set, err := tx.affected(ctx, sqlSetEmail, email, userID)
 	if postgresDuplicate(err) || err == nil && !set {
 		return ErrTaken
@@ -149,6 +159,19 @@ func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 		}
 	}
 	return err
+}
+
+const sqlFormerDomains = `SELECT domain FROM former_domains WHERE tenant_id = $1 AND user_id = $2 ORDER BY left_at`
+
+// FormerDomains returns the domains of the tenant that the member's address has left, in the order of that.
+func (r Reader) FormerDomains(ctx context.Context, tenantID, userID string) ([]string, error) {
+	return list(ctx, r, textField, sqlFormerDomains, tenantID, userID)
+}
+
+// ReturnToDomains forgets the domains that the account has left since an instant, by changes of its address that
+// are undone.
+func (tx *Tx) ReturnToDomains(ctx context.Context, userID string, since time.Time) error {
+	return tx.run(ctx, sqlReturnToDomains, userID, micros(since))
 }
 
 const (

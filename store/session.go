@@ -28,12 +28,14 @@ func sessionFields(s *doorward.Session) []any {
 		optionalTime{&s.FactorAt},
 		optionalTime{&s.PasswordAt},
 		&s.Remembered, &s.Issuer, &s.Role, (*storedTime)(&s.JoinedAt),
+		optionalTime{&s.SignOnUntil},
 	}
 }
 
 // sessionColumns are scanned into sessionFields.
 const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
-  s.aal, s.amr, s.provider_amr, s.proved_at, s.factor_at, s.password_at, s.remembered, s.issuer, m.role, m.created_at`
+  s.aal, s.amr, s.provider_amr, s.proved_at, s.factor_at, s.password_at, s.remembered, s.issuer, m.role, m.created_at,
+  CASE WHEN s.issuer = '' THEN 0 ELSE COALESCE((SELECT p.confirm_by FROM sso_policies p WHERE p.tenant_id = s.tenant_id AND p.before_mode = 'off'), 0) END`
 
 // tenantOfSession joins the tenant of a session, unless the session has ended with all of the tenant's: see
 // Tx.EndTenantSessions.

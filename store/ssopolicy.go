@@ -58,8 +58,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (tenant_id) DO UPDATE SET mode = excluded.mode, guests = excluded.guests, revision = excluded.revision, changed_at = excluded.changed_at,
   confirm_by = excluded.confirm_by, before_mode = excluded.before_mode, before_guests = excluded.before_guests`
 
-// SetSSOPolicy writes what the tenant demands of sign-on. The caller has locked the tenant.
+// SetSSOPolicy writes what the tenant demands of sign-on. The caller has locked the tenant. Nodes read its
+// sessions again, for doorward.Session.SignOnUntil.
 func (tx *Tx) SetSSOPolicy(ctx context.Context, p doorward.SSOPolicy) error {
+	tx.announce(ChangeTenant, p.TenantID)
 	before := doorward.SSOPolicy{GuestsRefused: p.BeforeGuestsRefused}
 	return tx.run(ctx, sqlSetSSOPolicy, p.TenantID, p.Mode, p.Guests(), p.Revision, micros(p.ChangedAt), nullableMicros(p.ConfirmBy), p.BeforeMode, before.Guests())
 }
@@ -85,17 +87,27 @@ func (r Reader) ConnectionIsActive(ctx context.Context, id, tenantID string) (bo
 const (
 	// An address without the characters of domains at its end is what stands before its domain. Both are in
 	// canonical form: A-labels in lower case.
-	domainOfMember = `FROM domains d LEFT JOIN connections c ON c.id = d.connection_id AND c.status = 'active'
-  WHERE d.tenant_id = m.tenant_id AND d.status <> 'pending' AND u.email = rtrim(u.email, 'abcdefghijklmnopqrstuvwxyz0123456789-.') || d.domain`
+	isAddressIn = `u.email = rtrim(u.email, 'abcdefghijklmnopqrstuvwxyz0123456789-.') || d.domain`
+
+	domainsOfMember = `FROM domains d LEFT JOIN connections c ON c.id = d.connection_id AND c.status = 'active'
+  LEFT JOIN former_domains o ON o.tenant_id = d.tenant_id AND o.user_id = m.user_id AND o.domain = d.domain
+  WHERE d.tenant_id = m.tenant_id AND d.status <> 'pending' AND `
+	domainOfMember = domainsOfMember + isAddressIn
+	// An address may have left several.
+	formerDomainOfMember = domainsOfMember + `o.domain IS NOT NULL ORDER BY o.left_at DESC, d.id LIMIT 1`
+
 	identityOfMember = `FROM identities i JOIN connections c ON c.id = i.connection_id AND c.status = 'active'
   WHERE i.user_id = m.user_id AND i.tenant_id = m.tenant_id`
-	isCovered = `(EXISTS (SELECT 1 ` + domainOfMember + `) OR EXISTS (SELECT 1 ` + identityOfMember + `))`
-	// An account that a tenant manages has no password, and its passkeys are second factors.
+	isCovered = `(EXISTS (SELECT 1 ` + domainsOfMember + `(` + isAddressIn + ` OR o.domain IS NOT NULL)) OR EXISTS (SELECT 1 ` + identityOfMember + `))`
+	// OWNERs by name: they alone always have sso.manage, to take a demand back. A custom role may have the rank of
+	// OWNER and not that permission. An account that a tenant manages has no password, and its passkeys are second factors.
 	hasWayBack = `(m.role = 'OWNER' AND m.status = 'active' AND u.managed_by = '' AND u.managed_until_sign_on <> m.tenant_id AND EXISTS (
   SELECT 1 FROM factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL AND (f.kind = 'passkey' OR u.password_hash <> '')))`
 )
 
-const selectSSOMember = `SELECT m.user_id, u.email, m.role, COALESCE((SELECT d.status ` + domainOfMember + `), ''), COALESCE((SELECT c.id ` + domainOfMember + `), ''),
+const selectSSOMember = `SELECT m.user_id, u.email, m.role,
+  COALESCE((SELECT d.status ` + domainOfMember + `), (SELECT d.status ` + formerDomainOfMember + `), ''),
+  COALESCE((SELECT c.id ` + domainOfMember + `), (SELECT c.id ` + formerDomainOfMember + `), ''),
   COALESCE((SELECT i.connection_id ` + identityOfMember + ` ORDER BY i.last_used_at DESC, i.id LIMIT 1), ''),
   COALESCE((SELECT max(i.last_used_at) ` + identityOfMember + `), 0), ` + hasWayBack + `
 FROM memberships m JOIN users u ON u.id = m.user_id `

@@ -277,11 +277,17 @@ func TestLimitsOfSignOn(t *testing.T) {
 			d.send(t, stray, nil).fails(http.StatusBadRequest, "sign_on_state")
 		}
 		d.send(t, stray, nil).fails(http.StatusTooManyRequests, "too_many_attempts")
+		own().ok(http.StatusSeeOther) // it has a cookie, and is counted apart
+		f.says("3", "zoe@zeta.example")
+		own = f.begin()
+		for range 60 {
+			f.begin()().fails(http.StatusForbidden, "sign_on_refused")
+		}
 		if a := own().fails(http.StatusTooManyRequests, "too_many_attempts"); len(a.cookies()) > 0 {
 			t.Errorf("the sign-in can't be ended later: %v", a.cookies())
 		}
 		begin := "GET " + f.signOnPath("start")
-		for range 598 {
+		for range 537 {
 			d.send(t, begin, nil).ok(http.StatusSeeOther)
 		}
 		d.send(t, begin, nil).fails(http.StatusTooManyRequests, "too_many_attempts")

@@ -61,6 +61,8 @@ type HeldMembership struct {
 	Status      string     `json:"status" example:"active"`
 	CreatedAt   time.Time  `json:"createdAt"`
 	LastLoginAt *time.Time `json:"lastLoginAt,omitempty"`
+	// FormerDomains are those by which a demand for sign-on goes on covering the member.
+	FormerDomains []string `json:"formerDomains,omitempty" doc:"Domains of the tenant that the address has left; a demand for its sign-on goes on covering the member"`
 }
 
 // HeldSession is a session.
@@ -333,7 +335,11 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 func addMemberships(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
 	all, err := read.Memberships(ctx, h.Account.ID)
 	for _, m := range all {
-		h.Memberships = append(h.Memberships, HeldMembership{m.TenantID, m.TenantName, m.Name, string(m.Role), string(m.Status), m.CreatedAt, m.LastLoginAt})
+		var left []string
+		if left, err = read.FormerDomains(ctx, m.TenantID, m.ID); err != nil {
+			return err
+		}
+		h.Memberships = append(h.Memberships, HeldMembership{m.TenantID, m.TenantName, m.Name, string(m.Role), string(m.Status), m.CreatedAt, m.LastLoginAt, left})
 	}
 	return err
 }

@@ -77,6 +77,9 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 			return err
 		}
 	}
+	if err := tx.ReturnToDomains(ctx, account.ID, change.CreatedAt); err != nil {
+		return err
+	}
 	if len(disabled) > 0 {
 		if err := tx.Notify(ctx, store.MailFactorsDisabled, change.Old); err != nil {
 			return err

@@ -189,6 +189,76 @@ func asError(err error) *doorward.Error {
 	return e
 }
 
+// move changes the address of the account from its session, and confirms that. It returns what undoes it.
+func move(f *apptest.Fixture, p *apptest.Person, to string) (undo string) {
+	f.Helper()
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to, false))
+	confirm, undo := f.MailToken(to), f.MailToken(p.User.Email)
+	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), p.Caller, confirm)))
+	p.User.Email = to
+	return undo
+}
+
+// TestChangedAddress: no change of address leads out of a demand, by whichever session, before it or under it.
+// Readiness says the same. Once the tenant has the domain no longer, or the change is undone, it is as if the
+// address had never lain there.
+func TestChangedAddress(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		a := newAcme(f)
+		_, other := f.Tenant()
+		ann := joinAs(f, a.owner, a.address("ann"), doorward.RoleUser)
+		_, token := f.Invite(other, ann.User.Email, doorward.RoleUser)
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")))
+		ben := joinAs(f, a.owner, "ben@private.example", doorward.RoleUser)
+		guests := func() int {
+			f.Helper()
+			r, err := f.Node(0).Demands.Readiness(f.Context(), a.owner.Caller)
+			f.NoError(err)
+			return r.Guests
+		}
+		before := guests()
+		a.demanded(f, doorward.GuestsAllowed)
+		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		in, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, other.User.TenantID))
+		f.NoError(err)
+		ann = apptest.PersonOf(in)
+
+		undo := move(f, &ann, "ann@private.example")
+		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		move(f, &ann, "ann@more.example")
+		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		if n := guests(); n != before {
+			t.Errorf("readiness has %d guests, want %d", n, before)
+		}
+		home, err := f.Node(0).Demands.HomeOf(f.Context(), ann.User.Email)
+		f.NoError(err)
+		if home != (demand.Home{}) {
+			t.Errorf("an address alone shows that it is %+v", home)
+		}
+		f.Exec(`UPDATE domains SET status = 'lapsed'`)
+		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		f.Exec(`UPDATE domains SET domain = 'another.example'`)
+		want(f, signInTo(f, 0, ann, a.id), "")
+		f.Exec(`UPDATE domains SET domain = $1, status = 'verified'`, a.domain)
+		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+
+		// Ben's thief has a mailbox in the domain; the undo makes Ben the guest that he was.
+		undoBen := move(f, &ben, a.address("ben"))
+		want(f, signInTo(f, 0, ben, a.id), doorward.CodeSSORequired)
+		move(f, &ben, "ben@more.example")
+		want(f, signInTo(f, 0, ben, a.id), doorward.CodeSSORequired)
+		for _, token := range []string{undo, undoBen} {
+			f.NoError(apptest.ErrorOf(f.Node(0).Accounts.UndoEmail(f.Context(), apptest.Anonymous(0), token)))
+		}
+		if n := f.Int(`SELECT count(*) FROM former_domains`); n != 0 {
+			t.Errorf("%d domains are remembered after the changes were undone", n)
+		}
+		ann.User.Email, ben.User.Email = a.address("ann"), "ben@private.example"
+		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		want(f, signInTo(f, 0, ben, a.id), "")
+	})
+}
+
 // TestWayBack: an OWNER with a second factor gets in, whatever browser is remembered, and all OWNERs get a
 // mail. Without the factor, and for others, the password alone is refused.
 func TestWayBack(t *testing.T) {
@@ -240,7 +310,15 @@ func TestReturn(t *testing.T) {
 		in, err := enter(f, ann, a.con)
 		f.NoError(err)
 		want(f, signInTo(f, 0, ann, a.id), doorward.CodeSSORequired)
+		for range 2 { // read from the database, then from memory
+			if !f.IsValid(in.Token) {
+				t.Fatal("the session by the connection isn't valid")
+			}
+		}
 		clock.Move(5 * time.Minute)
+		if f.IsValid(in.Token) {
+			t.Error("the session by the connection is valid after the return")
+		}
 
 		want(f, signInTo(f, 0, ann, a.id), "")
 		want(f, apptest.ErrorOf(enter(f, ann, a.con)), doorward.CodeSignInRequired)
@@ -297,7 +375,7 @@ func TestProvisional(t *testing.T) {
 		f.NoError(err)
 		again, err := put(f, a.owner, demand.Draft{Mode: "required", Guests: "refused", ConfirmMinutes: 60})
 		f.NoError(err)
-		if changed.BeforeMode != doorward.SSORequired || !again.ChangedAt.Equal(changed.ChangedAt) || !again.ConfirmBy.After(*changed.ConfirmBy) {
+		if changed.BeforeMode != doorward.SSORequired || again.Version() != changed.Version() || !again.ConfirmBy.Equal(*changed.ConfirmBy) {
 			t.Errorf("the same demand again is %+v, after %+v", again, changed)
 		}
 		back, err := put(f, a.owner, required)

@@ -40,11 +40,11 @@ func (d Draft) confirmBy(now time.Time) *time.Time {
 
 // apply returns what the policy becomes; with the same revision if nothing changes. The demand itself, and
 // who its guests are, is provisional, unless it is what holds anyway. What it returns to is always
-// something that was confirmed, or needed no confirmation. The same demand again only gets a new end.
+// something that was confirmed, or needed no confirmation. The same demand again changes nothing, and keeps its
+// end: else it could be put off for good, unconfirmed.
 func (d Draft) apply(was doorward.SSOPolicy, now time.Time) doorward.SSOPolicy {
 	mode, refused := doorward.SSOMode(d.Mode), d.Guests == doorward.GuestsRefused
-	isSame := mode == was.Mode && refused == was.GuestsRefused
-	if isSame && was.ConfirmBy == nil {
+	if mode == was.Mode && refused == was.GuestsRefused {
 		return was
 	}
 	next := doorward.SSOPolicy{TenantID: was.TenantID, Mode: mode, GuestsRefused: refused, Revision: was.Revision + 1, ChangedAt: now}
@@ -53,8 +53,5 @@ func (d Draft) apply(was doorward.SSOPolicy, now time.Time) doorward.SSOPolicy {
 		return next
 	}
 	next.ConfirmBy, next.BeforeMode, next.BeforeGuestsRefused = d.confirmBy(now), beforeMode, beforeRefused
-	if isSame {
-		next.ChangedAt = was.ChangedAt
-	}
 	return next
 }

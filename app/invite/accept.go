@@ -442,7 +442,7 @@ func keepRoleByHand(ctx context.Context, tx *access.Tx, inv doorward.Invitation,
 	return tx.SetRoleFloor(ctx, inv.TenantID, userID, floor)
 }
 
-// IsByOwner reports whether an OWNER of the tenant, as of now, or the operator has sent the invitation.
+// IsByOwner reports whether somebody whose rank in the tenant is OWNER now, or the operator has sent the invitation.
 func IsByOwner(ctx context.Context, read store.Reader, inv doorward.Invitation) (bool, error) {
 	if inv.ServiceKeyID != "" || inv.InvitedBy == "" {
 		return inv.ServiceKeyID == "", nil
@@ -451,7 +451,7 @@ func IsByOwner(ctx context.Context, read store.Reader, inv doorward.Invitation) 
 	if errors.Is(err, store.ErrNone) {
 		return false, nil
 	}
-	return inviter.Role == doorward.RoleOwner, err
+	return err == nil && inviter.Rules.Rank(inviter.Role) == doorward.RoleOwner, err
 }
 
 // Acceptable returns the tenant's invitation to the canonical address that somebody who proves the address

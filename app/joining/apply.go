@@ -153,11 +153,11 @@ func (f Found) recordJoin(ctx context.Context, tx *access.Tx, who Person, user d
 		doorward.Change{Field: doorward.FieldRole, To: string(user.Role)})
 }
 
-// mapRole gives the member the role of the provider's groups. It touches no OWNER, and lowers nobody below
-// what an OWNER gave by hand.
+// mapRole gives the member the role of the provider's groups. It touches no role of a rank above ADMIN, and
+// lowers nobody below what an OWNER gave by hand.
 func (f Found) mapRole(ctx context.Context, tx *access.Tx, who Person) error {
 	mapped := who.mappedRole(f.rules)
-	if mapped == "" || f.rules.Rank(f.member.Role).Outranks(doorward.RoleAdmin) || f.member.Role == doorward.RoleOwner {
+	if mapped == "" || f.rules.Rank(f.member.Role).Outranks(doorward.RoleAdmin) {
 		return nil
 	}
 	floor, err := tx.RoleFloor(ctx, f.member.TenantID, f.member.ID)

@@ -108,9 +108,9 @@ func (k known) join() plan {
 }
 
 // isTenantsAlone reports whether the tenant speaks for the account: it has proved the domain, and the account
-// is a member here and nowhere else, and no OWNER.
+// is a member here and nowhere else, and has no role of the rank of OWNER.
 func (k known) isTenantsAlone() bool {
-	return k.inTenant && !k.elsewhere && k.member.Role != doorward.RoleOwner
+	return k.inTenant && !k.elsewhere && k.member.Rules.Rank(k.member.Role) != doorward.RoleOwner
 }
 
 // admit says what keeps somebody from becoming a member by a sign-in; empty: nothing.

@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -147,9 +148,19 @@ func (e entry) assurance(ctx context.Context, tx *access.Tx, draft *session.Open
 		a = draft.Session.Assurance
 	}
 	if len(e.methods) > 0 {
-		a = a.WithProof(tx.Now, e.methods...)
+		a = e.withFactor(a, tx.Now)
 	}
 	return a, old, nil
+}
+
+// withFactor returns the assurance after the proof by a second factor or a passkey. For a session that a
+// connection vouches for, that is a new proof only if its tenant manages the account; see
+// session.ProvedByFactor.
+func (e entry) withFactor(a doorward.Assurance, now time.Time) doorward.Assurance {
+	if a.Issuer != doorward.OwnIssuer && e.proof.Account.ManagedBy != e.tenantID {
+		return a.WithFactor(now, e.methods...)
+	}
+	return a.WithProof(now, e.methods...)
 }
 
 // open writes the session. The attempt succeeds, and the browser becomes a known one.

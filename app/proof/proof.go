@@ -75,6 +75,9 @@ type Proof struct {
 	// ProviderAMR is what the provider of a connection said of its methods. OwnMethods are those of the
 	// account that were proved beside the connection's word: they belong to no connection.
 	ProviderAMR, OwnMethods []string
+	// AuthTime is when the provider of a connection says that it has authenticated the person; the zero Time if
+	// it doesn't say.
+	AuthTime time.Time
 
 	verifier *Verifier
 	by       doorward.Caller
@@ -83,11 +86,15 @@ type Proof struct {
 }
 
 // Assurance returns what the proof says at now. A provider's second factor counts for its level, but is no
-// factor of the account (Assurance.FactorAt).
+// factor of the account (Assurance.FactorAt). A sign-in at a provider is as old as that says; a time to come
+// counts as now.
 func (p Proof) Assurance(now time.Time) doorward.Assurance {
 	a := doorward.Assurance{Issuer: p.Issuer, AAL: 1, AMR: p.Methods, ProviderAMR: p.ProviderAMR, ProvedAt: now}
 	if p.Issuer == doorward.OwnIssuer {
 		return a
+	}
+	if !p.AuthTime.IsZero() && p.AuthTime.Before(now) {
+		a.ProvedAt = p.AuthTime
 	}
 	if slices.Contains(p.Methods, doorward.MethodSeveral) {
 		a.AAL = 2
@@ -107,14 +114,17 @@ func (p Proof) Assurance(now time.Time) doorward.Assurance {
 }
 
 // state is what a challenge keeps of the proof of a connection. That of Doorward itself needs none.
-type state struct{ Methods, ProviderAMR, OwnMethods []string }
+type state struct {
+	Methods, ProviderAMR, OwnMethods []string
+	AuthTime                         time.Time `json:",omitzero"`
+}
 
 // State returns what a challenge must keep of the proof, for WithState; nil if that is nothing.
 func (p Proof) State() []byte {
 	if p.Issuer == doorward.OwnIssuer {
 		return nil
 	}
-	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods})
+	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime})
 	if err != nil {
 		panic(err) // texts can't fail
 	}
@@ -128,7 +138,7 @@ func (p Proof) WithState(kept []byte) (Proof, error) {
 	}
 	var s state
 	err := json.Unmarshal(kept, &s)
-	p.Methods, p.ProviderAMR, p.OwnMethods = s.Methods, s.ProviderAMR, s.OwnMethods
+	p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime = s.Methods, s.ProviderAMR, s.OwnMethods, s.AuthTime
 	return p, err
 }
 

@@ -101,9 +101,9 @@ func (s *Sessions) Busy() bool {
 	return s.db.Now().UnixMicro()-s.busy.last.Load() < busyFor.Microseconds()
 }
 
-// inTime reports whether the session is within both limits.
+// inTime reports whether the session is within both limits, and the mode of its tenant isn't off again.
 func (s *Sessions) inTime(session doorward.Session, now time.Time) bool {
-	return now.Before(session.ExpiresAt(s.limits)) && now.Before(session.IdleExpiresAt(s.limits))
+	return !session.IsSignOnOver(now) && now.Before(session.ExpiresAt(s.limits)) && now.Before(session.IdleExpiresAt(s.limits))
 }
 
 // Peek returns the session of a token as Check would find it, without recording a use. Like
@@ -171,6 +171,9 @@ func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registr
 	limits := c.Session.Tenant.Tighten(l)
 	// The days of grace without a second factor may be over before the absolute limit.
 	limits.Absolute = c.Session.ExpiresAt(l).Sub(c.Session.CreatedAt)
+	if until := c.Session.SignOnUntil; !until.IsZero() {
+		limits.Absolute = min(limits.Absolute, until.Sub(c.Session.CreatedAt))
+	}
 	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, limits, c.Session.LastSeenAt, mark)
 }
 

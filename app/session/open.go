@@ -83,8 +83,12 @@ func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]b
 	return nil
 }
 
-// Keep puts an opened session in memory after the commit, since it will be used next.
+// Keep puts an opened session in memory after the commit, since it will be used next. One that a connection
+// vouches for is read then: how long it is accepted depends on the tenant's demand for sign-on.
 func (s *Sessions) Keep(o Opened) {
+	if o.Session.Issuer != doorward.OwnIssuer {
+		return
+	}
 	s.registry.Put(o.Token.Hash(), entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, o.mark))
 }
 

@@ -24,54 +24,62 @@ func TabOf(query url.Values) string { return tabOf(query.Get("state")) }
 // over; sign_on_refused with the check; provider_unavailable; too_many_attempts; those of
 // login.Login.EnterWith; master_key_missing, unavailable.
 func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tab string) (Result, error) {
-	if err := access.CheckCounters(ctx, s.db, refusals(by)); err != nil {
+	f, isOurs, err := s.flowOf(ctx, conID, query, tab)
+	if err != nil {
+		return Result{}, err
+	}
+	counters := refusals(by)
+	if !isOurs {
+		counters = strayCounters(by)
+	}
+	if err := access.CheckCounters(ctx, s.db, counters); err != nil {
 		return Result{}, err
 	}
 	c, err := s.connection(ctx, conID)
 	if err != nil {
-		return Result{}, s.count(ctx, by, err)
+		return Result{}, s.count(ctx, counters, err)
 	}
-	f, err := s.take(ctx, by, c, query, tab)
-	if err != nil {
-		return Result{}, err
+	if !isOurs {
+		return Result{}, s.refuseStray(ctx, by, c)
 	}
 	a := attempt{s: s, by: by, connection: c, flow: f}
+	if err := a.useUp(ctx); err != nil {
+		return Result{}, err
+	}
 	result, err := a.finish(ctx, query)
 	result.Return = f.Return
 	return result, err
 }
 
 // count counts a callback that ends refused, and returns the error.
-func (s *SignOn) count(ctx context.Context, by doorward.Caller, reason error) error {
+func (s *SignOn) count(ctx context.Context, counters []access.Counter, reason error) error {
 	var e *doorward.Error
 	if !errors.As(reason, &e) || e.Kind() == doorward.KindUnavailable || e.Kind() == doorward.KindTooMany {
 		return reason
 	}
-	if err := s.writer.CountWithin(ctx, refusals(by)); err != nil {
+	if err := s.writer.CountWithin(ctx, counters); err != nil {
 		return err
 	}
 	return reason
 }
 
-// take returns the flow that the answer belongs to, and uses it up.
-func (s *SignOn) take(ctx context.Context, by doorward.Caller, c doorward.Connection, query url.Values, tab string) (f flow, err error) {
-	isOurs, err := s.open(ctx, c.ID, TabOf(query), tab, &f)
-	if err != nil {
-		return f, err
-	}
-	if !isOurs || f.State != query.Get("state") || f.isOver(s.db.Now()) {
-		return f, s.refuseStray(ctx, by, c)
-	}
+// flowOf returns the flow in the cookie, and reports whether the answer belongs to it and it isn't over.
+func (s *SignOn) flowOf(ctx context.Context, conID string, query url.Values, tab string) (f flow, isOurs bool, err error) {
+	isOurs, err = s.open(ctx, conID, TabOf(query), tab, &f)
+	return f, isOurs && f.State == query.Get("state") && !f.isOver(s.db.Now()), err
+}
+
+// useUp uses the flow up. Errors: sign_on_state if it was used before.
+func (a *attempt) useUp(ctx context.Context) error {
 	unused := false
-	err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		unused, err = tx.UseState(ctx, useHash("state", f.State), f.At.Add(FlowLife+time.Minute))
+	err := a.s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		unused, err = tx.UseState(ctx, useHash("state", a.flow.State), a.flow.At.Add(FlowLife+time.Minute))
 		return err
 	})
 	if err == nil && !unused {
-		a := attempt{s: s, by: by, connection: c, flow: f}
 		err = a.refuseAs(ctx, doorward.CodeSignOnState, faultOf(CheckState))
 	}
-	return f, err
+	return err
 }
 
 // refuseStray refuses a callback without a cookie of the connection. A connection that signs nobody in isn't
@@ -82,12 +90,12 @@ func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward
 		return err
 	}
 	if !signsIn {
-		return s.count(ctx, by, doorward.Fail(doorward.CodeNotFound, ""))
+		return s.count(ctx, strayCounters(by), doorward.Fail(doorward.CodeNotFound, ""))
 	}
 	if n := s.strays.take(c.ID, s.db.Now()); n > 0 {
 		s.recordStrays(ctx, by, c.ID, n)
 	}
-	return s.count(ctx, by, stateError())
+	return s.count(ctx, strayCounters(by), stateError())
 }
 
 func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID string, n int) {
@@ -149,7 +157,7 @@ func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f oidcrp.Fau
 			return err
 		}
 	}
-	return a.s.count(ctx, a.by, reason)
+	return a.s.count(ctx, refusals(a.by), reason)
 }
 
 // finish asks the provider, and goes on as the flow was begun for.
@@ -291,7 +299,7 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 		return Result{}, a.refuse(ctx, faultOf(CheckFactor))
 	case errors.As(err, &e) && (e.Kind() == doorward.KindForbidden || e.Code == doorward.CodeQuotaExceeded):
 		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
-		return Result{}, a.s.count(ctx, a.by, err)
+		return Result{}, a.s.count(ctx, refusals(a.by), err)
 	}
 	return Result{}, err
 }

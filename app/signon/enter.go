@@ -48,7 +48,7 @@ func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f joi
 	account := f.AccountFor(h.Person)
 	p := own.Proof
 	p.Account, p.Issuer, p.TenantID = account, doorward.Issuer(h.Connection.ID), h.Connection.TenantID
-	p.Methods, p.ProviderAMR = []string{doorward.MethodFederated}, h.AMR
+	p.Methods, p.ProviderAMR, p.AuthTime = []string{doorward.MethodFederated}, h.AMR, h.AuthTime
 	if trustsFactor(h.Connection, h.AMR, h.ACR) {
 		p.Methods = append(p.Methods, doorward.MethodSeveral)
 	}

@@ -11,7 +11,8 @@ import (
 // Limits of a minute and client address.
 const (
 	maxStarts = 600
-	// maxRefused is how many callbacks end refused, or carry no cookie of ours.
+	// maxRefused is how many callbacks with a cookie of ours end refused, and how many come without one. They are
+	// counted apart: else somebody could keep the others of an office out by callbacks without a cookie.
 	maxRefused  = 60
 	limitWindow = time.Minute
 	// maxNetworks bounds the memory of a node. Beyond it the counts begin again.
@@ -45,9 +46,14 @@ func (s *starts) take(by doorward.Caller, now time.Time) error {
 	return nil
 }
 
-// refusals are the counters of callbacks that end refused, over all nodes.
+// refusals are the counters of callbacks with a cookie of ours that end refused, over all nodes.
 func refusals(by doorward.Caller) []access.Counter {
 	return access.ClientCounters("signon", by, maxRefused, limitWindow)
+}
+
+// strayCounters are those of callbacks without one.
+func strayCounters(by doorward.Caller) []access.Counter {
+	return access.ClientCounters("stray", by, maxRefused, limitWindow)
 }
 
 // strays counts callbacks without a cookie of the connection, in the memory of a node: the protocol has one

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/signon"
 )
 
@@ -39,6 +40,21 @@ func (s *site) isJoined(userID string) bool {
 	all, err := s.w.DB.Read().IdentitiesOf(s.w.Context(), userID)
 	s.w.NoError(err)
 	return slices.ContainsFunc(all, func(i doorward.Identity) bool { return i.ConnectionID == s.conID })
+}
+
+// TestRankOfOwner: a member with a custom role of the rank of OWNER proves the account, as an OWNER does, though
+// it is the tenant's alone.
+func TestRankOfOwner(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITOff)
+		chief := s.member("chief", doorward.RoleAdmin)
+		w.NoError(apptest.ErrorOf(w.Node(0).Roles.Create(w.Context(), s.owner.Caller, role.Draft{Name: "CHIEF", Permissions: []string{"user.read", "sso.manage"}})))
+		w.NoError(w.Node(0).Users.SetRole(w.Context(), s.owner.Caller, chief.User, "CHIEF"))
+		s.says("subject-chief", "chief@acme.example", nil)
+		if b := s.browser(); !b.asked(b.signIn()).Proves {
+			t.Error("a role of the rank of OWNER is joined without a proof")
+		}
+	})
 }
 
 // TestProvedOnce: whom the tenant alone doesn't speak for proves the account once. An OWNER, a member of

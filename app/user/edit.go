@@ -154,9 +154,9 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
 }
 
-// noteHand records the role if an OWNER, or the operator, gives it: groups of a connection don't lower it.
+// noteHand records the role if somebody of the rank of OWNER, or the operator, gives it: groups of a connection don't lower it.
 func noteHand(ctx context.Context, tx *access.Tx, member doorward.User, role doorward.Role) error {
-	if tx.By.Kind == doorward.Operator || tx.By.Kind == doorward.ByUser && tx.By.Role == doorward.RoleOwner {
+	if tx.By.Kind == doorward.Operator || tx.By.Kind == doorward.ByUser && tx.By.ActsAs == doorward.RoleOwner {
 		return tx.SetRoleFloor(ctx, member.TenantID, member.ID, role)
 	}
 	return tx.EndOldRoleFloor(ctx, member.TenantID, member.ID)

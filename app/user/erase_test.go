@@ -3,6 +3,7 @@ package user_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/internal/fold"
+	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
 
@@ -73,6 +75,12 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	_, _, err = f.Node(0).APIKeys.Create(ctx, p.Caller, apikey.Draft{Name: "CI", Permissions: []string{"user.read"}})
 	f.NoError(err)
 
+	_, err = f.DB.Write(ctx, func(tx *store.Tx) error { // the address leaves a domain of the tenant
+		d := doorward.Domain{ID: "dom_1", TenantID: p.User.TenantID, Name: mailaddr.Domain(first), Token: "1", Status: doorward.DomainPending, CreatedAt: tx.Now}
+		_, err := tx.InsertDomain(ctx, d)
+		return errors.Join(err, tx.VerifyDomain(ctx, d.ID, tx.Now.Add(time.Hour)))
+	})
+	f.NoError(err)
 	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, second, false))
 	confirm := f.MailToken(second)
 	f.MailToken(first)
@@ -172,7 +180,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }

@@ -125,6 +125,55 @@ func ssoMembers(f *fixture) {
 	f.wantNone(f.Read().SSOHome(ctx, "", f.clock.read()))
 }
 
+// formerDomains: a demand goes on covering a member whose address has left a domain of the tenant, as long as the
+// tenant has that domain, unless the change is undone.
+func formerDomains(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	con := f.active(acme, "Okta")
+	held, second := f.verified(acme, "acme.example", con.ID), f.verified(acme, "b.example", con.ID)
+	f.domain(zeta.ID, "acme.example")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	f.join(zeta, doorward.Account{ID: ann.ID, Email: ann.Email}, doorward.RoleUser)
+	life := store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: time.Hour, Absolute: day}}
+	want := func(tenant doorward.Tenant, domain doorward.DomainStatus, ends bool) {
+		f.Helper()
+		m := f.value(f.Read().SSOMember(ctx, tenant.ID, ann.ID)).(doorward.SSOMember)
+		equal(f, m.Domain, domain)
+		equal(f, m.IsCovered(), ends)
+		own := f.session(doorward.User{ID: ann.ID, TenantID: tenant.ID, Role: doorward.RoleUser, CreatedAt: ann.CreatedAt})
+		f.write(func(tx *store.Tx) { f.value(tx.DeleteShutOutSessions(ctx, life, tenant.ID, false)) })
+		equal(f, len(f.live(own)) == 0, ends) // the statement and the function say the same
+	}
+	move := func(to string) {
+		f.Helper()
+		f.clock.move(time.Second)
+		f.write(func(tx *store.Tx) { noError(f, tx.SetEmail(ctx, ann.ID, to)) })
+	}
+	want(acme, doorward.DomainVerified, true)
+	want(zeta, "", false)
+	move("ann@private.example")
+	want(acme, doorward.DomainVerified, true)
+	want(zeta, "", false) // whose domain was pending
+	move("ann@b.example")
+	asked := f.clock.read()
+	move("ann@other.example")
+	want(acme, doorward.DomainVerified, true)
+	equal(f, f.value(f.Read().FormerDomains(ctx, acme.ID, ann.ID)), []string{"acme.example", "b.example"})
+	f.write(func(tx *store.Tx) { f.wantChange(tx.ReleaseDomain(ctx, second.ID)) })
+	want(acme, doorward.DomainLapsed, true) // the one that was left last
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDomain(ctx, held.ID)) })
+	want(acme, doorward.DomainLapsed, true)
+	f.write(func(tx *store.Tx) { noError(f, tx.ReturnToDomains(ctx, ann.ID, asked)) })
+	want(acme, "", false)
+	f.verified(acme, "acme.example", con.ID) // proved again
+	want(acme, doorward.DomainVerified, true)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDomain(ctx, second.ID)) })
+	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
+	f.join(acme, doorward.Account{ID: ann.ID, Email: "ann@other.example"}, doorward.RoleUser)
+	want(acme, "", false)
+}
+
 // waysBack: a way back is a password and a factor, or a passkey, that can be used and is the person's own.
 func waysBack(f *fixture) {
 	ctx := f.Context()

@@ -121,6 +121,7 @@ var cases = []struct {
 	{"sessions of connections", sessionsOfConnections},
 	{"demands for sign-on", ssoPolicies},
 	{"whom a demand for sign-on covers", ssoMembers},
+	{"who has left a domain of the tenant", formerDomains},
 	{"ways back", waysBack},
 	{"sessions that a demand for sign-on ends", shutOutSessions},
 	{"effects on sign-on", effectsOnSignOn},

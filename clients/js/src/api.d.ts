@@ -3927,6 +3927,8 @@ export interface components {
         HeldMembership: {
             /** Format: date-time */
             createdAt: string;
+            /** @description Domains of the tenant that the address has left; a demand for its sign-on goes on covering the member */
+            formerDomains?: string[];
             /** Format: date-time */
             lastLoginAt?: string;
             /** @example Ann Lee */

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestUnreachableServerIsLeftAlone: while the one server for all work can't be reached, a queue of thousands tries
+// TestRaceUnreachableServerIsLeftAlone: while the one server for all work can't be reached, a queue of thousands tries
 // it now and then, with one job. Afterwards everything is sent at once.
-func TestUnreachableServerIsLeftAlone(t *testing.T) {
+func TestRaceUnreachableServerIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down, isDown := errors.New("down"), true
 		mem := &memoryQueue{}

@@ -94,10 +94,6 @@ func tunePostgres(cfg *pgxpool.Config) {
 		conn.ConnectTimeout = 2 * time.Second // a request is answered within 3 s
 	}
 	conn.RuntimeParams["application_name"] = "doorward"
-	// A transaction of a node that was killed or cut off holds its locks, and
-	// revocations wait for them. Our transactions never pause that long between
-	// statements, and a request has 2.7 s.
-	conn.RuntimeParams["idle_in_transaction_session_timeout"] = "2000"
 	if cfg.MaxConns < 16 {
 		cfg.MaxConns = 16
 	}
@@ -105,15 +101,23 @@ func tunePostgres(cfg *pgxpool.Config) {
 	// of them, and closing the pool waits for open pings: a minute without this
 	// setting.
 	cfg.PingTimeout = 500 * time.Millisecond
-	cfg.AfterConnect = setIsolation
+	cfg.AfterConnect = setSession
 }
 
-// setIsolation makes transactions read committed, as their locks need it, whatever
+// sessionSettings make transactions read committed, as their locks need it, whatever
 // default_transaction_isolation the role, the database or the server has: with serializable,
-// transactions that wait for each other's locks are aborted. It isn't a parameter of the start,
-// which PgBouncer would refuse.
-func setIsolation(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED`)
+// transactions that wait for each other's locks are aborted.
+//
+// The timeout is for the transaction of a node that was killed or cut off: it holds its locks, and
+// revocations wait for them. Our transactions never pause that long between statements, and a
+// request has 2.7 s.
+const sessionSettings = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+SET idle_in_transaction_session_timeout = 2000`
+
+// setSession applies sessionSettings to a new connection. They aren't parameters of the start, which
+// PgBouncer would refuse.
+func setSession(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, sessionSettings)
 	return err
 }
 

@@ -82,6 +82,7 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 func (r *reloader) typedCommand(next *settings) *cobra.Command {
 	cmd := new(cobra.Command)
 	next.register(cmd.Flags())
+	onlyDecimal(cmd)
 	r.flags.VisitAll(func(f *pflag.Flag) {
 		target := cmd.Flags().Lookup(f.Name)
 		if _, found := r.started.origins[f.Name]; !f.Changed || found || target == nil {

@@ -80,10 +80,11 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 	case node.Field[time.Duration]:
 		f.DurationVar(v.Target, d.Name, v.Default, d.Help)
 		f.Lookup(d.Name).DefValue = formatDuration(v.Default) // for --help
+		f.Lookup(d.Name).Value = duration{f.Lookup(d.Name).Value}
 	default:
 		panic("no flag has the type of " + d.Name)
 	}
-	f.Lookup(d.Name).Hidden = d.Hidden
+	f.Lookup(d.Name).Hidden = d.Hidden || d.Rare
 }
 
 // decimal is the value of a flag that takes a whole number in decimal digits. Without it 012 is 10, as in
@@ -390,16 +391,21 @@ func (s *settings) readProxies(cfg *node.Config) error {
 	})
 }
 
-const networksHelp = "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32."
+const networksHelp = "write addresses and networks, as in 10.1.2.3,10.0.0.0/8,fd00::/8."
 
 // mappedBits is the length of the prefix ::ffff:0:0/96, below which IPv6 has the addresses of
 // IPv4 (RFC 4291, section 2.5.5.2).
 const mappedBits = 96
 
-// parseNetwork reads a network. A network of IPv4-mapped addresses, such as ::ffff:10.0.0.0/104,
-// becomes the IPv4 network: addresses are compared in that form.
+// parseNetwork reads a network, or an address, which is the network of that address alone. A network of
+// IPv4-mapped addresses, such as ::ffff:10.0.0.0/104, becomes the IPv4 network: addresses are compared
+// in that form. An address with a zone is refused, since a network has none.
 func parseNetwork(text string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		text = fmt.Sprintf("%s/%d", addr, addr.BitLen())
+	}
+	prefix, err := netip.ParsePrefix(text)
 	if addr := prefix.Addr(); err == nil && addr.Is4In6() && prefix.Bits() >= mappedBits {
 		prefix = netip.PrefixFrom(addr.Unmap(), prefix.Bits()-mappedBits)
 	}
@@ -499,17 +505,6 @@ func (s *settings) checkSessions(cfg *node.Config) error {
 			s.origins.place("session-idle"), formatDuration(limits.Idle), formatDuration(limits.Absolute), s.origins.place("session-absolute"))
 	}
 	return nil
-}
-
-// formatDuration writes 25h as 25h, not as 25h0m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }
 
 func (s *settings) checkPasswords(cfg *node.Config) error {

@@ -147,7 +147,7 @@ func commonSettings(c *Config, r *RawConfig) []Setting {
 func mailSettings(_ *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
-			Name: "smtp", Secret: true, Value: newField(&r.SMTP, "log:"),
+			Name: "smtp", Secret: true, Live: true, Value: newField(&r.SMTP, "log:"),
 			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},

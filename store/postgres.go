@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		servers.Guard(cfg)
 		servers.Probe(ctx)
 	}
+	own := newPassword(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fault(err)
@@ -40,9 +42,17 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		engine: engine{
 			name: "postgres", transient: postgresTransient, locked: neverLocked, full: postgresFull, exclusive: exclusivePostgres,
 			direct: func(ctx context.Context) (*pgx.Conn, error) {
-				own := cfg.ConnConfig.Copy()
-				own.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-				return pgx.ConnectConfig(ctx, own)
+				single := own.copyOf(cfg.ConnConfig)
+				single.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+				return pgx.ConnectConfig(ctx, single)
+			},
+			setPassword: func(dsn string) error {
+				changed, err := pgxpool.ParseConfig(dsn)
+				if err == nil {
+					own.current.Store(&changed.ConnConfig.Password)
+					servers.SetPassword(changed.ConnConfig.Password)
+				}
+				return err
 			},
 			lockTimedOut: postgresLockTimedOut,
 			versions: `CREATE TABLE goose_db_version (
@@ -119,6 +129,30 @@ SET idle_in_transaction_session_timeout = 2000`
 func setSession(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, sessionSettings)
 	return err
+}
+
+// password is that of new connections, which may change while the pool is open.
+type password struct{ current atomic.Pointer[string] }
+
+// newPassword makes the pool of cfg log in with what it returns.
+func newPassword(cfg *pgxpool.Config) *password {
+	p := new(password)
+	p.current.Store(&cfg.ConnConfig.Password)
+	before := cfg.BeforeConnect
+	cfg.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
+		conn.Password = *p.current.Load()
+		if before == nil {
+			return nil
+		}
+		return before(ctx, conn)
+	}
+	return p
+}
+
+func (p *password) copyOf(cfg *pgx.ConnConfig) *pgx.ConnConfig {
+	c := cfg.Copy()
+	c.Password = *p.current.Load()
+	return c
 }
 
 // maxWriters is how many connections of a pool may write. While a synchronous standby

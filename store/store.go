@@ -77,6 +77,8 @@ type engine struct {
 	// that sends one.
 	listen func(ctx context.Context, wake func()) error
 	notify string
+	// setPassword is that of DB.SetPassword; nil where there is no login.
+	setPassword func(dsn string) error
 	// direct opens a connection outside of the pool, without prepared statements; nil
 	// for SQLite.
 	direct func(ctx context.Context) (*pgx.Conn, error)
@@ -115,6 +117,19 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	db.log, db.clock = slog.New(slog.DiscardHandler), newClock(now)
 	db.mailQueued, db.deliveryQueued, db.inboxFiled = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
+}
+
+// SetPassword makes new connections to PostgreSQL log in with the password that dsn has now, in itself or
+// in a password file that it names. All else of dsn is ignored: it stays as it was at Open. Connections that
+// are open stay open, since PostgreSQL asks for the password only when one is made. SQLite has none.
+func (db *DB) SetPassword(dsn string) error {
+	if db.engine.setPassword == nil {
+		return nil
+	}
+	if err := db.engine.setPassword(dsn); err != nil {
+		return fmt.Errorf("store: %w", err) // pgx masks the password
+	}
+	return nil
 }
 
 // OpenExisting is Open, but fails if a SQLite file doesn't exist.

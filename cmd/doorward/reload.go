@@ -70,9 +70,17 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
 		return
 	}
+	// Sender and name stay as they were at the start, which other parts of the program use, too.
+	if newCfg.Transport, err = r.started.transportTo(next.raw.SMTP, cfg); err == nil {
+		err = n.Reload(r.withDatabase(newCfg))
+	}
+	if err != nil {
+		n.SetReloadFailed()
+		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
+		return
+	}
 	changed, needRestart := r.compare(next)
 	r.started.level.Set(next.level.Level())
-	n.Reload(newCfg)
 	cfg.Log.Info("settings reloaded", "changed", changed, "needRestart", needRestart)
 	warn(next, newCfg)
 }
@@ -106,7 +114,7 @@ func (r *reloader) compare(next *settings) (changed, needRestart []string) {
 		value := describeState(d)
 		switch {
 		case value == r.inForce[d.Name]:
-		case d.Live:
+		case d.Live, d.Name == "database" && isSameButPassword(value, r.inForce[d.Name]):
 			changed = append(changed, d.Name)
 			r.inForce[d.Name] = value
 		default:
@@ -115,6 +123,17 @@ func (r *reloader) compare(next *settings) (changed, needRestart []string) {
 	}
 	return changed, needRestart
 }
+
+// withDatabase returns cfg with the database in force, unless only its password has changed.
+func (r *reloader) withDatabase(cfg node.Config) node.Config {
+	if inForce := r.inForce["database"]; !isSameButPassword(cfg.Database, inForce) {
+		cfg.Database = inForce
+	}
+	return cfg
+}
+
+// isSameButPassword reports whether two valid URLs of databases have, but for the password, one text.
+func isSameButPassword(a, b string) bool { return mask("database", a) == mask("database", b) }
 
 // remember notes the settings of the start.
 func (r *reloader) remember() {

@@ -535,16 +535,21 @@ func (s *settings) readPasswordList(cfg *node.Config) error {
 // openMail puts the place of the setting where errors of package smtp say "mail destination", "mail
 // sender" or "mail hello". They quote neither setting, except the path of a directory.
 func (s *settings) openMail(cfg *node.Config) (err error) {
-	hello := s.raw.SMTPHello
-	if public := cfg.PublicURL().Hostname(); hello == "" && !front.IsLoopback(public) {
-		hello = public
-	}
-	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, hello, cfg.Log); err != nil {
+	if cfg.Transport, err = s.transportTo(s.raw.SMTP, *cfg); err != nil {
 		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"), "mail hello", s.origins.place("smtp-hello"))
 		return eachOf(strings.Split(named.Replace(err.Error()), "\n"), func(fault string) error { return badConfig("%s.", fault) })
 	}
 	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)
 	return err
+}
+
+// transportTo opens a transport to a destination, with these settings' sender and name.
+func (s *settings) transportTo(destination string, cfg node.Config) (smtp.Transport, error) {
+	hello := s.raw.SMTPHello
+	if public := cfg.PublicURL().Hostname(); hello == "" && !front.IsLoopback(public) {
+		hello = public
+	}
+	return smtp.Open(destination, s.raw.MailFrom, hello, cfg.Log)
 }
 
 func (s *settings) readBrand(cfg *node.Config) error {

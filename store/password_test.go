@@ -1,11 +1,13 @@
 package store_test
 
 import (
+	"errors"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
@@ -53,8 +55,16 @@ func TestSetPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(`ALTER ROLE app PASSWORD 'second'`, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'`)
-	if err := ping(); err == nil {
-		t.Fatal("a new connection is made with the earlier password")
+	refused := &pgconn.PgError{}
+	for err := ping(); !errors.As(err, &refused) || refused.Code != "28P01"; err = ping() { // until the ended connections are noticed
+		if err == nil {
+			t.Fatal("a new connection is made with the earlier password")
+		}
+	}
+	select {
+	case <-db.LoginRefused():
+	default:
+		t.Error("the refusal is not signalled")
 	}
 	if err := db.SetPassword(as("second")); err != nil {
 		t.Fatal(err)

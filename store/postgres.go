@@ -30,7 +30,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		servers.Guard(cfg)
 		servers.Probe(ctx)
 	}
-	own := newPassword(cfg)
+	refused := make(chan struct{}, 1)
+	own := newPassword(cfg, refused)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fault(err)
@@ -77,7 +78,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
 			tryCommit: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
 		},
-		write: write, read: read,
+		write: write, read: read, loginRefused: refused,
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },
 		close: func() error { err := errors.Join(write.Close(), read.Close()); closePool(pool); return err },
 	}, nil
@@ -134,8 +135,19 @@ func setSession(ctx context.Context, conn *pgx.Conn) error {
 // password is that of new connections, which may change while the pool is open.
 type password struct{ current atomic.Pointer[string] }
 
-// newPassword makes the pool of cfg log in with what it returns.
-func newPassword(cfg *pgxpool.Config) *password {
+// newPassword makes the pool of cfg log in with what it returns, and signals refused when PostgreSQL
+// refuses that: invalid_password.
+func newPassword(cfg *pgxpool.Config, refused chan struct{}) *password {
+	handle := cfg.ConnConfig.OnPgError
+	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		if err.Code == "28P01" {
+			select {
+			case refused <- struct{}{}:
+			default:
+			}
+		}
+		return handle(conn, err)
+	}
 	p := new(password)
 	p.current.Store(&cfg.ConnConfig.Password)
 	before := cfg.BeforeConnect

@@ -48,6 +48,7 @@ type DB struct {
 	watch  func(query string) // nil, except in tests: see Watch
 
 	mailQueued, deliveryQueued, inboxFiled chan struct{} // see the methods of these names
+	loginRefused                           chan struct{} // nil for SQLite
 }
 
 // engine is what differs between the two databases.
@@ -131,6 +132,10 @@ func (db *DB) SetPassword(dsn string) error {
 	}
 	return nil
 }
+
+// LoginRefused gets a value after PostgreSQL has refused the password of a new connection. It is nil for
+// SQLite.
+func (db *DB) LoginRefused() <-chan struct{} { return db.loginRefused }
 
 // OpenExisting is Open, but fails if a SQLite file doesn't exist.
 func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {

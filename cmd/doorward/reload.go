@@ -45,13 +45,17 @@ func hasTerminal() bool {
 	return tty.Close() == nil
 }
 
-// run reloads the settings on each SIGHUP, until ctx ends. If the server's terminal was
+// run reloads the settings on each SIGHUP, until ctx ends, and reads the password of the database again
+// whenever PostgreSQL refuses it. If the server's terminal was
 // closed, it calls stop instead, which ends the server.
 func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop func()) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-n.DB.LoginRefused():
+			r.rereadPassword(n, cfg)
+			continue
 		case <-r.hangups:
 		}
 		if r.onTerminal && !hasTerminal() {
@@ -122,6 +126,21 @@ func (r *reloader) compare(next *settings) (changed, needRestart []string) {
 		}
 	}
 	return changed, needRestart
+}
+
+// rereadPassword puts another password of the database into force, and nothing else. If the settings have
+// a fault, such as a file that is being written, the next refusal tries again.
+func (r *reloader) rereadPassword(n *node.Node, cfg node.Config) {
+	next := newSettings()
+	newCfg, err := next.read(r.typedCommand(next))
+	if err != nil || !isSameButPassword(newCfg.Database, r.inForce["database"]) {
+		return
+	}
+	if err := n.DB.SetPassword(newCfg.Database); err != nil || newCfg.Database == r.inForce["database"] {
+		return
+	}
+	r.inForce["database"] = newCfg.Database
+	cfg.Log.Info("settings reloaded", "changed", []string{"database"}, "needRestart", []string{})
 }
 
 // withDatabase returns cfg with the database in force, unless only its password has changed.

@@ -59,14 +59,14 @@ vuln: ## known vulnerabilities in called code; VULNDB=folder or .tar.gz of the G
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
 
-lint-deploy: ## lint chart, compose file, Dockerfile, unit, Debian package, scripts (needs shellcheck, haproxy, systemd, lintian)
+lint-deploy: ## lint chart, compose file, Dockerfile, unit, Debian package, scripts (needs shellcheck, haproxy, systemd, lintian, minisign)
 	scripts/lint-deploy.sh
 	go -C tools/release test ./...
 
 ha: ## three nodes on PostgreSQL under Patroni and etcd, with one fault after the other (some 18 minutes; needs patroni, etcd-server, haproxy)
 	deploy/ha/exercise.sh
 
-release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3
+release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3 SIGN_KEY=FILE
 	scripts/release.sh $(VERSION)
 
 reproducible: ## prove that a release built elsewhere has the same bytes (some minutes)

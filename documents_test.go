@@ -270,3 +270,21 @@ func TestBrokenLinksAreNoticed(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgreSQLVersionsAreTested: docs/operations.md lists the versions of PostgreSQL that the public CI
+// runs tests on.
+func TestPostgreSQLVersionsAreTested(t *testing.T) {
+	const workflow = ".github/workflows/postgresql.yml"
+	matrix := regexp.MustCompile(`postgresql: \[(.*)\]`).FindStringSubmatch(readText(t, workflow))
+	rows := regexp.MustCompile(`(?m)^\| ([0-9, ]+) \| by `).FindAllStringSubmatch(readText(t, "docs/operations.md"), -1)
+	if matrix == nil || len(rows) == 0 {
+		t.Fatalf("%s has no matrix, or docs/operations.md no table of versions", workflow)
+	}
+	var listed []string
+	for _, row := range rows {
+		listed = append(listed, row[1])
+	}
+	if tested := strings.ReplaceAll(matrix[1], `"`, ""); tested != strings.Join(listed, ", ") {
+		t.Errorf("%s tests %s, docs/operations.md lists %q", workflow, tested, listed)
+	}
+}

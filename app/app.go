@@ -228,6 +228,7 @@ func (a *App) Reload(s Settings) {
 	a.verifier.SetLimits(s.Attempts)
 	a.Invitations.SetWait(s.InviteResendWait)
 	a.Mail.SetBrand(s.MailBrand, s.Name)
+	a.Mail.SetTransport(s.Transport)
 	a.Factors.SetIssuer(s.Name)
 }
 

@@ -222,7 +222,7 @@ func writeUses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
 		for i := from; i < min(from+batch, n); i++ {
 			all = append(all, store.Use{Hash: hash(i), At: db.Now()})
 		}
-		if _, err := db.Write(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, all) }); err != nil {
+		if _, err := db.Write(ctx, func(tx *store.Tx) error { _, err := tx.TouchSessions(ctx, all); return err }); err != nil {
 			return from, err
 		}
 	}

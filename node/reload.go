@@ -8,9 +8,13 @@ import (
 
 // Reload puts the settings of cfg that are Live into force, for requests that begin from
 // now on; a request under way keeps to what it has read. The level of the log is the
-// caller's. All other settings stay as they were at the start. cfg must be checked and
-// complete, as for Start.
-func (n *Node) Reload(cfg Config) {
+// caller's. Of cfg.Database the password alone is taken, for connections that are made from now on. All
+// other settings stay as they were at the start. cfg must be checked and complete, as for Start. After an
+// error nothing is changed.
+func (n *Node) Reload(cfg Config) error {
+	if err := n.DB.SetPassword(cfg.Database); err != nil {
+		return err
+	}
 	n.site.SetProxies(cfg.Proxies)
 	n.tracer.Trust(cfg.Proxies)
 	for _, l := range n.listeners() {
@@ -21,6 +25,7 @@ func (n *Node) Reload(cfg Config) {
 	n.App.Reload(s)
 	n.site.SetBrand(cfg.brand())
 	n.reloadFailed.Store(false)
+	return nil
 }
 
 // SetReloadFailed notes, for the metric, that new settings were refused and the earlier ones

@@ -25,6 +25,13 @@ func TestNoSharedSettingIsLive(t *testing.T) {
 	}
 }
 
+func reload(t *testing.T, s *doorwardtest.Server, cfg node.Config) {
+	t.Helper()
+	if err := s.Node.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestRaceReload: each request sees the old settings or the new ones, also under the race
 // detector, and afterwards the new ones.
 func TestRaceReload(t *testing.T) {
@@ -46,10 +53,10 @@ func TestRaceReload(t *testing.T) {
 		})
 	}
 	for range 20 {
-		s.Node.Reload(next)
-		s.Node.Reload(cfg)
+		reload(t, s, next)
+		reload(t, s, cfg)
 	}
-	s.Node.Reload(next)
+	reload(t, s, next)
 	asking.Wait()
 	if page := loginPage(t, s); !strings.Contains(page, "Second") {
 		t.Error("the page has the old name")

@@ -29,6 +29,9 @@ type Setting struct {
 	// Secret: the value may hold a password, so it may also be in a separate file.
 	Secret bool
 	Hidden bool // from help and documentation
+	// Rare: hardly any installation sets it. It is hidden from help and has a table of its own in the
+	// documentation.
+	Rare bool
 	// Shared: all nodes must have the same value; a difference is reported. Strict:
 	// a node that differs would end sessions that others hold valid, or destroy what
 	// they have promised to keep, so it starts only with --change-shared.
@@ -125,7 +128,7 @@ func addressSettings(c *Config, r *RawConfig) []Setting {
 			Help: "`folder` for a TLS certificate that is ordered from an ACME authority for the name in --base-url, whose terms you agree to",
 		},
 		{Name: "acme-url", Value: newField(&r.ACMEURL, tlscert.LetsEncrypt), Help: "directory `URL` of the ACME authority"},
-		{Name: "acme-email", Value: newField(&r.ACMEEmail, ""), Help: "`address` that the ACME authority may write to"},
+		{Name: "acme-email", Rare: true, Value: newField(&r.ACMEEmail, ""), Help: "`address` that the ACME authority may write to"},
 	}
 }
 
@@ -144,7 +147,7 @@ func commonSettings(c *Config, r *RawConfig) []Setting {
 func mailSettings(_ *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
-			Name: "smtp", Secret: true, Value: newField(&r.SMTP, "log:"),
+			Name: "smtp", Secret: true, Live: true, Value: newField(&r.SMTP, "log:"),
 			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
@@ -168,7 +171,7 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 			Name: "admin-listen", Value: newField(&c.AdminListen, ""),
 			Help: "`address` HOST:PORT for /healthz, /readyz and /metrics (default the address of --listen, where /metrics answers loopback callers only)",
 		},
-		{Name: "trusted-proxies", Live: true, Value: newField(&r.Proxies, nil), Help: "`CIDRs` of proxies whose X-Forwarded-For is trusted"},
+		{Name: "trusted-proxies", Live: true, Value: newField(&r.Proxies, nil), Help: "`addresses` and networks of proxies whose X-Forwarded-For is trusted, like 10.1.2.3,fd00::/8"},
 		{
 			Name: "return-to", Value: newField(&r.ReturnTo, nil),
 			Help: "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/",
@@ -190,7 +193,7 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 			Help: "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, like http://localhost:4318 (default no tracing)",
 		},
 		{
-			Name: "trace-header", Secret: true, Value: newField(&r.TraceHeader, ""),
+			Name: "trace-header", Secret: true, Rare: true, Value: newField(&r.TraceHeader, ""),
 			Help: "`header` NAME: VALUE that the collector wants for authentication",
 		},
 		{
@@ -247,7 +250,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help:  "how long a node may answer from memory without hearing from the database, 1s to 2s",
 		},
 		{
-			Name: "sessions-in-memory", Value: newField(&c.SessionsInMemory, 1_000_000, atLeast(1000, "it must be at least 1000.")),
+			Name: "sessions-in-memory", Rare: true, Value: newField(&c.SessionsInMemory, 1_000_000, atLeast(1000, "it must be at least 1000.")),
 			Help: "how many sessions are kept in memory at most; the others are read from the database",
 		},
 		{
@@ -272,19 +275,19 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "how long events of audit trails are kept; older ones are deleted (0s: for ever)",
 		},
 		{
-			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxDecisionAge, within(0, maxDecisionAge, "it must be from 0s, which keeps none, to 168h.")),
+			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxDecisionAge, within(0, maxDecisionAge, "it must be from 0s, which keeps none, to 7d.")),
 			Help: "how long refusals and one in 1,024 permits are kept, to try policies on (0s: not at all)",
 		},
 		{
 			Name: "keep-deliveries", Value: newField(&c.Webhooks.Keep, 720*time.Hour, atLeast(time.Hour, "it must be at least 1h.")),
 			Help: "how long finished deliveries to webhooks are kept",
 		},
-		{Name: "webhook-allow", Value: newField(&r.WebhookAllow, nil), Help: "`CIDR` of internal addresses that webhooks may call; may be repeated"},
+		{Name: "webhook-allow", Value: newField(&r.WebhookAllow, nil), Help: "`address` or network inside that webhooks may call, like 10.1.2.3 or 10.0.0.0/8; may be repeated"},
 		{
 			Name: "webhook-proxy", Secret: true, Value: newField(&r.WebhookProxy, ""),
 			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies in environment variables are not used",
 		},
-		{Name: "sso-allow", Value: newField(&r.SSOAllow, nil), Help: "`CIDR` of internal addresses that the providers of tenants may have; may be repeated"},
+		{Name: "sso-allow", Value: newField(&r.SSOAllow, nil), Help: "`address` or network inside where providers of tenants may be, like 10.1.2.3 or 10.0.0.0/8; may be repeated"},
 		{
 			Name: "dns-server", Value: newField(&c.DNSServer, "", isDNSServer),
 			Help: "`HOST:PORT` of the name server that is asked for the records that prove domains (default those of the system)",
@@ -295,7 +298,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help:  "time between the closing of a tenant and the destruction of its data",
 		},
 		{
-			Name: "change-shared", Value: newField(&c.ChangeShared, false),
+			Name: "change-shared", Rare: true, Value: newField(&c.ChangeShared, false),
 			Help: "start although other nodes have other session limits, another cookie name or another --tenant-hold, to change these node by node",
 		},
 	}
@@ -312,7 +315,7 @@ func isDNSServer(v string) string {
 
 func schemaSettings(c *Config, _ *RawConfig) []Setting {
 	return []Setting{
-		{Name: "migrate", Value: newField(&c.Migrate, true), Help: "migrate the schema first; =false refuses an outdated schema instead"},
+		{Name: "migrate", Value: newField(&c.Migrate, true), Help: "migrate the schema before serving; =false refuses an outdated schema instead"},
 	}
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lints the deployment files without deploying them: the chart, the compose file,
-# the Dockerfile, the scripts, the systemd unit, the Debian package, and that
-# Doorward accepts their settings. Every check runs.
+# the Dockerfile, the scripts, the systemd unit, the Debian package, the signature of
+# releases, and that Doorward accepts their settings. Every check runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -53,6 +53,17 @@ package() {
 	lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$work/doorward.deb"
 }
 
+# The same file gives the same signature, which holds for this file alone.
+signature() {
+	minisign -G -W -f -p "$work/sign.pub" -s "$work/sign.key" >/dev/null
+	echo "checksums" >"$work/sums"
+	SIGN_KEY=$work/sign.key scripts/sign.sh "$work/sums" 1.0.0 && cp "$work/sums.minisig" "$work/first" || return
+	SIGN_KEY=$work/sign.key scripts/sign.sh "$work/sums" 1.0.0 && cmp "$work/sums.minisig" "$work/first" || return
+	minisign -V -q -p "$work/sign.pub" -m "$work/sums" || return
+	echo "others" >"$work/sums"
+	! minisign -V -q -p "$work/sign.pub" -m "$work/sums" 2>/dev/null
+}
+
 CGO_ENABLED=0 go build -ldflags '-s -w' -o "$work/doorward" ./cmd/doorward
 check chart deploylint chart deploy/helm deploy/helm/ci/*.yaml
 for values in deploy/helm/ci/*.yaml; do
@@ -67,4 +78,5 @@ for config in deploy/ha/*.cfg; do
 done
 check "systemd unit" unit
 check "Debian package" package
+check "signature of checksums" signature
 exit "$failed"

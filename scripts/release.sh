@@ -12,6 +12,7 @@
 #   doorward-go-client-VERSION.zip, doorward-go-VERSION.zip     Go modules: the client, and all else
 #   doorward_VERSION.cdx.json    what is in it: a CycloneDX bill of materials
 #   SHA256SUMS                   of all these
+#   SHA256SUMS.minisig           its signature by minisign, if SIGN_KEY names the secret key
 #   container/                   the context of deploy/container/Dockerfile
 #
 # VERSION is by default that of version.go. With "packages" it makes only those for npm, pip and
@@ -107,12 +108,9 @@ modules() {
 	go -C tools run ./modulezip "$work/source" "github.com/doorward/doorward@v$(three_numbers)" "$dist/doorward-go-$version.zip"
 }
 
-# The modules that are in the binary, as it records them, with the licenses found in the
-# module cache.
+# The modules that are in the binary, as it records them.
 sbom() {
-	scripts/tool.sh cyclonedx-gomod version >/dev/null
-	GOPROXY=off bin/tools/cyclonedx-gomod bin -json -std -licenses -noserial -notimestamp -version "$version" \
-		-output "$dist/$name.cdx.json" "$dist/${name}_linux_amd64"
+	go -C tools run ./sbom "$dist/${name}_linux_amd64" "$version" "$dist/$name.cdx.json"
 }
 
 sources
@@ -134,4 +132,7 @@ done
 chart
 sbom
 (cd "$dist" && sha256sum doorward* >SHA256SUMS)
+if [ -n "${SIGN_KEY:-}" ]; then
+	scripts/sign.sh "$dist/SHA256SUMS" "$version"
+fi
 echo "$dist:" && ls -l "$dist"

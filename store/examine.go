@@ -156,7 +156,7 @@ func poolerRefusal(err error) error {
 	if !strings.Contains(err.Error(), startupRefused) {
 		return nil
 	}
-	return fault(fmt.Errorf("%w, and refuses Doorward's connection settings: set ignore_startup_parameters = idle_in_transaction_session_timeout and pool_mode = session there, and ALTER ROLE … SET idle_in_transaction_session_timeout = '2s' in PostgreSQL; or name PostgreSQL itself in --database", ErrPooled))
+	return fault(fmt.Errorf("%w, and refuses a parameter of --database: leave the parameter out, or list it in ignore_startup_parameters there, with pool_mode = session; or name PostgreSQL itself in --database", ErrPooled))
 }
 
 // shareBackend reports whether two of our connections use the same PostgreSQL backend in

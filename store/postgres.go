@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		servers.Guard(cfg)
 		servers.Probe(ctx)
 	}
+	refused := make(chan struct{}, 1)
+	own := newPassword(cfg, refused)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fault(err)
@@ -40,9 +43,17 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		engine: engine{
 			name: "postgres", transient: postgresTransient, locked: neverLocked, full: postgresFull, exclusive: exclusivePostgres,
 			direct: func(ctx context.Context) (*pgx.Conn, error) {
-				own := cfg.ConnConfig.Copy()
-				own.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-				return pgx.ConnectConfig(ctx, own)
+				single := own.copyOf(cfg.ConnConfig)
+				single.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+				return pgx.ConnectConfig(ctx, single)
+			},
+			setPassword: func(dsn string) error {
+				changed, err := pgxpool.ParseConfig(dsn)
+				if err == nil {
+					own.current.Store(&changed.ConnConfig.Password)
+					servers.SetPassword(changed.ConnConfig.Password)
+				}
+				return err
 			},
 			lockTimedOut: postgresLockTimedOut,
 			versions: `CREATE TABLE goose_db_version (
@@ -67,7 +78,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
 			tryCommit: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
 		},
-		write: write, read: read,
+		write: write, read: read, loginRefused: refused,
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },
 		close: func() error { err := errors.Join(write.Close(), read.Close()); closePool(pool); return err },
 	}, nil
@@ -94,10 +105,6 @@ func tunePostgres(cfg *pgxpool.Config) {
 		conn.ConnectTimeout = 2 * time.Second // a request is answered within 3 s
 	}
 	conn.RuntimeParams["application_name"] = "doorward"
-	// A transaction of a node that was killed or cut off holds its locks, and
-	// revocations wait for them. Our transactions never pause that long between
-	// statements, and a request has 2.7 s.
-	conn.RuntimeParams["idle_in_transaction_session_timeout"] = "2000"
 	if cfg.MaxConns < 16 {
 		cfg.MaxConns = 16
 	}
@@ -105,16 +112,59 @@ func tunePostgres(cfg *pgxpool.Config) {
 	// of them, and closing the pool waits for open pings: a minute without this
 	// setting.
 	cfg.PingTimeout = 500 * time.Millisecond
-	cfg.AfterConnect = setIsolation
+	cfg.AfterConnect = setSession
 }
 
-// setIsolation makes transactions read committed, as their locks need it, whatever
+// sessionSettings make transactions read committed, as their locks need it, whatever
 // default_transaction_isolation the role, the database or the server has: with serializable,
-// transactions that wait for each other's locks are aborted. It isn't a parameter of the start,
-// which PgBouncer would refuse.
-func setIsolation(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED`)
+// transactions that wait for each other's locks are aborted.
+//
+// The timeout is for the transaction of a node that was killed or cut off: it holds its locks, and
+// revocations wait for them. Our transactions never pause that long between statements, and a
+// request has 2.7 s.
+const sessionSettings = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+SET idle_in_transaction_session_timeout = 2000`
+
+// setSession applies sessionSettings to a new connection. They aren't parameters of the start, which
+// PgBouncer would refuse.
+func setSession(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, sessionSettings)
 	return err
+}
+
+// password is that of new connections, which may change while the pool is open.
+type password struct{ current atomic.Pointer[string] }
+
+// newPassword makes the pool of cfg log in with what it returns, and signals refused when PostgreSQL
+// refuses that: invalid_password.
+func newPassword(cfg *pgxpool.Config, refused chan struct{}) *password {
+	handle := cfg.ConnConfig.OnPgError
+	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		if err.Code == "28P01" {
+			select {
+			case refused <- struct{}{}:
+			default:
+			}
+		}
+		return handle(conn, err)
+	}
+	p := new(password)
+	p.current.Store(&cfg.ConnConfig.Password)
+	before := cfg.BeforeConnect
+	cfg.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
+		conn.Password = *p.current.Load()
+		if before == nil {
+			return nil
+		}
+		return before(ctx, conn)
+	}
+	return p
+}
+
+func (p *password) copyOf(cfg *pgx.ConnConfig) *pgx.ConnConfig {
+	c := cfg.Copy()
+	c.Password = *p.current.Load()
+	return c
 }
 
 // maxWriters is how many connections of a pool may write. While a synchronous standby

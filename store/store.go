@@ -48,6 +48,7 @@ type DB struct {
 	watch  func(query string) // nil, except in tests: see Watch
 
 	mailQueued, deliveryQueued, inboxFiled chan struct{} // see the methods of these names
+	loginRefused                           chan struct{} // nil for SQLite
 }
 
 // engine is what differs between the two databases.
@@ -77,6 +78,8 @@ type engine struct {
 	// that sends one.
 	listen func(ctx context.Context, wake func()) error
 	notify string
+	// setPassword is that of DB.SetPassword; nil where there is no login.
+	setPassword func(dsn string) error
 	// direct opens a connection outside of the pool, without prepared statements; nil
 	// for SQLite.
 	direct func(ctx context.Context) (*pgx.Conn, error)
@@ -116,6 +119,23 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	db.mailQueued, db.deliveryQueued, db.inboxFiled = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
 }
+
+// SetPassword makes new connections to PostgreSQL log in with the password that dsn has now, in itself or
+// in a password file that it names. All else of dsn is ignored: it stays as it was at Open. Connections that
+// are open stay open, since PostgreSQL asks for the password only when one is made. SQLite has none.
+func (db *DB) SetPassword(dsn string) error {
+	if db.engine.setPassword == nil {
+		return nil
+	}
+	if err := db.engine.setPassword(dsn); err != nil {
+		return fmt.Errorf("store: %w", err) // pgx masks the password
+	}
+	return nil
+}
+
+// LoginRefused gets a value after PostgreSQL has refused the password of a new connection. It is nil for
+// SQLite.
+func (db *DB) LoginRefused() <-chan struct{} { return db.loginRefused }
 
 // OpenExisting is Open, but fails if a SQLite file doesn't exist.
 func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {

@@ -46,7 +46,7 @@ import (
 type Mail struct {
 	writer    *access.Writer
 	db        *store.DB
-	transport smtp.Transport
+	transport atomic.Pointer[smtp.Transport]
 	baseURL   string
 	texts     catalogueSet
 	brand     atomic.Pointer[brand]
@@ -69,10 +69,11 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 // operator's texts, as CheckTexts accepts them; nil for none. look and name are those of the installation; an empty name is left out.
 func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, own *texts.File, look doorward.Brand, name string, log *slog.Logger) *Mail {
 	m := &Mail{
-		writer: writer, db: db, transport: transport, baseURL: baseURL, texts: cataloguesWith(own), log: log,
+		writer: writer, db: db, baseURL: baseURL, texts: cataloguesWith(own), log: log,
 		writers: make(chan struct{}, writersAtOnce),
 	}
 	m.SetBrand(look, name)
+	m.SetTransport(transport)
 	m.queue = &outbox.Queue[store.Mail]{
 		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.IsPermanent, Unreachable: smtp.IsUnreachable,
 		Now: db.Now, Wake: db.MailQueued(),
@@ -83,6 +84,9 @@ func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL 
 
 // SetBrand changes the appearance of the installation's mails, and its name in them.
 func (m *Mail) SetBrand(look doorward.Brand, name string) { m.brand.Store(&brand{look, name}) }
+
+// SetTransport changes how mails are sent from now on. One that is being sent is sent as it was begun.
+func (m *Mail) SetTransport(transport smtp.Transport) { m.transport.Store(&transport) }
 
 // writersAtOnce bounds the parallel transactions of the queue: requests need the
 // database as well.
@@ -223,7 +227,7 @@ func (m *Mail) send(ctx context.Context, row store.Mail, rendered *renderedMail,
 func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	ctx, span := trace.Start(ctx, "mail.send")
 	defer span.End()
-	err := m.transport.Send(ctx, message)
+	err := (*m.transport.Load()).Send(ctx, message)
 	switch {
 	case smtp.IsPermanent(err):
 		span.Fail("permanent")

@@ -22,15 +22,17 @@ import (
 func TestGoldenConfiguration(t *testing.T) {
 	all := ""
 	for name, groups := range map[string][]node.Group{
-		"everywhere": {node.GroupFile, node.GroupAddress, node.GroupCommon}, "mail": {node.GroupMail, node.GroupTexts},
+		"everywhere": {node.GroupFile, node.GroupAddress, node.GroupCommon, node.GroupSchema}, "mail": {node.GroupMail, node.GroupTexts},
 		"server": {node.GroupServer}, "policy": {node.GroupPolicy},
 		"sealed": {node.GroupSeal},
 	} {
-		goldentest.Section(t, "../../docs/configuration.md", name, settingTable(groups))
-		all += settingTable(groups)
+		table := settingTable(false, groups...)
+		goldentest.Section(t, "../../docs/configuration.md", name, table)
+		all += table
 	}
+	goldentest.Section(t, "../../docs/configuration.md", "rare", settingTable(true))
 	for _, name := range publicSettings() {
-		if !strings.Contains(all, "`--"+name+"`") && name != "migrate" {
+		if !strings.Contains(all, "`--"+name+"`") {
 			t.Errorf("--%s is in no table of docs/configuration.md: its group is missing in this test", name)
 		}
 	}
@@ -48,7 +50,10 @@ func publicSettings() (names []string) {
 	return names
 }
 
-func settingTable(groups []node.Group) string {
+// settingTable describes the settings of these groups, or of all if none is given: those that are Rare, or
+// the others.
+func settingTable(isRare bool, groups ...node.Group) string {
+	rare := namesOf(func(d node.Setting) bool { return d.Rare })
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.SortFlags = false
 	new(settings).register(f, groups...)
@@ -56,7 +61,7 @@ func settingTable(groups []node.Group) string {
 	var out strings.Builder
 	out.WriteString("| Flag | Variable | Default | SIGHUP | Meaning |\n|---|---|---|---|---|\n")
 	f.VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
+		if slices.Contains(rare, f.Name) == isRare && (isRare || !f.Hidden) {
 			_, usage := pflag.UnquoteUsage(f)
 			fmt.Fprintf(&out, "| `--%s` | %s | %s | %s | %s |\n", f.Name, variables(f.Name), defaultValue(f), map[bool]string{true: "yes"}[slices.Contains(live, f.Name)], cell(usage))
 		}

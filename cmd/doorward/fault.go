@@ -217,7 +217,7 @@ func expectedFormat(f *pflag.Flag) string {
 	case "bool":
 		return "write true or false."
 	case "duration":
-		return "write a time with its unit, as in 90s, 30m or 24h."
+		return "write a time with its unit, as in 90s, 30m, 24h or 7d."
 	case "int", "int64", "uint32":
 		return "write a whole number in decimal digits, without leading zeros."
 	case "float64":

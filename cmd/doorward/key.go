@@ -53,26 +53,19 @@ key can be limited to:
 	cmd.Flags().StringVar(&expires, "expires", "", "when it expires: `DAYS` such as 90d, or a duration such as 12h; else never")
 	cmd.Flags().StringSliceVar(&draft.May, "may", nil, "the only things it may do, `PERMISSION,…`; else everything")
 	return checkFirst(refuseEmpty(requireFlags(cmd, "name"), "expires", "may"), func() (err error) {
-		if draft.Expires, err = parseDays(expires); err != nil {
+		if draft.Expires, err = parseExpiry(expires); err != nil {
 			return usageError("--expires: write days such as 90d, or a duration such as 12h.")
 		}
 		return key.CheckOperator(&draft)
 	})
 }
 
-// parseDays parses "90d" or a positive Go duration; "" is 0.
-func parseDays(text string) (time.Duration, error) {
+// parseExpiry parses a positive duration; "" is 0.
+func parseExpiry(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err == nil && n == 0 {
-			err = strconv.ErrRange
-		}
-		return time.Duration(n) * 24 * time.Hour, err
-	}
-	d, err := time.ParseDuration(text)
+	d, err := parseDuration(text)
 	if err == nil && d <= 0 {
 		err = strconv.ErrRange
 	}

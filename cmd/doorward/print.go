@@ -6,15 +6,16 @@ import (
 	"log/slog"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 )
 
@@ -42,9 +43,10 @@ config check" does.`,
 
 func (s *settings) print(out io.Writer, flags *pflag.FlagSet, effective bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	hidden := namesOf(func(d node.Setting) bool { return d.Hidden })
 	for _, name := range settingNames() {
 		f := flags.Lookup(name)
-		if name == "config" || !f.Changed && (f.Hidden || !effective) {
+		if name == "config" || !f.Changed && (!effective || slices.Contains(hidden, name)) {
 			continue
 		}
 		text, err := asYAML(f)
@@ -72,7 +74,7 @@ func asYAML(f *pflag.Flag) (string, error) {
 	case "stringSlice":
 		return flowSequence(f.Name, f.Value.(pflag.SliceValue).GetSlice())
 	case "duration":
-		d, err := time.ParseDuration(value)
+		d, err := parseDuration(value)
 		return formatDuration(d), err
 	}
 	return onOneLine(scalarNode(mask(f.Name, value)))

@@ -45,13 +45,17 @@ func hasTerminal() bool {
 	return tty.Close() == nil
 }
 
-// run reloads the settings on each SIGHUP, until ctx ends. If the server's terminal was
+// run reloads the settings on each SIGHUP, until ctx ends, and reads the password of the database again
+// whenever PostgreSQL refuses it. If the server's terminal was
 // closed, it calls stop instead, which ends the server.
 func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop func()) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-n.DB.LoginRefused():
+			r.rereadPassword(n, cfg)
+			continue
 		case <-r.hangups:
 		}
 		if r.onTerminal && !hasTerminal() {
@@ -70,9 +74,17 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
 		return
 	}
+	// Sender and name stay as they were at the start, which other parts of the program use, too.
+	if newCfg.Transport, err = r.started.transportTo(next.raw.SMTP, cfg); err == nil {
+		err = n.Reload(r.withDatabase(newCfg))
+	}
+	if err != nil {
+		n.SetReloadFailed()
+		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
+		return
+	}
 	changed, needRestart := r.compare(next)
 	r.started.level.Set(next.level.Level())
-	n.Reload(newCfg)
 	cfg.Log.Info("settings reloaded", "changed", changed, "needRestart", needRestart)
 	warn(next, newCfg)
 }
@@ -82,6 +94,7 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 func (r *reloader) typedCommand(next *settings) *cobra.Command {
 	cmd := new(cobra.Command)
 	next.register(cmd.Flags())
+	onlyDecimal(cmd)
 	r.flags.VisitAll(func(f *pflag.Flag) {
 		target := cmd.Flags().Lookup(f.Name)
 		if _, found := r.started.origins[f.Name]; !f.Changed || found || target == nil {
@@ -105,7 +118,7 @@ func (r *reloader) compare(next *settings) (changed, needRestart []string) {
 		value := describeState(d)
 		switch {
 		case value == r.inForce[d.Name]:
-		case d.Live:
+		case d.Live, d.Name == "database" && isSameButPassword(value, r.inForce[d.Name]):
 			changed = append(changed, d.Name)
 			r.inForce[d.Name] = value
 		default:
@@ -114,6 +127,32 @@ func (r *reloader) compare(next *settings) (changed, needRestart []string) {
 	}
 	return changed, needRestart
 }
+
+// rereadPassword puts another password of the database into force, and nothing else. If the settings have
+// a fault, such as a file that is being written, the next refusal tries again.
+func (r *reloader) rereadPassword(n *node.Node, cfg node.Config) {
+	next := newSettings()
+	newCfg, err := next.read(r.typedCommand(next))
+	if err != nil || !isSameButPassword(newCfg.Database, r.inForce["database"]) {
+		return
+	}
+	if err := n.DB.SetPassword(newCfg.Database); err != nil || newCfg.Database == r.inForce["database"] {
+		return
+	}
+	r.inForce["database"] = newCfg.Database
+	cfg.Log.Info("settings reloaded", "changed", []string{"database"}, "needRestart", []string{})
+}
+
+// withDatabase returns cfg with the database in force, unless only its password has changed.
+func (r *reloader) withDatabase(cfg node.Config) node.Config {
+	if inForce := r.inForce["database"]; !isSameButPassword(cfg.Database, inForce) {
+		cfg.Database = inForce
+	}
+	return cfg
+}
+
+// isSameButPassword reports whether two valid URLs of databases have, but for the password, one text.
+func isSameButPassword(a, b string) bool { return mask("database", a) == mask("database", b) }
 
 // remember notes the settings of the start.
 func (r *reloader) remember() {

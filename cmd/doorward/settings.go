@@ -80,10 +80,11 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 	case node.Field[time.Duration]:
 		f.DurationVar(v.Target, d.Name, v.Default, d.Help)
 		f.Lookup(d.Name).DefValue = formatDuration(v.Default) // for --help
+		f.Lookup(d.Name).Value = duration{f.Lookup(d.Name).Value}
 	default:
 		panic("no flag has the type of " + d.Name)
 	}
-	f.Lookup(d.Name).Hidden = d.Hidden
+	f.Lookup(d.Name).Hidden = d.Hidden || d.Rare
 }
 
 // decimal is the value of a flag that takes a whole number in decimal digits. Without it 012 is 10, as in
@@ -390,16 +391,21 @@ func (s *settings) readProxies(cfg *node.Config) error {
 	})
 }
 
-const networksHelp = "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32."
+const networksHelp = "write addresses and networks, as in 10.1.2.3,10.0.0.0/8,fd00::/8."
 
 // mappedBits is the length of the prefix ::ffff:0:0/96, below which IPv6 has the addresses of
 // IPv4 (RFC 4291, section 2.5.5.2).
 const mappedBits = 96
 
-// parseNetwork reads a network. A network of IPv4-mapped addresses, such as ::ffff:10.0.0.0/104,
-// becomes the IPv4 network: addresses are compared in that form.
+// parseNetwork reads a network, or an address, which is the network of that address alone. A network of
+// IPv4-mapped addresses, such as ::ffff:10.0.0.0/104, becomes the IPv4 network: addresses are compared
+// in that form. An address with a zone is refused, since a network has none.
 func parseNetwork(text string) (netip.Prefix, error) {
-	prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		text = fmt.Sprintf("%s/%d", addr, addr.BitLen())
+	}
+	prefix, err := netip.ParsePrefix(text)
 	if addr := prefix.Addr(); err == nil && addr.Is4In6() && prefix.Bits() >= mappedBits {
 		prefix = netip.PrefixFrom(addr.Unmap(), prefix.Bits()-mappedBits)
 	}
@@ -501,17 +507,6 @@ func (s *settings) checkSessions(cfg *node.Config) error {
 	return nil
 }
 
-// formatDuration writes 25h as 25h, not as 25h0m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
 func (s *settings) checkPasswords(cfg *node.Config) error {
 	if err := cfg.Hash.Check(); err != nil {
 		return badConfig("%s, %s: %s.", s.origins.place("password-memory-kib"), s.origins.place("password-time"), plain(err))
@@ -540,16 +535,21 @@ func (s *settings) readPasswordList(cfg *node.Config) error {
 // openMail puts the place of the setting where errors of package smtp say "mail destination", "mail
 // sender" or "mail hello". They quote neither setting, except the path of a directory.
 func (s *settings) openMail(cfg *node.Config) (err error) {
-	hello := s.raw.SMTPHello
-	if public := cfg.PublicURL().Hostname(); hello == "" && !front.IsLoopback(public) {
-		hello = public
-	}
-	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, hello, cfg.Log); err != nil {
+	if cfg.Transport, err = s.transportTo(s.raw.SMTP, *cfg); err != nil {
 		named := strings.NewReplacer("mail destination", s.origins.place("smtp"), "mail sender", s.origins.place("mail-from"), "mail hello", s.origins.place("smtp-hello"))
 		return eachOf(strings.Split(named.Replace(err.Error()), "\n"), func(fault string) error { return badConfig("%s.", fault) })
 	}
 	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)
 	return err
+}
+
+// transportTo opens a transport to a destination, with these settings' sender and name.
+func (s *settings) transportTo(destination string, cfg node.Config) (smtp.Transport, error) {
+	hello := s.raw.SMTPHello
+	if public := cfg.PublicURL().Hostname(); hello == "" && !front.IsLoopback(public) {
+		hello = public
+	}
+	return smtp.Open(destination, s.raw.MailFrom, hello, cfg.Log)
 }
 
 func (s *settings) readBrand(cfg *node.Config) error {

@@ -167,6 +167,14 @@ func tenantThawCommand() *cobra.Command {
 		Use: "thaw TENANT-ID", Short: "Allow access to a frozen tenant again",
 		Example: "  doorward tenant thaw tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		before, err := n.App.Tenants.Get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if before.Status == doorward.TenantActive {
+			fmt.Fprintln(cmd.OutOrStdout(), "It isn't frozen: nothing is changed.")
+			return nil
+		}
 		if _, err := n.App.Tenants.Thaw(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
 			return err
 		}

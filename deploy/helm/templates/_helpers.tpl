@@ -14,6 +14,54 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Labels of jobs. They don't fit the selector, so that no job gets requests. */}}
+{{- define "doorward.jobLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-job
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "doorward.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (ternary (include "doorward.name" .) "default" .Values.serviceAccount.create) }}
+{{- end }}
+
+{{- define "doorward.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "doorward.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "doorward.databaseVolume" -}}
+- name: database
+  secret:
+    secretName: {{ .Values.database.existingSecret }}
+    defaultMode: 0440
+    items: [{key: {{ .Values.database.key }}, path: url}]
+{{- end }}
+
+{{- define "doorward.authoritiesVolume" -}}
+{{- with .Values.authorities }}{{ if .existingSecret -}}
+- name: authorities
+  secret:
+    secretName: {{ .existingSecret }}
+    items: [{key: {{ .key }}, path: ca.crt}]
+{{- else if .existingConfigMap -}}
+- name: authorities
+  configMap:
+    name: {{ .existingConfigMap }}
+    items: [{key: {{ .key }}, path: ca.crt}]
+{{- end }}{{ end }}
+{{- end }}
+
 {{- define "doorward.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
@@ -22,6 +70,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "doorward.check" -}}
 {{- if and (not .Values.database.existingSecret) (gt (int .Values.replicas) 1) }}
 {{- fail "replicas: more than one needs PostgreSQL; set database.existingSecret, or replicas to 1 for SQLite" }}
+{{- end }}
+{{- if and (not .Values.database.existingSecret) .Values.autoscaling.enabled }}
+{{- fail "autoscaling: more than one replica needs PostgreSQL; set database.existingSecret" }}
+{{- end }}
+{{- if and (not .Values.database.existingSecret) .Values.migration.job }}
+{{- fail "migration.job: it is for PostgreSQL; with SQLite the server migrates when it starts" }}
+{{- end }}
+{{- if and .Values.database.existingSecret .Values.backup.enabled }}
+{{- fail "backup: it is for SQLite; back PostgreSQL up with its own programs, see docs/operations.md" }}
+{{- end }}
+{{- if and .Values.migration.job (hasKey .Values.settings "migrate") }}
+{{- fail "settings: migrate is set by migration.job" }}
 {{- end }}
 {{- range $name, $_ := .Values.settings }}
 {{- if has $name (list "config" "base-url" "listen" "admin-listen" "database" "smtp" "mail-from" "trusted-proxies" "return-to" "tls-cert" "tls-key" "acme-dir" "trace-header") }}

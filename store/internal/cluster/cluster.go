@@ -53,6 +53,7 @@ type Servers struct {
 	probedAt  atomic.Pointer[time.Time]      // when ProbeIfStale last probed
 	mayRead   atomic.Pointer[func() bool]    // nil while no lease runs in this process
 	renewal   atomic.Pointer[chan struct{}]  // closed by the next renewal of the lease
+	password  atomic.Pointer[string]         // of new probes; nil: that of the DSN
 }
 
 // timeline is PostgreSQL's name for a history of the database. Each promotion begins one.
@@ -275,6 +276,24 @@ func (c *Servers) IsCurrent(conn *pgconn.PgConn) bool {
 	return number >= c.newest.Load().number
 }
 
+// SetPassword sets the password with which probes log in from now on.
+func (c *Servers) SetPassword(password string) {
+	if c != nil {
+		c.password.Store(&password)
+	}
+}
+
+// withPassword returns the settings of a server with the present password.
+func (c *Servers) withPassword(server *pgx.ConnConfig) *pgx.ConnConfig {
+	password := c.password.Load()
+	if password == nil {
+		return server
+	}
+	own := server.Copy()
+	own.Password = *password
+	return own
+}
+
 // probeTimeout bounds a probe of all servers.
 const probeTimeout = time.Second
 
@@ -289,7 +308,7 @@ func (c *Servers) Probe(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, server := range c.all {
 		wg.Go(func() {
-			if conn, err := pgx.ConnectConfig(ctx, server); err == nil {
+			if conn, err := pgx.ConnectConfig(ctx, c.withPassword(server)); err == nil {
 				c.preferred.Store(server)
 				conn.Close(ctx) //nolint:errcheck // only the connection attempt matters
 			}

@@ -65,7 +65,10 @@ func render(folder string, values common.Values) (objects []runtime.Object, err 
 		if strings.TrimSpace(texts[name]) == "" || !strings.HasSuffix(name, ".yaml") {
 			continue
 		}
-		object, _, err := decode.Decode([]byte(texts[name]), nil, nil)
+		object, ok, err := decodeMonitoring([]byte(texts[name]))
+		if !ok {
+			object, _, err = decode.Decode([]byte(texts[name]), nil, nil)
+		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", name, err))
 		}

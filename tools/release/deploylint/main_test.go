@@ -34,6 +34,11 @@ func TestFaultsAreFound(t *testing.T) {
 		"SQLite with several nodes":   {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replicas: 3", "needs PostgreSQL"},
 		"a setting that has a value":  {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
 		"a value outside the schema":  {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replica: 1", "replica"},
+		"a misspelt setting":          {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "sesion-limit: 5", "sesion-limit"},
+		"a job that can't migrate":    {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "migration: {job: true}\nreplicas: 1", "it is for PostgreSQL"},
+		"replicas of SQLite":          {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "autoscaling: {enabled: true}\nreplicas: 1", "autoscaling: more than one"},
+		"a monitor's unknown field":   {"chart", chart, "helm/templates/podmonitor.yaml", "podMetricsEndpoints", "podMetricEndpoints", "podMetricEndpoints"},
+		"no alerts":                   {"chart", chart, "helm/templates/prometheusrule.yaml", "files/doorward.rules.yml", "files/none.yml", "has no rules"},
 		"less memory than by default": {"chart", chart, "helm/values.yaml", "memory: 1Gi", "memory: 512Mi", "resources.limits.memory: 536870912 bytes are less than the 851383552"},
 		"more sessions than memory":   {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "sessions-in-memory: 2000000", "resources.limits.memory"},
 		"more hashes than memory":     {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "password-memory-kib: 65536", "resources.limits.memory"},
@@ -52,7 +57,7 @@ func TestFaultsAreFound(t *testing.T) {
 			replaceIn(t, filepath.Join(folder, c.file), c.old, c.new)
 			args := []string{c.kind, filepath.Join(folder, c.path)}
 			if c.kind == "chart" {
-				args = append(args, filepath.Join(folder, "helm/ci/sqlite.yaml"))
+				args = append(args, filepath.Join(folder, "helm/ci/sqlite.yaml"), filepath.Join(folder, "helm/ci/postgres.yaml"))
 			}
 			findings, err := run(args)
 			if all := strings.Join(findings, "\n"); err != nil || !strings.Contains(all, c.want) {

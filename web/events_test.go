@@ -225,6 +225,8 @@ var fieldMeanings = withSettings(map[string]string{
 	"include":               "what the messages of a webhook contain in addition, separated by spaces",
 	"queued":                "how many events are sent again",
 	"url":                   "where a webhook goes, without the query",
+	"systemUser":            "of every event that a command has written: who ran it, the user of the system (with sudo, the one who called it) and the host, as in `root@db1`",
+	"operatorReason":        "of every event that a command has written: the text of `--reason`; absent without it",
 	"userAgent":             "the browser, if the mail about the action names it",
 	"version":               "the number of the model, or of the policies, before and after",
 	"factorsDisabled":       "how many second factors the undo of a change of the address has disabled",
@@ -421,7 +423,7 @@ func sortedList(words map[string]bool) string {
 
 func fieldTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string {
 	t.Helper()
-	named := map[string]bool{}
+	named := map[string]bool{doorward.FieldSystemUser: true, doorward.FieldOperatorReason: true} // of every command
 	for _, events := range seen {
 		for _, e := range events {
 			for _, c := range e.Changes {

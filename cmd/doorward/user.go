@@ -17,7 +17,7 @@ import (
 
 func userCommand() *cobra.Command {
 	return group("user", "List people, import them, suspend, resume and erase them, change their roles, reset their second factors",
-		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand(), userResetMFACommand(), userEraseCommand())
+		userListCommand(), recording(userImportCommand()), recording(userSuspendCommand()), recording(userResumeCommand()), recording(userSetRoleCommand()), recording(userResetMFACommand()), recording(userEraseCommand()))
 }
 
 // userView is a membership in the output for programs.
@@ -97,7 +97,7 @@ func userSuspendCommand() *cobra.Command {
 		Use: "suspend EMAIL", Short: "Keep somebody out of a tenant, and end the sessions there",
 		Example: "  doorward user suspend ann@acme.example",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		ended, err := n.App.Users.Suspend(cmd.Context(), doorward.OperatorAtTerminal(), u)
+		ended, err := n.App.Users.Suspend(cmd.Context(), n.Operator(), u)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func userResumeCommand() *cobra.Command {
 		Use: "resume EMAIL", Short: "Let a suspended person in again",
 		Example: "  doorward user resume ann@acme.example",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		if err := n.App.Users.Resume(cmd.Context(), doorward.OperatorAtTerminal(), u); err != nil {
+		if err := n.App.Users.Resume(cmd.Context(), n.Operator(), u); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is active in %s.\n", u.Email, u.TenantName)
@@ -130,7 +130,7 @@ func userResetMFACommand() *cobra.Command {
 		Args:    oneArg("EMAIL"),
 	}
 	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		ended, err := n.App.Factors.ResetByAddress(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		ended, err := n.App.Factors.ResetByAddress(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func userSetRoleCommand() *cobra.Command {
 		Use: "set-role EMAIL --role ROLE", Short: "Give somebody another role",
 		Example: "  doorward user set-role ann@acme.example --role ADMIN",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		if err := n.App.Users.SetRole(cmd.Context(), doorward.OperatorAtTerminal(), u, doorward.Role(role)); err != nil {
+		if err := n.App.Users.SetRole(cmd.Context(), n.Operator(), u, doorward.Role(role)); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is now %s in %s.\n", u.Email, role, u.TenantName)
@@ -178,7 +178,7 @@ At a terminal it asks first, unless --yes is given.`,
 		},
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		erased, err := n.App.Users.EraseAddress(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		erased, err := n.App.Users.EraseAddress(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}

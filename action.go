@@ -140,6 +140,9 @@ const (
 
 	InstallationMaintenance Action = "installation.maintenance" // changes were paused or resumed
 
+	IncidentSignOut    Action = "incident.sign_out"    // all sessions of a tenant, or those since a time, were ended
+	IncidentForceReset Action = "incident.force_reset" // a person's password was removed, and a reset mailed
+
 	AuditLink Action = "audit.link" // a link was made that opens the operator's page
 	AuditOpen Action = "audit.open" // such a link was opened
 	AuditEnd  Action = "audit.end"  // an operator's page was left, or all of these pages were ended
@@ -439,6 +442,8 @@ var operated = []Verb{
 	{Action: InstallationMove},
 	{Action: ModelApply, Operator: ModelApply},
 	{Action: InstallationMaintenance},
+	{Action: IncidentSignOut, AllowedWhilePaused: true},
+	{Action: IncidentForceReset, AllowedWhilePaused: true},
 	{Action: AuditLink, AllowedWhilePaused: true},
 }
 

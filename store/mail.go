@@ -14,6 +14,8 @@ type MailKind string
 const (
 	MailInvitation MailKind = "invitation" // SubjectID is the invitation
 	MailReset      MailKind = "reset"      // Recipient requested a reset; whether it has an account is looked up when the mail is sent
+	// The operator has removed the password of Recipient; with a link that sets another one, as MailReset.
+	MailPasswordForgotten MailKind = "password_forgotten"
 
 	// Notices of an action; SubjectID is its audit event.
 	MailPasswordChanged   MailKind = "password_changed"
@@ -63,7 +65,7 @@ const (
 
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
-	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
+	MailInvitation, MailReset, MailPasswordForgotten, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,

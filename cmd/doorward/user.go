@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
@@ -171,10 +168,8 @@ At a terminal it asks first, unless --yes is given.`,
 		Example: "  doorward user erase ann@acme.example\n  doorward user erase ann@acme.example --yes",
 		Args:    oneArg("ADDRESS"),
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if yes || !isatty.IsTerminal(os.Stdin.Fd()) {
-				return nil
-			}
-			return askToErase(cmd, args[0])
+			question := fmt.Sprintf("This erases the account of %s in all tenants, for good. Type the address again: ", args[0])
+			return confirm(cmd, yes, question, args[0])
 		},
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
@@ -186,16 +181,6 @@ At a terminal it asks first, unless --yes is given.`,
 			len(erased.Tenants), erased.Sessions, erased.APIKeys, erased.Invitations)
 		return nil
 	})
-	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	addYes(cmd, &yes)
 	return cmd
-}
-
-// askToErase lets the operator type the address once more.
-func askToErase(cmd *cobra.Command, address string) error {
-	fmt.Fprintf(cmd.ErrOrStderr(), "This erases the account of %s in all tenants, for good. Type the address again: ", address)
-	typed, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil || strings.TrimSpace(typed) != address {
-		return notDone("That is not the address. Nothing is changed.")
-	}
-	return nil
 }

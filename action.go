@@ -452,7 +452,7 @@ var granted = []Verb{
 	{Action: ServiceIntrospect, Service: ServiceIntrospect, Operator: ServiceIntrospect},
 	{Action: ServiceEvaluate, Service: ServiceEvaluate, Operator: ServiceEvaluate},
 	{Action: ServiceTenantList, Service: ServiceTenantList, Operator: ServiceTenantList},
-	{Action: ServiceEventsRead, Service: ServiceEventsRead},
+	{Action: ServiceEventsRead, Service: ServiceEventsRead, Operator: ServiceEventsRead},
 	{Action: OperatorModelRead, Operator: OperatorModelRead},
 }
 

@@ -71,7 +71,7 @@ func TestHelpNamesPermissions(t *testing.T) {
 
 // onlyReads are the commands on a database that record nothing.
 var onlyReads = []string{
-	"audit export", "audit verify", "config check", "config print", "dev", "doctor", "doctor sso", "domain list", "explain", "healthcheck", "key list-operators", "key list-services",
+	"audit export", "audit search", "audit verify", "config check", "config print", "dev", "doctor", "doctor sso", "domain list", "explain", "healthcheck", "key list-operators", "key list-services",
 	"maintenance on", // its --reason is another one
 	"maintenance status", "migrate", "model diff", "model show", "serve", "sso list", "support-bundle", "tenant list", "user list", "webhook deliveries", "webhook list",
 }

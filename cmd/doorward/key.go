@@ -39,7 +39,8 @@ key can be limited to:
   tenant.quota                        set quotas
   model.read model.apply              the platform's model
   webhook.manage                      webhooks of the installation
-  audit.read                          the installation's own audit trail`,
+  audit.read                          the installation's own audit trail
+  events.read                         the audit trails of all tenants`,
 		Example: "  doorward key create-operator --name billing-sync --expires 90d --may tenant.list,tenant.create", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		secret, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), n.Operator(), draft)

@@ -35,6 +35,7 @@ const (
 	MailEmailRequested MailKind = "email_requested" // to the old one, with a link that undoes it
 	MailEmailChanged   MailKind = "email_changed"   // to the old one with such a link, once it is confirmed
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
+	MailEmailSet       MailKind = "email_set"       // a notice: the operator has changed it; to the new one, and to the old one if that can't undo it
 
 	// Notices about second factors, webhooks and domains; SubjectID is the audit event.
 	MailFactorAdded     MailKind = "factor_added"
@@ -67,7 +68,7 @@ const (
 var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordForgotten, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
-	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
+	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
 	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,

@@ -3,8 +3,8 @@ package web_test
 import (
 	"bytes"
 	"net/http"
-	"slices"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 

@@ -54,6 +54,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailEmailRequested:  (*Mail).composeEmailUndo,
 	store.MailEmailChanged:    (*Mail).composeEmailUndo,
 	store.MailEmailRestored:   (*Mail).composeEmailRestored,
+	store.MailEmailSet:        (*Mail).composeSecurity,
 	store.MailFactorAdded:     (*Mail).composeSecurity,
 	store.MailFactorRemoved:   (*Mail).composeSecurity,
 	store.MailFactorRenamed:   (*Mail).composeSecurity,

@@ -13,8 +13,9 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	return group("user", "List people, import them, suspend, resume and erase them, change their roles, reset their second factors",
-		userListCommand(), recording(userImportCommand()), recording(userSuspendCommand()), recording(userResumeCommand()), recording(userSetRoleCommand()), recording(userResetMFACommand()), recording(userEraseCommand()))
+	return group("user", "List and import people, and help or stop one of them",
+		userListCommand(), recording(userImportCommand()), recording(userSuspendCommand()), recording(userResumeCommand()), recording(userSetRoleCommand()), recording(userResetMFACommand()), recording(userEraseCommand()),
+		userShowCommand(), recording(userSignOutCommand()), recording(userUnlockCommand()), recording(userResetLinkCommand()), recording(userSetEmailCommand()), recording(userExportCommand()))
 }
 
 // userView is a membership in the output for programs.

@@ -46,7 +46,7 @@ of the installation, by time. It prints at most --limit of them, and says if the
 address after --actor finds the events of the account that has it now. With --json it
 prints whole events, as "doorward audit export" does.`,
 		Example: `  doorward audit search --ip 192.0.2.7 --since 7d
-  doorward audit search --actor ann@acme.example --since 2026-03-02T09:00:00Z --json
+  doorward audit search --actor ann@acme.example --since 2025-03-02T09:00:00Z --json
   doorward audit search --action session.open --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae`, Args: noArgs,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
@@ -59,7 +59,7 @@ prints whole events, as "doorward audit export" does.`,
 	cmd.Flags().StringVar(&s.filter.Outcome, "outcome", "", "done or refused")
 	cmd.Flags().StringVar(&s.filter.Request, "request", "", "only events of the request with this `id`, as in X-Request-Id")
 	cmd.Flags().StringVar(&s.tenant, "tenant", "", "`id` of the only tenant, or \""+installation+"\"")
-	cmd.Flags().StringVar(&since, "since", "", "only events since a `TIME` such as 2026-03-02T09:00:00Z, or for a duration such as 2h or 7d")
+	cmd.Flags().StringVar(&since, "since", "", "only events since a `TIME` such as 2025-03-02T09:00:00Z, or for a duration such as 2h or 7d")
 	cmd.Flags().StringVar(&s.filter.To, "until", "", "only events before the `TIME`")
 	cmd.Flags().IntVar(&s.limit, "limit", 1000, "how many events at most; 0: all")
 	s.events.addJSONFlag(cmd)
@@ -70,7 +70,7 @@ prints whole events, as "doorward audit export" does.`,
 			s.filter.From = at.Format(time.RFC3339Nano)
 		}
 		if _, fault := doorward.ParseTime(s.filter.To); err == nil && s.filter.To != "" && fault != nil {
-			err = usageError("--until: write a time such as 2026-03-02T09:00:00Z.")
+			err = usageError("--until: write a time such as 2025-03-02T09:00:00Z.")
 		}
 		if err == nil && s.limit < 0 {
 			err = usageError("--limit: write 0 or more.")
@@ -104,7 +104,7 @@ func (s *search) run(ctx context.Context, n *node.Node, out, notes io.Writer) er
 		}
 		s.events.head = nil // the next page continues the table
 		if left -= len(page.Items); s.limit > 0 && left == 0 {
-			fmt.Fprintf(notes, "There are more than %d events. Narrow the search, or name a larger --limit.\n", s.limit)
+			fmt.Fprintf(notes, "There are more events than %d. Narrow the search, or name a larger --limit.\n", s.limit)
 			return nil
 		}
 		w.After = *page.Next

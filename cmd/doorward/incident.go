@@ -36,7 +36,7 @@ If it is interrupted, run it again. At a terminal it asks first, unless --yes is
 docs/incidents.md says what else to do.`,
 		Example: `  doorward incident sign-out --yes
   doorward incident sign-out --since 2h --reason 'ticket 4711'
-  doorward incident sign-out --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --since 2026-03-02T09:00:00Z`, Args: noArgs,
+  doorward incident sign-out --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --since 2025-03-02T09:00:00Z`, Args: noArgs,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		ended, err := n.App.Incidents.SignOut(cmd.Context(), n.Operator(), which, reportEach(cmd.ErrOrStderr(), func(ended int64) string { return fmt.Sprintf("%d sessions ended", ended) }))
@@ -47,7 +47,7 @@ docs/incidents.md says what else to do.`,
 		return nil
 	})
 	cmd.Flags().StringVar(&which.TenantID, "tenant", "", "`id` of the only tenant")
-	cmd.Flags().StringVar(&since, "since", "", "only sessions opened since a `TIME` such as 2026-03-02T09:00:00Z, or for a duration such as 2h or 7d")
+	cmd.Flags().StringVar(&since, "since", "", "only sessions opened since a `TIME` such as 2025-03-02T09:00:00Z, or for a duration such as 2h or 7d")
 	addYes(cmd, &yes)
 	return checkFirst(refuseEmpty(cmd, "tenant", "since"), func() (err error) {
 		if which.Since, err = parseSince(since); err != nil {
@@ -120,7 +120,7 @@ func parseSince(text string) (time.Time, error) {
 	if err != nil {
 		ago, fault := parseDays(text)
 		if at, err = time.Now().Add(-ago), fault; err != nil {
-			return at, usageError("--since: write a time such as 2026-03-02T09:00:00Z, or a duration such as 2h or 7d.")
+			return at, usageError("--since: write a time such as 2025-03-02T09:00:00Z, or a duration such as 2h or 7d.")
 		}
 	}
 	if at.After(time.Now()) {

@@ -142,6 +142,12 @@ const (
 
 	InstallationMaintenance Action = "installation.maintenance" // changes were paused or resumed
 
+	IncidentSignOut    Action = "incident.sign_out"    // all sessions of a tenant, or those since a time, were ended
+	IncidentForceReset Action = "incident.force_reset" // a person's password was removed, and a reset mailed
+
+	AccountUnlock Action = "account.unlock" // the delays after wrong passwords and codes were ended
+	PasswordLink  Action = "password.link"  // the operator was shown a link that sets another password
+
 	AuditLink Action = "audit.link" // a link was made that opens the operator's page
 	AuditOpen Action = "audit.open" // such a link was opened
 	AuditEnd  Action = "audit.end"  // an operator's page was left, or all of these pages were ended
@@ -445,6 +451,10 @@ var operated = []Verb{
 	{Action: InstallationMove},
 	{Action: ModelApply, Operator: ModelApply},
 	{Action: InstallationMaintenance},
+	{Action: AccountUnlock, AllowedWhilePaused: true},
+	{Action: PasswordLink},
+	{Action: IncidentSignOut, AllowedWhilePaused: true},
+	{Action: IncidentForceReset, AllowedWhilePaused: true},
 	{Action: AuditLink, AllowedWhilePaused: true},
 }
 
@@ -453,7 +463,7 @@ var granted = []Verb{
 	{Action: ServiceIntrospect, Service: ServiceIntrospect, Operator: ServiceIntrospect},
 	{Action: ServiceEvaluate, Service: ServiceEvaluate, Operator: ServiceEvaluate},
 	{Action: ServiceTenantList, Service: ServiceTenantList, Operator: ServiceTenantList},
-	{Action: ServiceEventsRead, Service: ServiceEventsRead},
+	{Action: ServiceEventsRead, Service: ServiceEventsRead, Operator: ServiceEventsRead},
 	{Action: OperatorModelRead, Operator: OperatorModelRead},
 }
 

@@ -33,6 +33,7 @@ var siblings = map[string][]string{
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},
 	"inbox":      {"proof", "refusal"},
+	"incident":   {"proof"},
 	"joining":    {"factor", "invite", "member"},
 	"invite":     {"proof", "factor", "member"},
 	"login":      {"session", "proof", "factor"},

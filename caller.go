@@ -3,6 +3,7 @@ package doorward
 import (
 	"net/netip"
 	"time"
+	"unicode/utf8"
 )
 
 // Caller is the principal of a request, and where it comes from. It is passed from
@@ -35,6 +36,40 @@ type Caller struct {
 	IP        string // the client's address, after trusted proxies
 	UserAgent string
 	RequestID string
+
+	// Terminal says who runs a command, and why; zero for requests.
+	Terminal Terminal
+}
+
+// Terminal says who runs a command, and why. Every event that the command writes has it.
+type Terminal struct {
+	SystemUser string // as in root@db1
+	Reason     string // as typed; may be empty. See CheckOperatorReason
+}
+
+// changes returns the fields of an event that say who ran the command.
+func (t Terminal) changes() (all []Change) {
+	for _, c := range []Change{{Field: FieldOperatorReason, To: t.Reason}, {Field: FieldSystemUser, To: t.SystemUser}} {
+		if c.To != "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// MaxOperatorReason is how many code points the reason of a command may have.
+const MaxOperatorReason = 500
+
+// CheckOperatorReason returns validation_failed unless the text may be the reason of a command: at most
+// MaxOperatorReason code points in one line, as the trail shows it.
+func CheckOperatorReason(text string) error {
+	switch {
+	case utf8.RuneCountInString(text) > MaxOperatorReason:
+		return Invalid("/reason", "out_of_range", "The reason may have 500 characters at most.")
+	case !utf8.ValidString(text) || hasControl(text):
+		return Invalid("/reason", "invalid", "The reason may not contain control characters or change the direction of text. Write it in one line.")
+	}
+	return nil
 }
 
 // IdempotentCall is an attempt at a call with an Idempotency-Key. ID and Body are
@@ -68,9 +103,13 @@ func (c Caller) As(u User) Caller {
 	return c
 }
 
-// OperatorAtTerminal is the caller of every command.
-func OperatorAtTerminal() Caller {
-	return Caller{Principal: Principal{Kind: Operator}, UserAgent: "doorward command line"}
+// OperatorAtTerminal is the caller of every command. The terminal says who runs it; tests leave it out.
+func OperatorAtTerminal(at ...Terminal) Caller {
+	c := Caller{Principal: Principal{Kind: Operator}, UserAgent: "doorward command line"}
+	for _, t := range at {
+		c.Terminal = t
+	}
+	return c
 }
 
 // siteShare is how many times the limit of one client all clients of an IPv6 /48 may have together.

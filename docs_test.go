@@ -286,5 +286,8 @@ func guardCallers(g front.Guard) string {
 			admitted = append(admitted, "for all tenants one with `"+string(across)+"`")
 		}
 	}
+	if need := g.OfOperator(); need != "" {
+		admitted = append(admitted, "for all tenants an operator key, a limited one with `"+string(need)+"`")
+	}
 	return code(g.Name()) + ": " + strings.Join(admitted, ", ")
 }

@@ -128,11 +128,20 @@ const FieldCount = "count"
 // FieldUserAgent is the field with the user agent of the client, for notices and investigations.
 const FieldUserAgent = "userAgent"
 
+// Fields of each event that a command at the terminal has written.
+const (
+	FieldSystemUser     = "systemUser"     // who ran it: the user of the system and the host, as in root@db1
+	FieldOperatorReason = "operatorReason" // the text of --reason
+)
+
+// AddTerminal adds to the event who ran the caller's command, and why; nothing for requests.
+func (e *Event) AddTerminal(by Caller) { e.Changes = append(e.Changes, by.Terminal.changes()...) }
+
 // SplitChanges returns the changes that are about the actor, as the address and the IP are, and
 // the values, which are about the target. Each part is erased with the person it is about.
 func (e Event) SplitChanges() (personal, values []Change) {
 	personal, values = []Change{}, e.Changes
-	isPersonal := func(c Change) bool { return c.Field == FieldUserAgent }
+	isPersonal := func(c Change) bool { return c.Field == FieldUserAgent || c.Field == FieldSystemUser }
 	if !slices.ContainsFunc(e.Changes, isPersonal) {
 		return personal, values
 	}

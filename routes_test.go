@@ -54,7 +54,7 @@ func derived(r front.Route) []refusal {
 			caller = "operator"
 		}
 		for _, who := range refusedCallers(guard) {
-			if who == "operator" && r.Guard.OfInstallation() {
+			if who == "operator" && r.Guard.TakesOperatorKeys() {
 				continue
 			}
 			add("not allowed", who, "{}", 403, doorward.CodeForbidden)

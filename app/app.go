@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
+	"github.com/doorward/doorward/app/incident"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/key"
@@ -127,6 +128,7 @@ type App struct {
 	Overviews   *overview.Overviews
 	// Installation handles backup, restore and move.
 	Installation *installation.Installation
+	Incidents    *incident.Incidents
 	Models       *model.Models
 	Policies     *policy.Policies
 	Demands      *demand.Demands
@@ -195,6 +197,7 @@ func New(db *store.DB, s Settings) *App {
 		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
 		Installation: installation.New(writer, db, lifetime),
+		Incidents:    incident.New(writer, db, lifetime),
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
 		Demands:      demand.New(writer, db, lifetime),

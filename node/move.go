@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -51,7 +50,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	if moved, err = transfer.Move(ctx, source, n.DB, progress); err != nil {
 		return nil, 0, fit, err
 	}
-	if err := n.App.Installation.Moved(ctx, doorward.OperatorAtTerminal(), source.Engine(), n.DB.Engine()); err != nil {
+	if err := n.App.Installation.Moved(ctx, n.Operator(), source.Engine(), n.DB.Engine()); err != nil {
 		return moved, 0, fit, err
 	}
 	tampered, err = n.App.Audit.VerifyAll(ctx)

@@ -41,6 +41,8 @@ type Config struct {
 	// .key, which is made when it is missing; with PostgreSQL there is no key.
 	MasterKeyFile string
 	Migrate       bool // bring the schema up to date; false: refuse an outdated one
+	// Terminal says who runs the command, for Node.Operator; zero for servers.
+	Terminal doorward.Terminal
 
 	Listen      string   // host:port; port 0 takes a free one
 	AdminListen string   // host:port; empty: health is on the main address
@@ -137,6 +139,9 @@ type Node struct {
 	traffic      traffic
 	acceptErrors acceptLog
 }
+
+// Operator returns the caller of a command: the operator at the terminal of its configuration.
+func (n *Node) Operator() doorward.Caller { return doorward.OperatorAtTerminal(n.cfg.Terminal) }
 
 // Open opens the database and builds the features, without listening: what a
 // command needs beside a running server. Close it when done.

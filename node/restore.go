@@ -104,7 +104,7 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 	if fit, err = masterkey.CheckFile(ctx, n.DB.Read(), cfg.KeyFile()); err != nil {
 		return ended, nil, fit, err
 	}
-	if ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
+	if ended, err = n.App.Installation.Restored(ctx, n.Operator(), keep); err != nil {
 		return ended, nil, fit, err
 	}
 	keys, err = n.DB.Read().OperatorKeys(ctx)
@@ -181,11 +181,11 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 		return err
 	}
 	for _, key := range r.KeysRevoked {
-		if err := n.App.Keys.RevokeOperator(ctx, doorward.OperatorAtTerminal(), key); err != nil {
+		if err := n.App.Keys.RevokeOperator(ctx, n.Operator(), key); err != nil {
 			return err
 		}
 	}
-	r.Ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), o.Keep)
+	r.Ended, err = n.App.Installation.Restored(ctx, n.Operator(), o.Keep)
 	return err
 }
 

@@ -86,6 +86,13 @@ func (tx *Tx) ReplaceEmailChanges(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlReplaceEmailChanges, micros(tx.Now), userID)
 }
 
+const sqlEndEmailChanges = `UPDATE email_changes SET replaced_at = coalesce(replaced_at, $1), undone_at = coalesce(undone_at, $1) WHERE user_id = $2`
+
+// EndEmailChanges marks all changes of the user's address: they can be neither confirmed nor undone.
+func (tx *Tx) EndEmailChanges(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlEndEmailChanges, micros(tx.Now), userID)
+}
+
 const sqlStartEmailChange = `UPDATE email_changes SET confirm_until = $1 WHERE id = $2 AND confirm_until = 0`
 
 // StartEmailChange sets ConfirmUntil, unless it is already set.

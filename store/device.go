@@ -43,6 +43,13 @@ func (r Reader) KnownDevices(ctx context.Context, email string, hashes [][]byte,
 	return known, err
 }
 
+const sqlDeviceHashes = `SELECT hash FROM devices WHERE user_id = $1`
+
+// DeviceHashes returns the hashes of the user's known browsers.
+func (r Reader) DeviceHashes(ctx context.Context, userID string) ([][]byte, error) {
+	return list(ctx, r, bytesColumn, sqlDeviceHashes, userID)
+}
+
 const sqlCountDevices = `SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
 WHERE u.id = $1 AND d.created_at > $2`
 

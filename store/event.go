@@ -84,6 +84,7 @@ type EventFilter struct {
 
 	Outcome doorward.Outcome
 	Request string // id
+	IP      string // of the client
 }
 
 const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
@@ -99,6 +100,7 @@ var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"target", "($6 = '' OR target_id = $6)", "target_id = $6", "target_id", "$6"},
 	{"actor", "($5 = '' OR actor_id = $5 OR actor_email = $5)", "actor_id = $5", "actor_id", "$5"},
 	{"address", "", "actor_email = $5", "actor_email", "$5"},
+	{"ip", "($11 = '' OR ip = $11)", "ip = $11", "ip", "$11"},
 	{"action", "($4 = '' OR action = $4)", "action = $4", "action", "$4"},
 	{"outcome", "($7 = '' OR outcome = $7)", "outcome = 'refused' AND $7 <> ''", "", ""},
 }
@@ -171,7 +173,7 @@ func eventPagesBy(by string, inRange bool) eventListing {
 			where += " AND " + c.filter
 		}
 	}
-	const args = 10
+	const args = 11
 	bars := fmt.Sprintf(countBars, where+"\n"+within.down+"ORDER BY "+sorted.columns("id", " DESC"), args+2, args+1)
 	everyList = append(everyList, bars)
 	return eventListing{bars: bars, pages: newPages(listing[doorward.Event]{
@@ -194,6 +196,8 @@ func (f EventFilter) mostSelective() string {
 		return "address"
 	case f.Actor != "":
 		return "actor"
+	case f.IP != "":
+		return "ip"
 	case f.Action != "":
 		return "action"
 	case f.Outcome == doorward.Refused:
@@ -251,8 +255,69 @@ func (r Reader) searchOf(ctx context.Context, tenantID string, f EventFilter) (e
 		all = sqlite
 	}
 	return all[f.mostSelective()], []any{
-		tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi,
+		tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi, f.IP,
 	}, nil
+}
+
+// everyTrail has the listings of the events of all tenants and of the installation, by time and then by id, each
+// with the condition that drives it; "" by time alone.
+var everyTrail = sync.OnceValue(func() map[string]pages[doorward.Event] {
+	all := map[string]pages[doorward.Event]{"": everyTrailBy("")}
+	for _, c := range everyTrailConditions {
+		all[c.column] = everyTrailBy(c.column)
+	}
+	return all
+})
+
+// everyTrailConditions are the conditions that an index on a column, the time and the id can drive.
+var everyTrailConditions = []struct{ column, parameter, filter string }{
+	{"target_id", "$5", "($5 = '' OR target_id = $5)"},
+	{"actor_id", "$4", "($4 = '' OR actor_id = $4 OR actor_email = $4)"},
+	{"ip", "$8", "($8 = '' OR ip = $8)"},
+}
+
+func everyTrailBy(column string) pages[doorward.Event] {
+	where := "WHERE at >= $1 AND at < $2 AND ($3 = '' OR action = $3) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR request_id = $7)"
+	sorted := order[doorward.Event]{name: "at", column: "at", number: func(e doorward.Event) int64 { return micros(e.At) }}
+	for _, c := range everyTrailConditions {
+		if c.column != column {
+			where += " AND " + c.filter
+			continue
+		}
+		where += " AND " + c.column + " = " + c.parameter
+		sorted.prefix, sorted.prefixValue = c.column, c.parameter
+	}
+	return newPages(listing[doorward.Event]{
+		head: selectEvent, count: "FROM events ", where: where + "\n", args: 8,
+		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
+		orders: []order[doorward.Event]{sorted}, defaultOrder: "-at",
+	})
+}
+
+// EventPageOfAll is EventPage for the trails of all tenants and of the installation, by time and then by id. It
+// finds an actor by the id alone, unless the text has an @.
+func (r Reader) EventPageOfAll(ctx context.Context, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
+	search, args := everyTrailOf(f)
+	return search.read(ctx, r, w, args...)
+}
+
+func everyTrailOf(f EventFilter) (pages[doorward.Event], []any) {
+	from, to, by := int64(-1<<62), int64(1<<62), ""
+	if f.From != nil {
+		from = micros(*f.From)
+	}
+	if f.To != nil {
+		to = micros(*f.To)
+	}
+	switch {
+	case f.Target != "":
+		by = "target_id"
+	case f.Actor != "" && !strings.Contains(f.Actor, "@"):
+		by = "actor_id"
+	case f.IP != "":
+		by = "ip"
+	}
+	return everyTrail()[by], []any{from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, f.IP}
 }
 
 const (

@@ -80,7 +80,14 @@ func EventStatements(engine string, f EventFilter) (first, after, total string, 
 	}
 	p := all[f.mostSelective()]
 	s := p.statements["at"]
-	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60}
+	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60, f.IP}
+	return s.down, s.before, p.total, args
+}
+
+// EveryTrailStatements is EventStatements for a search in all trails.
+func EveryTrailStatements(f EventFilter) (first, after, total string, args []any) {
+	p, args := everyTrailOf(f)
+	s := p.statements["at"]
 	return s.down, s.before, p.total, args
 }
 

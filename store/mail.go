@@ -14,6 +14,8 @@ type MailKind string
 const (
 	MailInvitation MailKind = "invitation" // SubjectID is the invitation
 	MailReset      MailKind = "reset"      // Recipient requested a reset; whether it has an account is looked up when the mail is sent
+	// The operator has removed the password of Recipient; with a link that sets another one, as MailReset.
+	MailPasswordForgotten MailKind = "password_forgotten"
 
 	// Notices of an action; SubjectID is its audit event.
 	MailPasswordChanged   MailKind = "password_changed"
@@ -33,6 +35,7 @@ const (
 	MailEmailRequested MailKind = "email_requested" // to the old one, with a link that undoes it
 	MailEmailChanged   MailKind = "email_changed"   // to the old one with such a link, once it is confirmed
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
+	MailEmailSet       MailKind = "email_set"       // a notice: the operator has changed it; to the new one, and to the old one if that can't undo it
 
 	// Notices about second factors, webhooks and domains; SubjectID is the audit event.
 	MailFactorAdded     MailKind = "factor_added"
@@ -63,9 +66,9 @@ const (
 
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
-	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
+	MailInvitation, MailReset, MailPasswordForgotten, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved, MailAddressSuspended, MailTenantOwnerless,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
-	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
+	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
 	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,

@@ -73,6 +73,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			size:          `SELECT pg_database_size(current_database())`,
 			touch: `UPDATE sessions SET last_seen_at = $1 WHERE token_hash IN (
   SELECT token_hash FROM sessions WHERE token_hash = $2 AND last_seen_at < $1 FOR UPDATE SKIP LOCKED)`,
+			lockTenant:   `SELECT id FROM tenants WHERE id = $1 FOR UPDATE`,
 			forceDurable: `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,

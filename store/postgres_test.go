@@ -101,6 +101,39 @@ func TestUsesPassOverLockedSessions(t *testing.T) {
 	ok(t, err)
 }
 
+// TestRaceSessionsSinceAreAll: a session that another transaction is opening, and that a first look doesn't find,
+// ends, too.
+func TestRaceSessionsSinceAreAll(t *testing.T) {
+	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
+	benchSessions(t, db, 1)
+	pool, _ := store.Pools(db)
+	var life store.SessionLifetime
+	ended := make(chan error, 1)
+	var deleted int64
+	_, err := db.Write(t.Context(), func(opening *store.Tx) error {
+		s := doorward.Session{ID: "ses_late", UserID: "usr_1", TenantID: "tnt_1", CreatedAt: opening.Now, LastSeenAt: opening.Now}
+		if err := opening.InsertSession(t.Context(), s, []byte("late")); err != nil {
+			return err
+		}
+		go func() {
+			_, err := db.Write(t.Context(), func(tx *store.Tx) (err error) {
+				deleted, _, err = tx.DeleteSessionsSince(t.Context(), life, "tnt_1", time.Time{}, 10)
+				return err
+			})
+			ended <- err
+		}()
+		waittest.Until(t, "the other transaction waits, or has ended", func() bool {
+			return len(ended) > 0 || storetest.Query[int](t, pool, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) > 0
+		})
+		return nil
+	})
+	ok(t, err)
+	ok(t, <-ended)
+	if deleted != 2 {
+		t.Errorf("%d sessions ended, want both", deleted)
+	}
+}
+
 // TestRaceWritersLeaveConnectionsToReaders: writers occupy all connections they may
 // have, as in commits that wait for a standby, and reads still succeed.
 func TestRaceWritersLeaveConnectionsToReaders(t *testing.T) {

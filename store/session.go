@@ -301,6 +301,30 @@ func (tx *Tx) EndTenantSessions(ctx context.Context, tenantID, except string) er
 	return tx.run(ctx, sqlKeepSession, tenantID, except)
 }
 
+const sqlDeleteSessionsSince = `DELETE FROM sessions WHERE id IN (
+  SELECT id FROM sessions WHERE tenant_id = $5 AND created_at >= $6 LIMIT $7) RETURNING NOT ` + expired
+
+// DeleteSessionsSince ends up to limit sessions in the tenant that were opened at since or later. It returns
+// how many rows it has deleted, fewer than limit if that were all, and how many of these had not expired. It
+// waits for transactions under way that open sessions in the tenant, and others wait for this one.
+func (tx *Tx) DeleteSessionsSince(ctx context.Context, life SessionLifetime, tenantID string, since time.Time, limit int) (deleted, live int64, err error) {
+	tx.announce(ChangeTenant, tenantID)
+	if tx.engine.lockTenant != "" {
+		if err := tx.run(ctx, tx.engine.lockTenant, tenantID); err != nil {
+			return 0, 0, err
+		}
+	}
+	count := func(isLive bool) error {
+		deleted++
+		if isLive {
+			live++
+		}
+		return nil
+	}
+	err = each(ctx, tx.Reader, func(live *bool) []any { return []any{live} }, count, sqlDeleteSessionsSince, life.args(tx.Now, tenantID, micros(since), limit)...)
+	return deleted, live, err
+}
+
 const sqlTenantsToSweep = `SELECT id FROM tenants WHERE session_epoch > swept_epoch ORDER BY id`
 
 // TenantsToSweep returns the ids of the tenants for SweepEnded.

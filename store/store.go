@@ -86,6 +86,9 @@ type engine struct {
 	// touch is a statement that records a use of a session, and passes over a row that another transaction
 	// has locked. SQLite has no locks on rows.
 	touch string
+	// lockTenant is a statement that waits for transactions that insert rows which refer to a tenant, and keeps
+	// others from doing so; empty for SQLite, which has one writer at a time.
+	lockTenant string
 	// forceDurable is a statement that writes to the write-ahead log only, so that a
 	// commit without changes is waited for like one with changes (Tx.ForceDurable); empty
 	// for SQLite, where no commit can be lost.

@@ -172,6 +172,13 @@ func (tx *Tx) LockTenant(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlLockTenant, id)
 }
 
+const sqlTenantsAfter = `SELECT id FROM tenants WHERE id > $1 ORDER BY id LIMIT $2`
+
+// TenantsAfter returns the ids of up to limit tenants, in order, that are greater than after.
+func (r Reader) TenantsAfter(ctx context.Context, after string, limit int) ([]string, error) {
+	return list(ctx, r, textField, sqlTenantsAfter, after, limit)
+}
+
 // Freezing and closing are independent: closed_at marks a closed tenant, and the
 // status "frozen" a frozen one, closed or not.
 const (

@@ -84,6 +84,10 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.AuditEnd:                "an operator's page is closed, or all such pages and links are ended at the terminal",
 	doorward.InstallationBackup:      "a backup of the whole database was completed",
 	doorward.InstallationRestore:     "the database was set back to a backup",
+	doorward.AccountUnlock:           "the operator ends the delays that wrong passwords and codes have caused; in the trail of each tenant of the person",
+	doorward.PasswordLink:            "the operator is shown a link that sets another password for a person; in the trail of each tenant of the person",
+	doorward.IncidentSignOut:         "the operator ends all sessions of a tenant, or those opened since a time; in the trails of these tenants, and of the installation",
+	doorward.IncidentForceReset:      "the operator removes the password of a person, who gets a reset by mail; in the trails of the person's tenants, and as a whole in that of the installation",
 	doorward.InstallationMove:        "all data was moved to another database",
 	doorward.RoleCreate:              "a tenant makes a role of its own",
 	doorward.RoleUpdate:              "a role that a tenant has made is changed",
@@ -203,7 +207,8 @@ var fieldMeanings = withSettings(map[string]string{
 	"ownerEmail":            "the address of the first OWNER",
 	"ownerId":               "the owner of the key",
 	"passwordHashes":        "`exported` if the export has password hashes",
-	"people":                "how many people the import has changed",
+	"people":                "how many people the import, or the removal of passwords, has changed",
+	"openedSince":           "only sessions opened then or later were ended; absent: all",
 	"perSecond":             "how many requests a second a key may send; empty: no limit",
 	"permissions":           "what the key or the role may do: permissions, separated by spaces",
 	"previousEndsAt":        "when the secret that a rotation has replaced ends",
@@ -228,6 +233,8 @@ var fieldMeanings = withSettings(map[string]string{
 	"include":               "what the messages of a webhook contain in addition, separated by spaces",
 	"queued":                "how many events are sent again",
 	"url":                   "where a webhook goes, without the query",
+	"systemUser":            "of every event that a command has written: who ran it, the user of the system (with sudo, the one who called it) and the host, as in `root@db1`",
+	"operatorReason":        "of every event that a command has written: the text of `--reason`; absent without it",
 	"userAgent":             "the browser, if the mail about the action names it",
 	"version":               "the number of the model, or of the policies, before and after",
 	"factorsDisabled":       "how many second factors the undo of a change of the address has disabled",
@@ -262,6 +269,13 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.InstallationBackup, "installation", "destination"),
 	recordedWith(doorward.InstallationRestore, "installation", "sessionsEnded", "linksEnded", "apiKeysDisabled", "serviceKeysDisabled", "webhooksDisabled", "connectionsDisabled"),
 	recordedWith(doorward.InstallationMove, "installation", "database"),
+	recordedWith(doorward.AccountUnlock, "user"),
+	recordedWith(doorward.PasswordLink, "user"),
+	recordedWith(doorward.IncidentSignOut, "installation", "sessionsEnded", "openedSince"),
+	recordedWith(doorward.IncidentSignOut, "tenant", "sessionsEnded", "openedSince"),
+	recordedWith(doorward.IncidentForceReset, "installation", "people", "sessionsEnded"),
+	recordedWith(doorward.IncidentForceReset, "tenant", "people", "sessionsEnded"),
+	recordedWith(doorward.IncidentForceReset, "user", "people", "sessionsEnded"),
 	recordedWith(doorward.AccountErase, "user", doorward.FieldBlankedEvent, doorward.FieldWebhookLeft, doorward.FieldAPIKeyLeft, doorward.FieldPersonRaised, doorward.FieldPersonInvited),
 	recordedWith(doorward.SessionOpen, "session", doorward.FieldConnection),
 	recordedWith(doorward.PasswordReset, "user", "managed"),
@@ -425,7 +439,7 @@ func sortedList(words map[string]bool) string {
 
 func fieldTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string {
 	t.Helper()
-	named := map[string]bool{}
+	named := map[string]bool{doorward.FieldSystemUser: true, doorward.FieldOperatorReason: true} // of every command
 	for _, events := range seen {
 		for _, e := range events {
 			for _, c := range e.Changes {

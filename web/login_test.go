@@ -445,7 +445,7 @@ func TestOneCredentialAtATime(t *testing.T) {
 			for _, second := range []string{key, "nonsense", "", token} {
 				d.send(t, path, nil, as(token), bearer(second)).fails(http.StatusUnauthorized, "unauthenticated")
 			}
-			if !e.route.Guard.OfInstallation() {
+			if !e.route.Guard.TakesOperatorKeys() {
 				d.send(t, path, nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
 				d.send(t, path, nil, bearer(key), cookie("JSESSIONID=nonsense")).fails(http.StatusForbidden, "forbidden")
 			}

@@ -3,6 +3,8 @@ package web_test
 import (
 	"bytes"
 	"net/http"
+	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +89,54 @@ func TestTrailOfInstallation(t *testing.T) {
 		}
 		d.send(t, installationTrail+"?outcome=perhaps", nil, operator).fails(http.StatusUnprocessableEntity, "validation_failed")
 		d.send(t, installationTrail+"?cursor=x", nil, operator).fails(http.StatusBadRequest, "invalid_cursor")
+	})
+}
+
+// TestTrailOfAllTenants: an operator key reads the trails of all tenants, a limited one with events.read, by time
+// and by the address of the client. A tenant finds an address in its own trail alone.
+func TestTrailOfAllTenants(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		limited := d.limitedKey(t, 0, "events.read")
+		d.send(t, installationTrail, nil, limited).fails(http.StatusForbidden, "forbidden")
+		ids := func(query string, opts ...opt) (ids []string) {
+			path := "GET /api/v2/audit-events?limit=1" + query
+			for cursor := ""; ; {
+				page := d.send(t, path+cursor, nil, opts...).ok(http.StatusOK)
+				items, _ := page.at("items").([]any)
+				for _, item := range items {
+					ids = append(ids, item.(m)["id"].(string))
+				}
+				next, _ := page.at("nextCursor").(string)
+				if next == "" {
+					return ids
+				}
+				cursor = "&cursor=" + url.QueryEscape(next)
+			}
+		}
+		for _, operator := range []opt{limited, bearer(d.operatorKey(t))} {
+			own, other := ids("&action=session.open", as(acme.Owner.Token())), ids("&action=session.open", as(zeta.Owner.Token()))
+			all := ids("&action=session.open", operator)
+			if len(own) == 0 || len(other) == 0 || len(all) != len(own)+len(other) || !slices.Contains(all, own[0]) || !slices.Contains(all, other[0]) {
+				t.Errorf("all %q, of the tenants %q and %q", all, own, other)
+			}
+			if byAddress := ids("&action=session.open&actor="+url.QueryEscape(acme.Owner.Email), operator); !slices.Equal(byAddress, own) {
+				t.Errorf("by an address %q, want %q", byAddress, own)
+			}
+			if byIP := ids("&action=session.open&ip=127.0.0.1", operator); !slices.Equal(byIP, all) {
+				t.Errorf("by the IP %q, want %q", byIP, all)
+			}
+			if byIP := ids("&action=session.open&ip=::ffff:127.0.0.1", as(acme.Owner.Token())); !slices.Equal(byIP, own) {
+				t.Errorf("by the IP in one tenant %q, want %q", byIP, own)
+			}
+			if none := append(ids("&ip=192.0.2.9", operator), ids("&ip=192.0.2.9", as(acme.Owner.Token()))...); len(none) > 0 {
+				t.Errorf("by another IP %q", none)
+			}
+		}
+		file := d.send(t, "GET /api/v2/audit-events?action=session.open&format=csv", nil, limited).ok(http.StatusOK)
+		if !bytes.Contains(file.body, []byte(acme.ID)) || !bytes.Contains(file.body, []byte(zeta.ID)) {
+			t.Errorf("the file is %s", file.body)
+		}
 	})
 }
 

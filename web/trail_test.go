@@ -882,6 +882,8 @@ func (r *recorder) checkAllVerbsRecorded() {
 	seen[doorward.DomainUpdate], seen[doorward.DomainLapse] = true, true                                            // tested in app/domain
 	seen[doorward.SSORefuse], seen[doorward.IdentityLink], seen[doorward.UserJoin] = true, true, true               // tested in app/signon
 	seen[doorward.SSOConfirm], seen[doorward.SSORevert], seen[doorward.SSOBypass] = true, true, true                // tested in app/demand
+	seen[doorward.AccountUnlock], seen[doorward.PasswordLink] = true, true                                          // tested in app/account
+	seen[doorward.IncidentSignOut], seen[doorward.IncidentForceReset] = true, true                                  // tested in app/incident
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			r.t.Errorf("no step records %s: add one", verb.Action)

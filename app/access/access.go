@@ -199,6 +199,7 @@ func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to []string, 
 func (tx *Tx) NotifyAlsoBy(ctx context.Context, by doorward.Caller, kind store.MailKind, to []string, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	e := doorward.NewEvent(by, action, on, doorward.Done)
 	e.Changes = append(e.Changes, changes...)
+	e.AddTerminal(by)
 	return tx.insertAndNotify(ctx, kind, to, e)
 }
 
@@ -218,6 +219,7 @@ func (tx *Tx) alsoEvent(action doorward.Action, on doorward.Object, changes []do
 	also := tx.event
 	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), action, on
 	also.Changes = append([]doorward.Change{}, changes...)
+	also.AddTerminal(tx.By)
 	return also
 }
 
@@ -256,6 +258,7 @@ func (tx *Tx) RecordElsewhere(ctx context.Context, action doorward.Action, on do
 func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	also := doorward.NewEvent(by, action, on, doorward.Done)
 	also.Changes = append(also.Changes, changes...)
+	also.AddTerminal(by)
 	return tx.InsertEvent(ctx, also)
 }
 
@@ -408,6 +411,7 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 	if err := opTx.recordEverywhere(ctx); err != nil {
 		return false, err
 	}
+	opTx.event.AddTerminal(by)
 	if opTx.isCounted {
 		return false, tx.InsertCountedEvent(ctx, opTx.event)
 	}

@@ -321,3 +321,46 @@ func TestNotify(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsOfCommandsSayWhoAndWhy: not only the event of the action, also those beside it and refusals.
+func TestEventsOfCommandsSayWhoAndWhy(t *testing.T) {
+	h := newFixture(t)
+	operator := doorward.OperatorAtTerminal(doorward.Terminal{SystemUser: "root@db1", Reason: "ticket 4711"})
+	want := []doorward.Change{{Field: doorward.FieldOperatorReason, To: "ticket 4711"}, {Field: doorward.FieldSystemUser, To: "root@db1"}}
+	note := doorward.Change{Field: "status", To: "frozen"}
+	err := h.do(t.Context(), operator, doorward.TenantFreeze, home, func(tx *Tx) error {
+		tx.Changed(note.Field, note.From, note.To)
+		return errors.Join(
+			tx.RecordAlso(t.Context(), doorward.SessionEnd, home, note),
+			tx.NotifyAlso(t.Context(), store.MailRoleChanged, nil, doorward.UserSuspend, home, note),
+			tx.RecordAlsoBy(t.Context(), operator, doorward.UserResume, home, note),
+			tx.NotifyAlsoBy(t.Context(), doorward.Caller{}, store.MailRoleChanged, nil, doorward.UserRemove, home, note))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := h.db.Read().EventsAfter(t.Context(), tenantID, 0, 10)
+	if err != nil || len(events) != 5 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	for _, e := range events {
+		want := append([]doorward.Change{note}, want...)
+		if e.Action == doorward.UserRemove { // by somebody else, who is at no terminal
+			want = want[:1]
+		}
+		if diff := cmp.Diff(want, e.Changes); diff != "" {
+			t.Errorf("%s: %s", e.Action, diff)
+		}
+	}
+}
+
+// TestSystemUserOutlivesTheTarget: what a command says about who ran it is erased with the operator's
+// data, which never is, and not with those of the person it was done to. The reason may be about the person.
+func TestSystemUserOutlivesTheTarget(t *testing.T) {
+	e := doorward.Event{}
+	e.AddTerminal(doorward.OperatorAtTerminal(doorward.Terminal{SystemUser: "root@db1", Reason: "Ann asked"}))
+	personal, values := e.SplitChanges()
+	if len(personal) != 1 || personal[0].Field != doorward.FieldSystemUser || len(values) != 1 || values[0].Field != doorward.FieldOperatorReason {
+		t.Errorf("about the actor %v, about the target %v", personal, values)
+	}
+}

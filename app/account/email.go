@@ -142,7 +142,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+	revocation, err := a.withLocks(ctx, asOwner(by, change), doorward.AccountEmail, change.UserID, func(tx *access.Tx, memberships []doorward.User) error {
 		if err := checkSession(ctx, tx, by); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		if err != nil {
 			return err
 		}
-		if err := recordChange(ctx, tx, change.Old, change.New); err != nil {
+		if err := recordChange(ctx, tx, change.UserID, change.Old, change.New); err != nil {
 			return err
 		}
 		for _, m := range refusing {
@@ -189,14 +189,17 @@ var errJoined = errors.New("account: it has joined a tenant since its tenants we
 // joined during the last one, too.
 const lockTries = 3
 
-// withLocks calls write, which confirms or undoes the change, in a transaction that has locked the
-// account and the tenants of its memberships. The code is all the proof that is needed, so the action
-// has no session.
-func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
-	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
+// asOwner returns the caller as the account of the change: the code is all the proof that is needed.
+func asOwner(by doorward.Caller, change store.EmailChange) doorward.Caller {
+	return by.As(doorward.User{ID: change.UserID, Email: change.Old})
+}
+
+// withLocks calls write in a transaction that has locked the account and the tenants of its memberships. The
+// action has no session. Errors: email_change_over if the account is gone.
+func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, action doorward.Action, userID string, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
 	for try := 1; ; try++ {
-		revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
-			memberships, err := lockTenants(ctx, tx, change.UserID)
+		revocation, err := a.writer.Do(ctx, by, action, userObject(userID, ""), func(tx *access.Tx) error {
+			memberships, err := lockTenants(ctx, tx, userID)
 			if err != nil {
 				return err
 			}
@@ -323,13 +326,12 @@ func (a *Accounts) suspend(ctx context.Context, tx *access.Tx, m doorward.User, 
 
 // recordChange records the change of the address in the trail of each tenant in which the account is
 // active. It comes before the suspensions by the change.
-func recordChange(ctx context.Context, tx *access.Tx, from, to string, more ...doorward.Change) error {
+func recordChange(ctx context.Context, tx *access.Tx, userID, from, to string, more ...doorward.Change) error {
 	changes := append([]doorward.Change{{Field: doorward.FieldEmail, From: from, To: to}}, more...)
 	for _, c := range changes {
 		tx.Changed(c.Field, c.From, c.To)
 	}
 	tx.RecordUserAgent()
-	userID := tx.By.ID // withLocks acts as the account
 	home, err := proof.HomeTenant(ctx, tx.Reader, userID, "")
 	if err != nil {
 		return err

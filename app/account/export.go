@@ -237,6 +237,11 @@ func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(),
 	if err != nil {
 		return err
 	}
+	return a.write(ctx, by, begin, w)
+}
+
+// write writes the data about the person with the caller's id, after begin.
+func (a *Accounts) write(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	return a.db.Snapshot(ctx, func(read store.Reader) error {
 		held, err := a.readAll(ctx, read, by)
 		if err != nil {

@@ -27,7 +27,7 @@ func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token stri
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+	revocation, err := a.withLocks(ctx, asOwner(by, change), doorward.AccountEmail, change.UserID, func(tx *access.Tx, memberships []doorward.User) error {
 		tx.Effects.MayEndWaysBack = true // an undo is never refused
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
@@ -57,7 +57,7 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	if unlinked > 0 {
 		disabled = append(disabled, doorward.Change{Field: "identitiesDeleted", To: strconv.FormatInt(unlinked, 10)})
 	}
-	if err := recordChange(ctx, tx, account.Email, change.Old, disabled...); err != nil {
+	if err := recordChange(ctx, tx, account.ID, account.Email, change.Old, disabled...); err != nil {
 		return err
 	}
 	if err := a.suspendLater(ctx, tx, memberships, change, account.Email != change.Old); err != nil {

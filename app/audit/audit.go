@@ -1,6 +1,6 @@
 // Package audit reads the trail that access writes, and detects tampering.
 //
-// List is for the administrators of a tenant, Feed and FeedAll are for programs that
+// List is for the administrators of a tenant, ListAll for the operator, Feed and FeedAll are for programs that
 // follow what happens, and Sweep deletes old events. Verify is for the operator: it walks a
 // chain from its first event, or from the last one that Sweep has deleted, and compares
 // every hash (see store/chain.go).
@@ -13,6 +13,8 @@ package audit
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -53,6 +55,7 @@ type Filter struct {
 
 	Outcome string // done or refused
 	Request string // id
+	IP      string // address of the client
 }
 
 // List returns events of the caller's tenant, or for the operator those of the installation, the
@@ -69,6 +72,29 @@ func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 	return t.db.Read().EventPage(ctx, by.TenantID, chosen, w)
 }
 
+// ListAll returns events of all tenants and of the installation, by time, the newest first, to the operator. An
+// actor's address is that of the present account; an earlier address finds the events that have it. A
+// limited operator key needs events.read. Errors: validation_failed, forbidden.
+func (t *Trail) ListAll(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
+	none := doorward.Page[doorward.Event]{}
+	if err := t.writer.Require(ctx, by, doorward.ServiceEventsRead, doorward.Object{}); err != nil {
+		return none, err
+	}
+	chosen, faults := f.parse()
+	if len(faults) > 0 {
+		return none, doorward.InvalidFields(faults...)
+	}
+	if account, err := t.db.Read().AccountByEmail(ctx, chosen.Actor); err == nil {
+		chosen.Actor = account.ID
+	} else if !errors.Is(err, store.ErrNone) {
+		return none, err
+	}
+	if !w.IsBackward() && w.After == (doorward.Position{}) {
+		t.recordPending(ctx)
+	}
+	return t.db.Read().EventPageOfAll(ctx, chosen, w)
+}
+
 func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	var faults []doorward.FieldError
 	fault := func(parameter, message string) {
@@ -83,6 +109,13 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	}
 	if email, err := mailaddr.Parse(f.Actor); err == nil {
 		chosen.Actor = email
+	}
+	if f.IP != "" {
+		ip, err := netip.ParseAddr(f.IP)
+		chosen.IP = ip.Unmap().String()
+		if err != nil || ip.Zone() != "" {
+			fault("ip", "Write one address, as in 192.0.2.7 or 2001:db8::7.")
+		}
 	}
 	instant := func(parameter, text string, to **time.Time) {
 		if text == "" {

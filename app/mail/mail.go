@@ -189,7 +189,7 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMai
 // time, each would miss the other's reset and leave it open. The account is locked before the
 // mail, in the same order as by the erasure of an account.
 func lockRecipient(ctx context.Context, tx *store.Tx, row store.Mail) error {
-	if row.Kind != store.MailReset {
+	if row.Kind != store.MailReset && row.Kind != store.MailPasswordForgotten {
 		return nil
 	}
 	account, err := tx.AccountByEmail(ctx, row.Recipient)
@@ -270,6 +270,9 @@ func (m *Mail) sweep(ctx context.Context, batch func(tx *store.Tx, ctx context.C
 // is made.
 const resetLifetime = 30 * time.Minute
 
+// resetAllLifetime is that of a reset that nobody has asked for: people read its mail when they come to it.
+const resetAllLifetime = 24 * time.Hour
+
 func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	inv, err := tx.Invitation(ctx, row.SubjectID)
 	if err != nil {
@@ -330,7 +333,7 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := newLinkToken(ctx, tx, row.SubjectID)
-	return m.texts.render(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
+	return m.texts.render(row.Kind, account.Locale, variables{Email: account.Email, Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
 // resetLink returns a link with the token in its fragment, which is in no log, and returnTo in
@@ -350,7 +353,11 @@ func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorw
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return "", err
 	}
-	reset := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: account.ID, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(resetLifetime)}
+	life := resetLifetime
+	if row.Kind == store.MailPasswordForgotten {
+		life = resetAllLifetime
+	}
+	reset := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: account.ID, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(life)}
 	if err := tx.InsertReset(ctx, reset); err != nil {
 		return "", err
 	}

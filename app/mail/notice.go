@@ -33,13 +33,14 @@ func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*rend
 // composers has a composer for each of store.MailKinds but the digest, which uses the others. A composer returns store.ErrNone when the
 // mail is obsolete or its subject was deleted, and nil when it has finished the row itself.
 var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*renderedMail, error){
-	store.MailInvitation:      (*Mail).composeInvitation,
-	store.MailReset:           (*Mail).composeReset,
-	store.MailPasswordChanged: (*Mail).composeSecurity,
-	store.MailSignedIn:        (*Mail).composeSecurity,
-	store.MailRoleChanged:     (*Mail).composeMembership,
-	store.MailSuspended:       (*Mail).composeMembership,
-	store.MailRemoved:         (*Mail).composeMembership,
+	store.MailInvitation:        (*Mail).composeInvitation,
+	store.MailReset:             (*Mail).composeReset,
+	store.MailPasswordForgotten: (*Mail).composeReset,
+	store.MailPasswordChanged:   (*Mail).composeSecurity,
+	store.MailSignedIn:          (*Mail).composeSecurity,
+	store.MailRoleChanged:       (*Mail).composeMembership,
+	store.MailSuspended:         (*Mail).composeMembership,
+	store.MailRemoved:           (*Mail).composeMembership,
 
 	store.MailAddressSuspended: (*Mail).composeAddressSuspended,
 	store.MailTenantOwnerless:  (*Mail).composeOwnerless,
@@ -53,6 +54,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailEmailRequested:  (*Mail).composeEmailUndo,
 	store.MailEmailChanged:    (*Mail).composeEmailUndo,
 	store.MailEmailRestored:   (*Mail).composeEmailRestored,
+	store.MailEmailSet:        (*Mail).composeSecurity,
 	store.MailFactorAdded:     (*Mail).composeSecurity,
 	store.MailFactorRemoved:   (*Mail).composeSecurity,
 	store.MailFactorRenamed:   (*Mail).composeSecurity,

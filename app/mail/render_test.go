@@ -74,8 +74,8 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 
 // hasLink has the mails with a link, and hasCode those that also have a code.
 var (
-	hasLink = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
-	hasCode = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
+	hasLink = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailPasswordForgotten: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
+	hasCode = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailPasswordForgotten: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
 )
 
 // Whatever the values are, the transport accepts the mail, and its subject is one line of 1 to
@@ -303,8 +303,8 @@ func TestWrap(t *testing.T) {
 // Every other mail is told at once: it was asked for, or is about the password, the address or the factors.
 func TestWhatIsNeverHeldBack(t *testing.T) {
 	want := []string{
-		"digest", "email_changed", "email_confirm", "email_requested", "email_restored", "factor_added", "factor_removed", "factor_renamed", "factors_disabled", "factors_removed", "factors_reset",
-		"invitation", "passkey_copied", "password_changed", "recovery_codes", "recovery_used", "reset", "sso_bypass",
+		"digest", "email_changed", "email_confirm", "email_requested", "email_restored", "email_set", "factor_added", "factor_removed", "factor_renamed", "factors_disabled", "factors_removed", "factors_reset",
+		"invitation", "passkey_copied", "password_changed", "password_forgotten", "recovery_codes", "recovery_used", "reset", "sso_bypass",
 	}
 	var never []string
 	for _, kind := range kinds() {

@@ -226,7 +226,7 @@ func (v *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, kn
 	}
 	var one counter
 	for _, device := range known {
-		a.device, a.ownBucket = device.Hash, "device:"+hex.EncodeToString(device.Hash)
+		a.device, a.ownBucket = device.Hash, deviceBucket(device.Hash)
 		if one, err = lock(ctx, tx, a.ownBucket, deviceWindow); err != nil {
 			return err
 		}
@@ -441,6 +441,21 @@ func ClearLoginNotices(ctx context.Context, tx *store.Tx, userID, email string) 
 func ClearDelays(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)
 }
+
+// Unlock ends all delays of an account: those of its address, of its known browsers, and of codes.
+func Unlock(ctx context.Context, tx *store.Tx, account doorward.Account) error {
+	devices, err := tx.DeviceHashes(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(ClearDelays(ctx, tx, account.Email), ClearCodes(ctx, tx, account.ID), tx.ClearThrottle(ctx, "devices:"+account.ID))
+	for _, hash := range devices {
+		err = errors.Join(err, tx.ClearThrottle(ctx, deviceBucket(hash)))
+	}
+	return err
+}
+
+func deviceBucket(hash []byte) string { return "device:" + hex.EncodeToString(hash) }
 
 func tooMany(wait time.Duration) *doorward.Error { return access.TooManyAttempts(wait) }
 

@@ -389,6 +389,7 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 	if action == doorward.MFARefuse { // the person looks for browsers they don't recognise
 		ev.Changes = append(ev.Changes, doorward.Change{Field: doorward.FieldUserAgent, To: by.UserAgent})
 	}
+	ev.AddTerminal(by)
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
 	return store.InboxRow{Source: sourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Verify and export the audit trail, or show it in a browser", auditVerifyCommand(), auditExportCommand(), auditLinkCommand(), auditEndLinksCommand())
+	return group("audit", "Verify, search and export the audit trail, or show it in a browser", auditVerifyCommand(), auditExportCommand(), auditSearchCommand(), recording(auditLinkCommand()), recording(auditEndLinksCommand()))
 }
 
 func auditVerifyCommand() *cobra.Command {

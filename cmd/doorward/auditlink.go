@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/front"
 )
@@ -21,7 +20,7 @@ later. The page changes nothing. Anybody who opens the link sees the trail, so t
 password until then.`,
 		Example: "  doorward audit link --config /etc/doorward/doorward.yaml", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		token, ends, err := n.App.Installation.MakeLink(cmd.Context(), doorward.OperatorAtTerminal())
+		token, ends, err := n.App.Installation.MakeLink(cmd.Context(), n.Operator())
 		if err != nil {
 			return err
 		}
@@ -40,7 +39,7 @@ func auditEndLinksCommand() *cobra.Command {
 that nobody has opened yet, on every node.`,
 		Example: "  doorward audit end-links", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		ended, err := n.App.Installation.EndPages(cmd.Context(), doorward.OperatorAtTerminal())
+		ended, err := n.App.Installation.EndPages(cmd.Context(), n.Operator())
 		if err != nil {
 			return err
 		}

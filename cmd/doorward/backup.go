@@ -204,7 +204,7 @@ func recordBackup(ctx context.Context, cfg node.Config, destination string) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	return n.App.Installation.BackedUp(ctx, doorward.OperatorAtTerminal(), destination)
+	return n.App.Installation.BackedUp(ctx, n.Operator(), destination)
 }
 
 // piped stands for standard input or output in place of FILE.

@@ -159,7 +159,7 @@ func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 // populate registers the OWNER with the link of the new tenant and imports the others,
 // so that nobody has signed in yet.
 func populate(ctx context.Context, n *node.Node) error {
-	by := doorward.OperatorAtTerminal()
+	by := n.Operator()
 	created, err := n.App.Tenants.Create(ctx, by, tenant.Draft{Name: "Acme", OwnerEmail: demoAddress(doorward.RoleOwner)})
 	if err != nil {
 		return err

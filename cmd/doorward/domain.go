@@ -13,7 +13,7 @@ import (
 )
 
 func domainCommand() *cobra.Command {
-	return group("domain", "List and release the domains that tenants have proved", domainListCommand(), domainReleaseCommand())
+	return group("domain", "List and release the domains that tenants have proved", domainListCommand(), recording(domainReleaseCommand()))
 }
 
 // heldDomainView is a domain in the output for programs, with the names of the API.
@@ -69,7 +69,7 @@ Identities and sessions stay as they are.`,
 		Example: "  doorward domain release acme.example", Args: oneArg("DOMAIN"),
 	}
 	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		d, err := n.App.Domains.Release(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		d, err := n.App.Domains.Release(cmd.Context(), n.Operator(), args[0])
 		if doorward.HasCode(err, doorward.CodeNotFound) {
 			return notDone("No tenant holds the domain %s. \"doorward domain list\" shows those that are held.", args[0])
 		}

@@ -47,7 +47,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, n *node.Node, who string, act
 	if err != nil {
 		return err
 	}
-	by := doorward.OperatorAtTerminal()
+	by := n.Operator()
 	q.Action = action
 	if strings.HasPrefix(who, "key_") {
 		q.KeyID = who

@@ -147,6 +147,8 @@ func describeFields(faults []doorward.FieldError) string {
 		line := f.Message
 		if f.Pointer != "" {
 			line = flagOf(f.Pointer) + ": " + line
+		} else if f.Parameter != "" {
+			line = flagOf("/"+f.Parameter) + ": " + line
 		}
 		lines = append(lines, line)
 	}

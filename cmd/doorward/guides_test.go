@@ -36,6 +36,9 @@ func TestAuditPage(t *testing.T) {
 	follow(t, "../../docs/audit.md")
 }
 
+// TestIncidentsPage does what docs/incidents.md says to do when something was stolen.
+func TestIncidentsPage(t *testing.T) { follow(t, "../../docs/incidents.md") }
+
 func TestRotatingPage(t *testing.T) { follow(t, "../../docs/rotate.md") }
 
 // TestNginxPage follows docs/nginx.md, with three free ports.

@@ -69,6 +69,26 @@ func TestHelpNamesPermissions(t *testing.T) {
 	}
 }
 
+// onlyReads are the commands on a database that record nothing.
+var onlyReads = []string{
+	"audit export", "audit search", "audit verify", "config check", "config print", "dev", "doctor", "doctor sso", "domain list", "explain", "healthcheck", "key list-operators", "key list-services",
+	"maintenance on", // its --reason is another one
+	"maintenance status", "migrate", "model diff", "model show", "serve", "sso list", "support-bundle", "tenant list", "user list", "user show", "webhook deliveries", "webhook list",
+}
+
+// TestCommandsTakeReason: each command on a database either only reads or takes --reason.
+func TestCommandsTakeReason(t *testing.T) {
+	walk(command(), func(cmd *cobra.Command) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		if cmd.Flags().Lookup("database") == nil {
+			return
+		}
+		if records := cmd.Annotations[isRecording] != ""; records == slices.Contains(onlyReads, path) {
+			t.Errorf("%s: wrap it in recording, or add it to onlyReads if it records nothing; not both", path)
+		}
+	})
+}
+
 // Every example must parse.
 func TestExamplesParse(t *testing.T) {
 	walk(command(), func(cmd *cobra.Command) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/node"
@@ -44,7 +43,7 @@ or split the file.`,
 		if err != nil {
 			return err
 		}
-		imported, err := n.App.Users.Import(cmd.Context(), doorward.OperatorAtTerminal(), tenant, list, dryRun)
+		imported, err := n.App.Users.Import(cmd.Context(), n.Operator(), tenant, list, dryRun)
 		if err != nil {
 			return printListFaults(cmd.ErrOrStderr(), args[0], err)
 		}
@@ -157,7 +156,7 @@ the database. The audit trail records each export, and whether it had hashes.`,
 			write = n.App.Tenants.ExportPeople
 		}
 		return writeTo(output, cmd.OutOrStdout(), func(w io.Writer) error {
-			return write(cmd.Context(), doorward.OperatorAtTerminal(), args[0], hashes, w)
+			return write(cmd.Context(), n.Operator(), args[0], hashes, w)
 		})
 	})
 	cmd.Flags().StringVar(&output, "output", "", "`FILE` to write, readable by its owner only (default standard output)")

@@ -16,9 +16,9 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	return group("key", "Create, list, revoke and replace keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
-		keyCreateServiceCommand(), keyListServicesCommand(), keyRevokeServiceCommand(), keyEnableServiceCommand(),
-		keyCreateMasterCommand(), keyRotateMasterCommand(), keyRotateSigningCommand())
+	return group("key", "Create, list, revoke and replace keys", recording(keyCreateOperatorCommand()), keyListOperatorsCommand(), recording(keyRevokeOperatorCommand()),
+		recording(keyCreateServiceCommand()), keyListServicesCommand(), recording(keyRevokeServiceCommand()), recording(keyEnableServiceCommand()),
+		keyCreateMasterCommand(), recording(keyRotateMasterCommand()), recording(keyRotateSigningCommand()))
 }
 
 func keyCreateOperatorCommand() *cobra.Command {
@@ -39,10 +39,11 @@ key can be limited to:
   tenant.quota                        set quotas
   model.read model.apply              the platform's model
   webhook.manage                      webhooks of the installation
-  audit.read                          the installation's own audit trail`,
+  audit.read                          the installation's own audit trail
+  events.read                         the audit trails of all tenants`,
 		Example: "  doorward key create-operator --name billing-sync --expires 90d --may tenant.list,tenant.create", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		secret, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), doorward.OperatorAtTerminal(), draft)
+		secret, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), n.Operator(), draft)
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ records that the key was created and revoked.`,
 		if len(found) > 1 {
 			return usageError("%d keys are called %s. Name one by its id:%s", len(found), args[0], keyIDs(found))
 		}
-		if err := n.App.Keys.RevokeOperator(cmd.Context(), doorward.OperatorAtTerminal(), found[0]); err != nil {
+		if err := n.App.Keys.RevokeOperator(cmd.Context(), n.Operator(), found[0]); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q (%s) is revoked.\n", found[0].Name, found[0].ID)

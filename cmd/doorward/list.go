@@ -46,7 +46,9 @@ func (l *listing[T]) print(out io.Writer, all []T) error {
 		return l.printJSON(out, all)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(l.head, "\t"))
+	if l.head != nil { // nil: the rows go on after others
+		fmt.Fprintln(w, strings.Join(l.head, "\t"))
+	}
 	for _, v := range all {
 		fmt.Fprintln(w, strings.Join(l.row(v), "\t"))
 	}

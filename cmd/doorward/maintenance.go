@@ -6,14 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 )
 
 func maintenanceCommand() *cobra.Command {
-	return group("maintenance", "Pause changes on all nodes, and resume them", maintenanceOnCommand(), maintenanceOffCommand(), maintenanceStatusCommand())
+	return group("maintenance", "Pause changes on all nodes, and resume them", maintenanceOnCommand(), recording(maintenanceOffCommand()), maintenanceStatusCommand())
 }
 
 func maintenanceOnCommand() *cobra.Command {
@@ -27,7 +26,7 @@ invitations. Commands at the terminal of a server are not affected. When the com
 returns, no node begins another change.`,
 		Example: `  doorward maintenance on --reason 'We move to another database until 14:00 UTC.'`, Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		if err := n.App.Installation.PauseChanges(cmd.Context(), doorward.OperatorAtTerminal(), reason); err != nil {
+		if err := n.App.Installation.PauseChanges(cmd.Context(), n.Operator(), reason); err != nil {
 			return err
 		}
 		return printMaintenance(cmd, n)
@@ -41,7 +40,7 @@ func maintenanceOffCommand() *cobra.Command {
 		Use: "off", Short: "Resume changes on all nodes",
 		Example: "  doorward maintenance off", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		if err := n.App.Installation.ResumeChanges(cmd.Context(), doorward.OperatorAtTerminal()); err != nil {
+		if err := n.App.Installation.ResumeChanges(cmd.Context(), n.Operator()); err != nil {
 			return err
 		}
 		return printMaintenance(cmd, n)

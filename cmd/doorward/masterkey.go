@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/internal/seal"
@@ -79,7 +78,7 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	if err != nil {
 		return err
 	}
-	sealed, err := n.App.MasterKey.Rotate(ctx, doorward.OperatorAtTerminal(), old, next, inFiles)
+	sealed, err := n.App.MasterKey.Rotate(ctx, n.Operator(), old, next, inFiles)
 	if err != nil {
 		if isNew && refusedRotation(err) {
 			_ = os.Remove(newFile) // an unused key, which somebody might take for the new one

@@ -19,7 +19,7 @@ import (
 
 func modelCommand() *cobra.Command {
 	return group("model", "Show, check, compare and apply the platform's own actions",
-		modelShowCommand(), modelCheckCommand(), modelDiffCommand(), modelApplyCommand())
+		modelShowCommand(), modelCheckCommand(), modelDiffCommand(), recording(modelApplyCommand()))
 }
 
 func modelShowCommand() *cobra.Command {
@@ -136,7 +136,7 @@ func printPoliciesOff(w io.Writer, all []model.BrokenPolicy) {
 
 func applyModel(ctx context.Context, n *node.Node, text string, force bool) (model.Applied, error) {
 	var anyVersion []string // the text replaces whichever version is current
-	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, anyVersion, force)
+	return n.App.Models.Apply(ctx, n.Operator(), text, anyVersion, force)
 }
 
 // readModel returns the text of a file, or of stdin for "-". It cuts a larger text one byte

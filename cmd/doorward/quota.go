@@ -30,7 +30,7 @@ for that quota.`,
 		if err != nil {
 			return err
 		}
-		after, err := n.App.Tenants.SetQuotas(cmd.Context(), doorward.OperatorAtTerminal(), args[0], quotas)
+		after, err := n.App.Tenants.SetQuotas(cmd.Context(), n.Operator(), args[0], quotas)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ of the output and is shown only now; the database keeps a hash.`,
 			"  doorward key create-service --name acme-sync --may user.read,user.invite --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae",
 		Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		secret, err := n.App.Keys.CreateService(cmd.Context(), doorward.OperatorAtTerminal(), draft)
+		secret, err := n.App.Keys.CreateService(cmd.Context(), n.Operator(), draft)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ it sent and that are pending. The next request with it is answered with 401, on 
 node. It can't be undone; the trails of the installation and of the tenants record it.`,
 		Example: "  doorward key revoke-service router",
 	}, func(cmd *cobra.Command, n *node.Node, k doorward.ServiceKey) error {
-		revoked, err := n.App.Keys.RevokeService(cmd.Context(), doorward.OperatorAtTerminal(), k)
+		revoked, err := n.App.Keys.RevokeService(cmd.Context(), n.Operator(), k)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func keyEnableServiceCommand() *cobra.Command {
 backup disables service keys, since some may have been revoked since the backup.`,
 		Example: "  doorward key enable-service router",
 	}, func(cmd *cobra.Command, n *node.Node, k doorward.ServiceKey) error {
-		if err := n.App.Keys.EnableService(cmd.Context(), doorward.OperatorAtTerminal(), k); err != nil {
+		if err := n.App.Keys.EnableService(cmd.Context(), n.Operator(), k); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Service key %q (%s) works again.\n", k.Name, k.ID)

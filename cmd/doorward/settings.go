@@ -158,6 +158,7 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 		s.hasNodeSettings = s.hasNodeSettings || (d.Name == "config" || d.Strict) && cmd.Flags().Changed(d.Name) // by flag, variable or file
 	}
 	cfg, invalid := s.nodeConfig()
+	cfg.Terminal = terminal(cmd)
 	return cfg, joinFaults(err, invalid)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/node"
 )
@@ -27,7 +26,7 @@ are replaced every 30 days anyway.`,
 		if err := n.App.MasterKey.Load(cmd.Context()); err != nil {
 			return err
 		}
-		rotated, err := n.App.Assertions.Rotate(cmd.Context(), doorward.OperatorAtTerminal(), atOnce)
+		rotated, err := n.App.Assertions.Rotate(cmd.Context(), n.Operator(), atOnce)
 		if errors.Is(err, assertion.ErrNoNextKey) {
 			return notDone("%s.", plain(err))
 		}

@@ -5,12 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 )
 
 func ssoCommand() *cobra.Command {
-	return group("sso", "Manage the sign-on of tenants' own", ssoListCommand(), ssoOffCommand())
+	return group("sso", "Manage the sign-on of tenants' own", ssoListCommand(), recording(ssoOffCommand()))
 }
 
 func ssoOffCommand() *cobra.Command {
@@ -22,7 +21,7 @@ in. An OWNER can turn it on again in the console. Somebody who has no password a
 for one where they sign in.`,
 		Example: "  doorward sso off tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		changed, err := n.App.Demands.Off(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		changed, err := n.App.Demands.Off(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}

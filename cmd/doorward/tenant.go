@@ -56,7 +56,7 @@ func withoutMigration() *settings {
 
 func tenantCommand() *cobra.Command {
 	return group("tenant", "Create, list, export, freeze, close and limit tenants",
-		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand(), tenantCloseCommand(), tenantRestoreCommand(), tenantQuotaCommand())
+		recording(tenantCreateCommand()), tenantListCommand(), recording(tenantExportCommand()), recording(tenantFreezeCommand()), recording(tenantThawCommand()), recording(tenantCloseCommand()), recording(tenantRestoreCommand()), recording(tenantQuotaCommand()))
 }
 
 func tenantCreateCommand() *cobra.Command {
@@ -73,7 +73,7 @@ servers.`,
 		Example: `  doorward tenant create --name Acme --owner-email owner@acme.example`,
 		Args:    noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		created, err := n.App.Tenants.Create(cmd.Context(), doorward.OperatorAtTerminal(), d)
+		created, err := n.App.Tenants.Create(cmd.Context(), n.Operator(), d)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func tenantFreezeCommand() *cobra.Command {
 		Use: "freeze TENANT-ID", Short: "Block all access to a tenant and end its sessions",
 		Example: "  doorward tenant freeze tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		ended, err := n.App.Tenants.Freeze(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		ended, err := n.App.Tenants.Freeze(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func tenantThawCommand() *cobra.Command {
 			fmt.Fprintln(cmd.OutOrStdout(), "It isn't frozen: nothing is changed.")
 			return nil
 		}
-		if _, err := n.App.Tenants.Thaw(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
+		if _, err := n.App.Tenants.Thaw(cmd.Context(), n.Operator(), args[0]); err != nil {
 			return err
 		}
 		t, err := n.App.Tenants.Get(cmd.Context(), args[0])
@@ -198,7 +198,7 @@ restore", or its OWNER, can restore it. To keep its OWNER out as well, freeze it
 while it is frozen, nothing is destroyed.`,
 		Example: "  doorward tenant close tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		ended, err := n.App.Tenants.CloseFor(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		ended, err := n.App.Tenants.CloseFor(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func tenantRestoreCommand() *cobra.Command {
 		Use: "restore TENANT-ID", Short: "Restore a closed tenant",
 		Example: "  doorward tenant restore tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		if _, err := n.App.Tenants.RestoreFor(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
+		if _, err := n.App.Tenants.RestoreFor(cmd.Context(), n.Operator(), args[0]); err != nil {
 			return err
 		}
 		t, err := n.App.Tenants.Get(cmd.Context(), args[0])

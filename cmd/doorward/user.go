@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
@@ -16,8 +13,9 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	return group("user", "List people, import them, suspend, resume and erase them, change their roles, reset their second factors",
-		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand(), userResetMFACommand(), userEraseCommand())
+	return group("user", "List and import people, and help or stop one of them",
+		userListCommand(), recording(userImportCommand()), recording(userSuspendCommand()), recording(userResumeCommand()), recording(userSetRoleCommand()), recording(userResetMFACommand()), recording(userEraseCommand()),
+		userShowCommand(), recording(userSignOutCommand()), recording(userUnlockCommand()), recording(userResetLinkCommand()), recording(userSetEmailCommand()), recording(userExportCommand()))
 }
 
 // userView is a membership in the output for programs.
@@ -97,7 +95,7 @@ func userSuspendCommand() *cobra.Command {
 		Use: "suspend EMAIL", Short: "Keep somebody out of a tenant, and end the sessions there",
 		Example: "  doorward user suspend ann@acme.example",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		ended, err := n.App.Users.Suspend(cmd.Context(), doorward.OperatorAtTerminal(), u)
+		ended, err := n.App.Users.Suspend(cmd.Context(), n.Operator(), u)
 		if err != nil {
 			return err
 		}
@@ -115,7 +113,7 @@ func userResumeCommand() *cobra.Command {
 		Use: "resume EMAIL", Short: "Let a suspended person in again",
 		Example: "  doorward user resume ann@acme.example",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		if err := n.App.Users.Resume(cmd.Context(), doorward.OperatorAtTerminal(), u); err != nil {
+		if err := n.App.Users.Resume(cmd.Context(), n.Operator(), u); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is active in %s.\n", u.Email, u.TenantName)
@@ -130,7 +128,7 @@ func userResetMFACommand() *cobra.Command {
 		Args:    oneArg("EMAIL"),
 	}
 	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		ended, err := n.App.Factors.ResetByAddress(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		ended, err := n.App.Factors.ResetByAddress(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}
@@ -145,7 +143,7 @@ func userSetRoleCommand() *cobra.Command {
 		Use: "set-role EMAIL --role ROLE", Short: "Give somebody another role",
 		Example: "  doorward user set-role ann@acme.example --role ADMIN",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		if err := n.App.Users.SetRole(cmd.Context(), doorward.OperatorAtTerminal(), u, doorward.Role(role)); err != nil {
+		if err := n.App.Users.SetRole(cmd.Context(), n.Operator(), u, doorward.Role(role)); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is now %s in %s.\n", u.Email, role, u.TenantName)
@@ -171,14 +169,12 @@ At a terminal it asks first, unless --yes is given.`,
 		Example: "  doorward user erase ann@acme.example\n  doorward user erase ann@acme.example --yes",
 		Args:    oneArg("ADDRESS"),
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if yes || !isatty.IsTerminal(os.Stdin.Fd()) {
-				return nil
-			}
-			return askToErase(cmd, args[0])
+			question := fmt.Sprintf("This erases the account of %s in all tenants, for good. Type the address again: ", args[0])
+			return confirm(cmd, yes, question, args[0])
 		},
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		erased, err := n.App.Users.EraseAddress(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		erased, err := n.App.Users.EraseAddress(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
 		}
@@ -186,16 +182,6 @@ At a terminal it asks first, unless --yes is given.`,
 			len(erased.Tenants), erased.Sessions, erased.APIKeys, erased.Invitations)
 		return nil
 	})
-	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	addYes(cmd, &yes)
 	return cmd
-}
-
-// askToErase lets the operator type the address once more.
-func askToErase(cmd *cobra.Command, address string) error {
-	fmt.Fprintf(cmd.ErrOrStderr(), "This erases the account of %s in all tenants, for good. Type the address again: ", address)
-	typed, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil || strings.TrimSpace(typed) != address {
-		return notDone("That is not the address. Nothing is changed.")
-	}
-	return nil
 }

@@ -14,9 +14,9 @@ import (
 
 func webhookCommand() *cobra.Command {
 	const enable, disable = true, false
-	return group("webhook", "Manage the installation's webhooks, which get the events of all tenants", webhookCreateCommand(), webhookListCommand(),
-		webhookSwitchCommand("enable", "Let a webhook get events again", enable), webhookSwitchCommand("disable", "Send a webhook nothing more, and drop what is pending", disable),
-		webhookRotateCommand(), webhookTestCommand(), webhookDeliveriesCommand(), webhookRetryCommand(), webhookReplayCommand(), webhookDeleteCommand())
+	return group("webhook", "Manage the installation's webhooks, which get the events of all tenants", recording(webhookCreateCommand()), webhookListCommand(),
+		recording(webhookSwitchCommand("enable", "Let a webhook get events again", enable)), recording(webhookSwitchCommand("disable", "Send a webhook nothing more, and drop what is pending", disable)),
+		recording(webhookRotateCommand()), recording(webhookTestCommand()), webhookDeliveriesCommand(), recording(webhookRetryCommand()), recording(webhookReplayCommand()), recording(webhookDeleteCommand()))
 }
 
 func webhookCreateCommand() *cobra.Command {
@@ -33,7 +33,7 @@ the last line of the output and is shown only now.`,
 		if err := n.App.MasterKey.Load(cmd.Context()); err != nil {
 			return err
 		}
-		made, err := n.App.Webhooks.Create(cmd.Context(), doorward.OperatorAtTerminal(), webhook.Draft{URL: &url, Events: &events, About: &about, Include: &include})
+		made, err := n.App.Webhooks.Create(cmd.Context(), n.Operator(), webhook.Draft{URL: &url, Events: &events, About: &about, Include: &include})
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func webhookListCommand() *cobra.Command {
 	return hooks.command(&cobra.Command{
 		Use: "list", Short: "List the installation's webhooks", Example: "  doorward webhook list",
 	}, func(ctx context.Context, n *node.Node) ([]doorward.Webhook, error) {
-		page, err := n.App.Webhooks.List(ctx, doorward.OperatorAtTerminal(), doorward.Window{Limit: doorward.WebhooksMax})
+		page, err := n.App.Webhooks.List(ctx, n.Operator(), doorward.Window{Limit: doorward.WebhooksMax})
 		return page.Items, err
 	})
 }
@@ -82,7 +82,7 @@ func webhookSwitchCommand(use, short string, enabled bool) *cobra.Command {
 	return onWebhook(withoutMigration(), &cobra.Command{Use: use + " ID", Short: short, Example: "  doorward webhook " + use + " whk_5tqm7x3yh4n6rj7wd2c5tpae7k"},
 		func(cmd *cobra.Command, n *node.Node, id string) error {
 			var anyVersion []string // the edit is based on none
-			w, err := n.App.Webhooks.Edit(cmd.Context(), doorward.OperatorAtTerminal(), id, webhook.Draft{Enabled: &enabled}, anyVersion)
+			w, err := n.App.Webhooks.Edit(cmd.Context(), n.Operator(), id, webhook.Draft{Enabled: &enabled}, anyVersion)
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "Webhook %s: %s.\n", w.ID, webhookStatus(w))
 			}
@@ -100,7 +100,7 @@ func webhookRotateCommand() *cobra.Command {
 		if err := n.App.MasterKey.Load(cmd.Context()); err != nil {
 			return err
 		}
-		made, err := n.App.Webhooks.Rotate(cmd.Context(), doorward.OperatorAtTerminal(), id, &hours)
+		made, err := n.App.Webhooks.Rotate(cmd.Context(), n.Operator(), id, &hours)
 		if err == nil {
 			fmt.Fprintln(cmd.OutOrStdout(), made.Secret.Reveal())
 		}
@@ -119,7 +119,7 @@ func webhookTestCommand() *cobra.Command {
 		if err := n.App.MasterKey.Load(cmd.Context()); err != nil {
 			return err
 		}
-		made, err := n.App.Webhooks.Test(cmd.Context(), doorward.OperatorAtTerminal(), id)
+		made, err := n.App.Webhooks.Test(cmd.Context(), n.Operator(), id)
 		if err == nil {
 			fmt.Fprintf(cmd.OutOrStdout(), "status %d after %d ms. %s\n", made.Status, made.Ms, made.Error)
 		}
@@ -134,7 +134,7 @@ func webhookDeliveriesCommand() *cobra.Command {
 	cmd := onWebhook(withoutMigration(), &cobra.Command{
 		Use: "deliveries ID", Short: "List the last hundred deliveries of a webhook", Example: "  doorward webhook deliveries whk_5tqm7x3yh4n6rj7wd2c5tpae7k --state failed",
 	}, func(cmd *cobra.Command, n *node.Node, id string) error {
-		page, err := n.App.Webhooks.Deliveries(cmd.Context(), doorward.OperatorAtTerminal(), id, state, doorward.Window{Limit: 100})
+		page, err := n.App.Webhooks.Deliveries(cmd.Context(), n.Operator(), id, state, doorward.Window{Limit: 100})
 		for _, d := range page.Items {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s  %d attempts\n", d.ID, d.CreatedAt.Format("2006-01-02 15:04:05"), d.Type, d.State, len(d.Attempts))
 		}
@@ -147,7 +147,7 @@ func webhookDeliveriesCommand() *cobra.Command {
 func webhookRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "retry DELIVERY", Short: "Try a delivery again now", Example: "  doorward webhook retry whd_5tqm7x3yh4n6rj7wd2c5tpae7k", Args: oneArg("id of a delivery")}
 	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		err := n.App.Webhooks.Retry(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		err := n.App.Webhooks.Retry(cmd.Context(), n.Operator(), args[0])
 		if doorward.HasCode(err, doorward.CodeNotFound) {
 			return notDone("No delivery to a webhook of the installation has the id %s. \"doorward webhook deliveries\" shows them.", args[0])
 		}
@@ -161,7 +161,7 @@ func webhookReplayCommand() *cobra.Command {
 		Use: "replay ID", Short: "Send a webhook the events of the past again", Example: "  doorward webhook replay whk_5tqm7x3yh4n6rj7wd2c5tpae7k --events 'user.*'",
 		Long: "Replay queues the events that are kept and that the webhook's patterns match, the oldest first, at most 10,000.",
 	}, func(cmd *cobra.Command, n *node.Node, id string) error {
-		queued, err := n.App.Webhooks.Replay(cmd.Context(), doorward.OperatorAtTerminal(), id, webhook.Replay{Events: events})
+		queued, err := n.App.Webhooks.Replay(cmd.Context(), n.Operator(), id, webhook.Replay{Events: events})
 		if err == nil {
 			fmt.Fprintf(cmd.OutOrStdout(), "%d events are queued.\n", queued)
 		}
@@ -175,7 +175,7 @@ func webhookDeleteCommand() *cobra.Command {
 	return onWebhook(withoutMigration(), &cobra.Command{
 		Use: "delete ID", Short: "Delete a webhook with its deliveries", Example: "  doorward webhook delete whk_5tqm7x3yh4n6rj7wd2c5tpae7k",
 	}, func(cmd *cobra.Command, n *node.Node, id string) error {
-		return n.App.Webhooks.Delete(cmd.Context(), doorward.OperatorAtTerminal(), id)
+		return n.App.Webhooks.Delete(cmd.Context(), n.Operator(), id)
 	})
 }
 

@@ -67,6 +67,14 @@ func emailChanges(f *fixture) {
 		noError(f, tx.StartEmailChange(ctx, late.ID, tx.Now.Add(time.Second)))
 		noError(f, tx.ReplaceEmailChanges(ctx, "usr_none"))
 	})
+	defer func() { // no change can be undone any more
+		f.write(func(tx *store.Tx) { noError(f, tx.EndEmailChanges(ctx, "usr_none")) })
+		ended := change("ended@acme.example")
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.EndEmailChanges(ctx, ann.ID))
+			f.wantNoChange(tx.UndoEmailChange(ctx, ended))
+		})
+	}()
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.ConfirmEmailChange(ctx, late.ID, late.UndoUntil))

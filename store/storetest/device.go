@@ -42,6 +42,7 @@ func devices(f *fixture) {
 	first := f.clock.read()
 	equal(f, f.remember("ann 1", ann.ID), true)
 	since := f.clock.read()
+	equal(f, f.value(f.Read().DeviceHashes(ctx, bob.ID)), [][]byte{[]byte("bob 1")})
 
 	equal(f, f.knownDevices(ann.Email, since.Add(-time.Microsecond), "ann 1"), []string{"ann 1"})
 	equal(f, f.knownDevices(ann.Email, since, "ann 1"), []string(nil))

@@ -68,6 +68,7 @@ var cases = []struct {
 	{"what is held about a person", personalData},
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
+	{"incidents", incidents},
 	{"proved sessions", provedSessions},
 	{"the latest events of a person", latestEvents},
 	{"forgotten proofs", forgottenProofs},

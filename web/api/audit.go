@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -24,7 +25,7 @@ type eventList struct {
 
 var docAuditEvents = front.Doc{
 	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
-	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.",
+	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe. With an operator key, of a limited one with `events.read`, the list has the events of all tenants and of the installation, by time and then by id; `actor` then finds an address by the account that has it now.",
 	List:        true,
 	Sort:        []string{"at"},
 	Query: []front.Parameter{
@@ -34,6 +35,7 @@ var docAuditEvents = front.Doc{
 		{Name: "from", Description: "Only events at this time or later (RFC 3339)", Example: "2031-05-06T12:00:00Z"},
 		{Name: "to", Description: "Only events before this time (RFC 3339)", Example: "2031-05-07T12:00:00Z"},
 		{Name: "outcome", Description: "Only events with this outcome", Enum: []string{"done", "refused"}},
+		{Name: "ip", Description: "Only events from this address of a client, exactly", Example: "192.0.2.7"},
 		{Name: "request", Description: "Only events of the request with this id, as in X-Request-Id"},
 		csvFormat,
 	},
@@ -44,16 +46,36 @@ var docAuditEvents = front.Doc{
 func docInstallationEvents() front.Doc {
 	d := docAuditEvents
 	d.ID, d.Summary, d.Errors = "listInstallationEvents", "List what was done and refused in the installation itself", nil
+	d.Description, _, _ = strings.Cut(d.Description, " With an operator key")
 	d.Description = "The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. " + d.Description
 	return d
 }
 
-func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (out eventList, err error) {
+// listEvents is a list of events, such as audit.Trail.List.
+type listEvents func(context.Context, doorward.Caller, audit.Filter, doorward.Window) (doorward.Page[doorward.Event], error)
+
+// trailOf returns the list of the tenant's events, or for the operator of all.
+func (a *api) trailOf(c *front.Call) listEvents {
+	if c.Caller.Kind == doorward.Operator {
+		return a.app.Audit.ListAll
+	}
+	return a.app.Audit.List
+}
+
+func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eventList, error) {
+	return viewEvents(ctx, c, a.trailOf(c))
+}
+
+func (a *api) installationEvents(ctx context.Context, c *front.Call, _ front.None) (eventList, error) {
+	return viewEvents(ctx, c, a.app.Audit.List)
+}
+
+func viewEvents(ctx context.Context, c *front.Call, list listEvents) (out eventList, err error) {
 	window, err := c.Window(ctx)
 	if err != nil {
 		return out, err
 	}
-	page, err := a.auditPage(ctx, c, window)
+	page, err := auditPage(ctx, c, list, window)
 	if err != nil {
 		return out, err
 	}
@@ -61,16 +83,16 @@ func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (out
 	return out, err
 }
 
-func (a *api) auditPage(ctx context.Context, c *front.Call, w doorward.Window) (doorward.Page[doorward.Event], error) {
+func auditPage(ctx context.Context, c *front.Call, list listEvents, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	var f audit.Filter
 	err := c.Filters(
 		front.To("action", &f.Action), front.To("actor", &f.Actor), front.To("target", &f.Target), front.To("from", &f.From),
-		front.To("to", &f.To), front.To("outcome", &f.Outcome), front.To("request", &f.Request),
+		front.To("to", &f.To), front.To("outcome", &f.Outcome), front.To("ip", &f.IP), front.To("request", &f.Request),
 	)
 	if err != nil {
 		return doorward.Page[doorward.Event]{}, err
 	}
-	return a.app.Audit.List(ctx, c.Caller, f, w)
+	return list(ctx, c.Caller, f, w)
 }
 
 // auditColumns are the names in the first line of the CSV.
@@ -80,7 +102,15 @@ var auditColumns = []string{
 }
 
 func (a *api) auditRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {
-	page, err := a.auditPage(ctx, c, w)
+	return a.eventRows(ctx, c, a.trailOf(c), w)
+}
+
+func (a *api) installationRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {
+	return a.eventRows(ctx, c, a.app.Audit.List, w)
+}
+
+func (a *api) eventRows(ctx context.Context, c *front.Call, list listEvents, w doorward.Window) ([][]string, *doorward.Position, error) {
+	page, err := auditPage(ctx, c, list, w)
 	if err != nil {
 		return nil, nil, err
 	}

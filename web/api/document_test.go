@@ -86,7 +86,7 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 		if r.Guard.PeopleOnly() && !special {
 			security = want[front.SignedIn().Name()]
 		}
-		if r.Guard.OfInstallation() {
+		if r.Guard.TakesOperatorKeys() {
 			security = append(slices.Clone(security), map[string][]string{"operatorKey": {}})
 		}
 		if r.Guard.Service() != "" {

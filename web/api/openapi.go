@@ -196,7 +196,7 @@ func security(g front.Guard) []map[string][]string {
 	if g.TakesKeys() {
 		all = append(all, map[string][]string{tenantKey: {}})
 	}
-	if g.OfInstallation() {
+	if g.TakesOperatorKeys() {
 		all = append(all, map[string][]string{operatorKey: {}})
 	}
 	return append(all, serviceSecurity(g)...)

@@ -94,8 +94,8 @@ func (h *api) adminRoutes() []front.Route {
 		front.On("PATCH /api/v2/roles/{id}", front.Allowed(doorward.RoleUpdate), front.JSON(http.StatusOK, h.editRole), docEditRole),
 		front.On("DELETE /api/v2/roles/{id}", front.Allowed(doorward.RoleDelete), front.JSON(http.StatusNoContent, h.deleteRole), docDeleteRole),
 
-		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
-		front.On("GET /api/v2/installation/audit-events", front.Operated(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docInstallationEvents()),
+		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead).OrOperator(doorward.ServiceEventsRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
+		front.On("GET /api/v2/installation/audit-events", front.Operated(doorward.AuditRead), front.JSON(http.StatusOK, h.installationEvents).OrCSV(h.installationRows), docInstallationEvents()),
 
 		front.On("GET /api/v2/events", front.Allowed(doorward.AuditRead).OrAcrossTenants(doorward.ServiceEventsRead), front.JSON(http.StatusOK, h.events), docEvents),
 

@@ -70,7 +70,7 @@ func describeValue(field, text string, names map[string]string) value {
 		}
 	}
 	switch field {
-	case "expiresAt", "endsAt", "previousEndsAt", "failingSince", "confirmUntil", "rotateBy":
+	case "expiresAt", "endsAt", "previousEndsAt", "failingSince", "confirmUntil", "rotateBy", "openedSince":
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return value{At: at}
 		}

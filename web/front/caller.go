@@ -30,6 +30,9 @@ type Guard struct {
 	// openToInstallation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.
 	openToInstallation bool
+	// ofOperator is the permission that a limited operator key needs to use a tenant's route for all tenants;
+	// empty: the route doesn't take operator keys, unless it is openToInstallation.
+	ofOperator doorward.Action
 	// sessionsOnly: the route, which has no action, refuses credentials other than sessions.
 	sessionsOnly bool
 	// needsProof: the route is a case of its action that demands a recent proof; others don't.
@@ -133,6 +136,19 @@ func (g Guard) OrInstallation() Guard {
 	return g
 }
 
+// OrOperator opens the route to operator keys, limited ones with the permission: it is then about all tenants and
+// the installation, and Caller.TenantID is empty.
+func (g Guard) OrOperator(need doorward.Action) Guard {
+	g.ofOperator = need
+	return g
+}
+
+// OfOperator is the permission of OrOperator; empty: the route has none.
+func (g Guard) OfOperator() doorward.Action { return g.ofOperator }
+
+// TakesOperatorKeys reports whether OrInstallation or OrOperator has opened the route.
+func (g Guard) TakesOperatorKeys() bool { return g.openToInstallation || g.ofOperator != "" }
+
 // OfInstallation reports whether OrInstallation has opened the route.
 func (g Guard) OfInstallation() bool { return g.openToInstallation }
 
@@ -187,7 +203,11 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if g.action == "" {
 		return by, nil
 	}
-	err = s.App.Access.Require(ctx, by, g.action, by.Tenant())
+	action := g.action
+	if by.Kind == doorward.Operator && g.ofOperator != "" {
+		action = g.ofOperator
+	}
+	err = s.App.Access.Require(ctx, by, action, by.Tenant())
 	if err == nil && g.needsProof {
 		err = s.App.Access.NeedProof(by)
 	}
@@ -217,6 +237,8 @@ func (g Guard) decideEntry(p *doorward.Principal) decide.Decision {
 	switch {
 	case g.name == operator, g.openToInstallation && p.Kind == doorward.Operator:
 		route.Credential, route.Actions = decide.OfOperator, append(slices.Clone(g.operated), g.verb().Permission)
+	case g.ofOperator != "" && p.Kind == doorward.Operator:
+		route.Credential, route.Actions = decide.OfOperator, []doorward.Action{g.ofOperator}
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return decide.Decision{Allowed: true} // the route needs no credential
 	case g.name == keyOnly:

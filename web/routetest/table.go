@@ -114,6 +114,8 @@ var Samples = []Sample{
 	{Request: "DELETE /api/v2/tenant", Who: "OWNER", Body: Object{"confirm": "acme"}, Want: "422 validation_failed"},
 	{Request: "POST /api/v2/tenant/restore", Who: "OWNER", Want: "409 tenant_not_closing", Twice: "changes nothing more"},
 	{Request: "GET /api/v2/audit-events", Who: "OWNER", Want: "200"},
+	{Request: "GET /api/v2/audit-events?ip=192.0.2.300", Who: "OWNER", Want: "422 validation_failed"},
+	{Request: "GET /api/v2/audit-events?ip=192.0.2.7", Who: Operator, Want: "200"},
 	{Request: "GET /api/v2/events", Who: "OWNER", Want: "200"},
 	{Request: "GET /api/v2/events?after=9999", Who: "OWNER", Want: "410 events_gone"},
 

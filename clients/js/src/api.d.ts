@@ -305,7 +305,7 @@ export interface paths {
         };
         /**
          * List what was done and refused in the tenant
-         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe. With an operator key, of a limited one with `events.read`, the list has the events of all tenants and of the installation, by time and then by id; `actor` then finds an address by the account that has it now.
          */
         get: operations["listAuditEvents"];
         put?: never;
@@ -7308,6 +7308,8 @@ export interface operations {
                 to?: string;
                 /** @description Only events with this outcome */
                 outcome?: "done" | "refused";
+                /** @description Only events from this address of a client, exactly */
+                ip?: string;
                 /** @description Only events of the request with this id, as in X-Request-Id */
                 request?: string;
                 /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */
@@ -12859,6 +12861,8 @@ export interface operations {
                 to?: string;
                 /** @description Only events with this outcome */
                 outcome?: "done" | "refused";
+                /** @description Only events from this address of a client, exactly */
+                ip?: string;
                 /** @description Only events of the request with this id, as in X-Request-Id */
                 request?: string;
                 /** @description Format of the answer; json if absent. `spreadsheet` is csv with a byte order mark, by which spreadsheets know UTF-8 */

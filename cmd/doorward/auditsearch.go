@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/node"
+)
+
+// searchPage is how many events are read at once.
+const searchPage = 200
+
+// search is one run of audit search.
+type search struct {
+	filter audit.Filter
+	tenant string
+	limit  int
+	events listing[doorward.Event]
+}
+
+func auditSearchCommand() *cobra.Command {
+	s := &search{events: listing[doorward.Event]{
+		head: []string{"TIME", "TENANT", "ACTION", "OUTCOME", "ACTOR", "TARGET", "IP"},
+		row: func(e doorward.Event) []string {
+			actor := cmp.Or(e.ActorEmail, e.ActorID, string(e.ActorType))
+			return []string{
+				e.At.UTC().Format(time.RFC3339), cmp.Or(e.Target.TenantID, installation), string(e.Action), string(e.Outcome), actor,
+				e.Target.Type + " " + e.Target.ID, e.IP,
+			}
+		},
+		object: func(e doorward.Event) any { return e.View() },
+	}}
+	var since string
+	cmd := &cobra.Command{
+		Use: "search", Short: "Find events in the trails of all tenants",
+		Long: `Search prints the events that all the flags select, the newest first: of all tenants and
+of the installation, by time. It prints at most --limit of them, and says if there are more. An
+address after --actor finds the events of the account that has it now. With --json it
+prints whole events, as "doorward audit export" does.`,
+		Example: `  doorward audit search --ip 192.0.2.7 --since 7d
+  doorward audit search --actor ann@acme.example --since 2025-03-02T09:00:00Z --json
+  doorward audit search --action session.open --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae`, Args: noArgs,
+	}
+	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
+		return s.run(cmd.Context(), n, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	})
+	cmd.Flags().StringVar(&s.filter.IP, "ip", "", "only events from the `ADDRESS` of a client")
+	cmd.Flags().StringVar(&s.filter.Actor, "actor", "", "only events by the user or key with this `id`, or the user's address")
+	cmd.Flags().StringVar(&s.filter.Target, "target", "", "only events about the object with this `id`")
+	cmd.Flags().StringVar(&s.filter.Action, "action", "", "only events of the `ACTION`, such as user.role")
+	cmd.Flags().StringVar(&s.filter.Outcome, "outcome", "", "done or refused")
+	cmd.Flags().StringVar(&s.filter.Request, "request", "", "only events of the request with this `id`, as in X-Request-Id")
+	cmd.Flags().StringVar(&s.tenant, "tenant", "", "`id` of the only tenant, or \""+installation+"\"")
+	cmd.Flags().StringVar(&since, "since", "", "only events since a `TIME` such as 2025-03-02T09:00:00Z, or for a duration such as 2h or 7d")
+	cmd.Flags().StringVar(&s.filter.To, "until", "", "only events before the `TIME`")
+	cmd.Flags().IntVar(&s.limit, "limit", 1000, "how many events at most; 0: all")
+	s.events.addJSONFlag(cmd)
+	completeWith(cmd, "outcome", "done", "refused")
+	return checkFirst(refuseEmpty(cmd, "ip", "actor", "target", "action", "outcome", "request", "tenant", "since", "until"), func() error {
+		at, err := parseSince(since)
+		if err == nil && !at.IsZero() {
+			s.filter.From = at.Format(time.RFC3339Nano)
+		}
+		if _, fault := doorward.ParseTime(s.filter.To); err == nil && s.filter.To != "" && fault != nil {
+			err = usageError("--until: write a time such as 2025-03-02T09:00:00Z.")
+		}
+		if err == nil && s.limit < 0 {
+			err = usageError("--limit: write 0 or more.")
+		}
+		return err
+	})
+}
+
+// run prints the events page by page, so that it never holds all.
+func (s *search) run(ctx context.Context, n *node.Node, out, notes io.Writer) error {
+	list, by := n.App.Audit.ListAll, n.Operator()
+	if s.tenant != "" {
+		list, by.TenantID = n.App.Audit.List, strings.TrimPrefix(s.tenant, installation)
+	}
+	if by.TenantID != "" {
+		if _, err := n.App.Tenants.Get(ctx, by.TenantID); err != nil {
+			return err
+		}
+	}
+	w := doorward.Window{Limit: searchPage}
+	for left := s.limit; ; {
+		if s.limit > 0 {
+			w.Limit = min(searchPage, left)
+		}
+		page, err := list(ctx, by, s.filter, w)
+		if err != nil {
+			return err
+		}
+		if err := s.events.print(out, page.Items); err != nil || page.Next == nil {
+			return err
+		}
+		s.events.head = nil // the next page continues the table
+		if left -= len(page.Items); s.limit > 0 && left == 0 {
+			fmt.Fprintf(notes, "There are more events than %d. Narrow the search, or name a larger --limit.\n", s.limit)
+			return nil
+		}
+		w.After = *page.Next
+	}
+}

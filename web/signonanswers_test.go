@@ -161,12 +161,12 @@ func TestRefusedConnections(t *testing.T) {
 	}, withProviders())
 }
 
-// TestLimitOfRequestsToProviders: a tenant has them asked 30 times a minute.
+// TestLimitOfRequestsToProviders: a tenant has them asked 300 times a minute.
 func TestLimitOfRequestsToProviders(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		f := d.signOnSite(t) // asks once
 		test := "POST " + f.path + "/test"
-		for range 29 {
+		for range 299 {
 			f.ask(test, nil).ok(http.StatusCreated)
 		}
 		f.ask(test, nil).fails(http.StatusTooManyRequests, "too_many_attempts")

@@ -448,7 +448,7 @@ func (s *Site) hasLine(info *requestInfo, status int) bool {
 		return true
 	}
 	if info.check {
-		return s.refusals.Allow("check "+string(info.code), 1)
+		return s.refusals.Allow(strings.TrimSpace("check "+string(info.code)+" "+info.refusedOrigin), 1)
 	}
 	return s.refusals.Allow(string(info.code), refusalLines)
 }

@@ -3,6 +3,7 @@ package web_test
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,4 +218,28 @@ func (s *server) beginFirstFactors(t *testing.T, tenant *doorwardtest.Tenant, cr
 		return s.send(t, finishPasskeyPath, m{"challenge": forKey, "credential": made})
 	}
 	return app, key
+}
+
+// TestOwnPagesBySignOn: somebody whose account the tenant manages sees and removes factors on the page, which offers
+// neither a password nor another address. Somebody whom no tenant lets in by the password proves it first.
+func TestOwnPagesBySignOn(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := as(d.enterFrom(t, d.managed(t, acme.ID, "ann@acme.example"), acme.ID, "con_acme"))
+		security := d.pageHTML(t, "/account/security", ann)
+		if !strings.Contains(security, `action="/account/security/totp"`) || strings.Contains(security, "/account/password") {
+			t.Errorf("security of a managed account:\n%s", security)
+		}
+		if account := d.pageHTML(t, "/account", ann); strings.Contains(account, `action="/account/email"`) {
+			t.Errorf("a managed account can change its address:\n%s", account)
+		}
+		ben := acme.Join("ben@acme.example", "USER")
+		d.connect(t, acme, "acme.example")
+		by := as(d.enterFrom(t, ben, acme.ID, "con_acme"))
+		d.demand(t, acme.ID, doorward.SSORequired, false)
+		to := d.send(t, "GET /account/security", nil, by, with("Accept", "text/html")).ok(http.StatusSeeOther).header.Get("Location")
+		if to != "/step-up?return=%2Faccount%2Fsecurity" {
+			t.Errorf("the page leads to %s", to)
+		}
+	})
 }

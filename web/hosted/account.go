@@ -38,6 +38,7 @@ type account struct {
 	ownPage
 	Tenants []tenantRow
 	Exports bool // what is held may be downloaded now; else /step-up comes first
+	Managed bool // the tenant's sign-on has made the account, and decides on the address
 	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
 	// these memberships may be suspended.
 	Affected  []doorward.TenantName
@@ -92,7 +93,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	a := account{ownPage: ownPage{membershipHere(c.Caller, memberships), tabs}, Affected: c.AffectedTenants()}
+	a := account{ownPage: ownPage{membershipHere(c.Caller, memberships), tabs}, Affected: c.AffectedTenants(), Managed: c.Caller.IsManaged}
 	switch tabs.Current {
 	case sessionsTab:
 		err = h.loadSessions(ctx, c, memberships, &a)

@@ -110,6 +110,7 @@ func samples() []uitest.Sample {
 		{Name: "account", View: sampleAccount(profileTab), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},
 		{Name: "account-affected", View: affected(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation that you are in doesn’t allow this address.", Form: url.Values{"email": {"ann@lee.example"}}}},
+		{Name: "account-managed", View: managedAccount(), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-saved", View: saved(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Home: returnAddress}},
 		{Name: "account-brand", View: branded(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-sessions", View: sampleAccount(sessionsTab), Frame: ui.Frame{Caller: ann}},
@@ -177,6 +178,7 @@ func factorSamples() []uitest.Sample {
 		{Name: "security-blocked", View: sampleSecurity(blockedFactors()), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
+		{Name: "security-managed", View: managedSecurity(), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-none", View: sampleSecurity(factor.OwnFactors{}), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-refused", View: changing(sampleSecurity(factor.OwnFactors{})), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"currentPassword": "This is not the password.", "password": "The password needs at least 12 characters."}}},
 		{Name: "factorremove", View: ui.View{Page: "factorremove", Body: removal{blockedFactors().Factors[1], false, true}}, Frame: ui.Frame{Caller: ann}},
@@ -272,6 +274,23 @@ func changing(v ui.View) ui.View {
 	s := v.Body.(security)
 	s.ChangesPassword = true
 	v.Body = s
+	return v
+}
+
+// managedSecurity and managedAccount are the pages of somebody whose account the tenant's sign-on has made.
+func managedSecurity() ui.View {
+	v := sampleSecurity(sampleFactors())
+	s := v.Body.(security)
+	s.Managed, s.Proved = true, false
+	v.Body = s
+	return v
+}
+
+func managedAccount() ui.View {
+	v := sampleAccount(profileTab)
+	a := v.Body.(account)
+	a.Managed = true
+	v.Body = a
 	return v
 }
 

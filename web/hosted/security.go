@@ -21,6 +21,7 @@ type security struct {
 	ownPage
 	factor.OwnFactors
 	CanAddPasskey bool // the address of the installation allows passkeys
+	Managed       bool // the tenant's sign-on has made the account, so it has no password and no known browsers
 	Proved        bool // the second factor was proved recently, or there is none; else /step-up comes first
 	// ChangesPassword: the form for the password is open; without the query change=password it is folded.
 	ChangesPassword bool
@@ -44,8 +45,13 @@ func (security) Names(memberships []doorward.User) string {
 	return strings.Join(names, ", ")
 }
 
+// showSecurity leads to /step-up where even seeing the factors takes a proof: in a session of a sign-on, for a
+// person whom no organisation lets in by the password.
 func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) {
 	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.ProveFirst(securityPage), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -56,14 +62,16 @@ func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) 
 	s := newSecurity(c.Caller, memberships, own)
 	s.Tabs, s.CanAddPasskey, s.MinLength = accountTabs(c), h.app.Factors.PasskeysAllowed(), h.app.PasswordRules.Load().MinLength
 	s.Tabs.Current, s.ChangesPassword = securityTab, c.R.URL.Query().Get("change") == "password"
-	if s.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
-		return ui.View{}, err
+	if !s.Managed {
+		if s.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
+			return ui.View{}, err
+		}
 	}
 	return h.ownView(ctx, c, ui.View{Page: "security", Body: s}, memberships)
 }
 
 func newSecurity(by doorward.Caller, memberships []doorward.User, own factor.OwnFactors) security {
-	s := security{ownPage: ownPage{User: membershipHere(by, memberships)}, OwnFactors: own}
+	s := security{ownPage: ownPage{User: membershipHere(by, memberships)}, OwnFactors: own, Managed: by.IsManaged}
 	var words []string
 	for _, m := range memberships {
 		words = append(words, m.Name, m.TenantName)
@@ -139,6 +147,9 @@ func (newCodes) Cancel() string { return securityPage }
 // askNewCodes asks for confirmation: the present codes end. Errors: not_found without a factor, unavailable.
 func (h *hosted) askNewCodes(ctx context.Context, c *ui.Call) (ui.View, error) {
 	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.ProveFirst(newCodesPage), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -219,6 +230,9 @@ func (removal) Cancel() string { return securityPage }
 // askRemoval asks for confirmation. Errors: not_found, unavailable.
 func (h *hosted) askRemoval(ctx context.Context, c *ui.Call) (ui.View, error) {
 	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.ProveFirst(removalPage + c.R.PathValue("id")), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}

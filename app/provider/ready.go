@@ -60,7 +60,7 @@ func (r *Ready) configure(ctx context.Context, c *Client) (err error) {
 	r.Config = oidcrp.Config{
 		Issuer: p.Issuer, ClientID: p.ClientID, Auth: oidcrp.Auth(p.ClientAuth),
 		AudienceIsTokenEndpoint: wantsTokenEndpoint(con.Product), RedirectURI: c.CallbackURL(con.ID),
-		EmailClaim: p.EmailFrom, GroupsClaim: con.GroupsFrom,
+		EmailClaim: p.EmailFrom, GroupsClaim: con.GroupsFrom, AskGroups: wantsGroupsScope(con.Product),
 		Entra: con.Product == doorward.Entra, Google: con.Product == doorward.Google,
 	}
 	switch {
@@ -77,6 +77,11 @@ func (r *Ready) configure(ctx context.Context, c *Client) (err error) {
 	}
 	return err
 }
+
+// wantsGroupsScope reports whether the product sends groups only if the scope "groups" is asked for: Okta's org
+// authorization server (developer.okta.com, "Add a groups claim for the org authorization server"), and OneLogin.
+// Keycloak announces scopes that it refuses to clients they aren't assigned to.
+func wantsGroupsScope(p doorward.Product) bool { return p == doorward.Okta || p == doorward.OneLogin }
 
 // wantsTokenEndpoint reports whether the product wants the token endpoint as the audience of client
 // assertions. The others take the issuer, as draft-ietf-oauth-rfc7523bis asks for.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/doorward/doorward/internal/oidcrp/keyset"
 )
@@ -17,20 +18,22 @@ type Discovery struct {
 	AuthorizationEndpoint string   `json:"authorizationEndpoint"`
 	TokenEndpoint         string   `json:"tokenEndpoint"`
 	JWKSURI               string   `json:"jwksUri"`
-	Algorithms            []string `json:"algorithms"`       // of ID tokens, of those that Doorward takes
-	PromisesIss           bool     `json:"promisesIss"`      // of each callback (RFC 9207, section 3)
-	TokenAuthMethods      []string `json:"tokenAuthMethods"` // of the token endpoint
+	Algorithms            []string `json:"algorithms"`              // of ID tokens, of those that Doorward takes
+	PromisesIss           bool     `json:"promisesIss"`             // of each callback (RFC 9207, section 3)
+	TokenAuthMethods      []string `json:"tokenAuthMethods"`        // of the token endpoint
+	HasGroupsScope        bool     `json:"hasGroupsScope,omitzero"` // the scope "groups" is announced
 }
 
 // document is the provider's own form.
 type document struct {
-	Issuer                string   `json:"issuer"`
-	AuthorizationEndpoint string   `json:"authorization_endpoint"`
-	TokenEndpoint         string   `json:"token_endpoint"`
-	JWKSURI               string   `json:"jwks_uri"`
-	Algorithms            []string `json:"id_token_signing_alg_values_supported"`
-	PromisesIss           bool     `json:"authorization_response_iss_parameter_supported"`
-	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
+	Issuer                string         `json:"issuer"`
+	AuthorizationEndpoint string         `json:"authorization_endpoint"`
+	TokenEndpoint         string         `json:"token_endpoint"`
+	JWKSURI               string         `json:"jwks_uri"`
+	Algorithms            []string       `json:"id_token_signing_alg_values_supported"`
+	PromisesIss           bool           `json:"authorization_response_iss_parameter_supported"`
+	TokenAuthMethods      []string       `json:"token_endpoint_auth_methods_supported"`
+	Scopes                jsontext.Value `json:"scopes_supported"`
 }
 
 // Discover reads the provider's document, under the issuer's address. Errors: a *Fault with
@@ -86,10 +89,12 @@ func (d document) discovery() Discovery {
 		methods = []string{"client_secret_basic"} // the default of the specification
 	}
 	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return clip(m) != m })
+	scopes, _ := claims{groupsScope: d.Scopes}.texts(groupsScope)
 	return Discovery{
 		Issuer: d.Issuer, AuthorizationEndpoint: d.AuthorizationEndpoint, TokenEndpoint: d.TokenEndpoint,
 		JWKSURI: d.JWKSURI, Algorithms: d.algorithms(), PromisesIss: d.PromisesIss,
 		TokenAuthMethods: methods[:min(len(methods), 20)],
+		HasGroupsScope:   slices.Contains(scopes, groupsScope),
 	}
 }
 

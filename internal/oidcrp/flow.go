@@ -31,6 +31,9 @@ type Config struct {
 	RedirectURI             string
 	EmailClaim              string // with the address; empty: "email"
 	GroupsClaim             string // with the groups; empty: none
+	// AskGroups asks for the scope "groups", if the provider announces it and GroupsClaim is set. Not every provider
+	// that announces it lets each client have it.
+	AskGroups bool
 	// Entra demands tid, and Google demands hd, whatever the issuer. Both are demanded where the issuer is
 	// known as theirs, too.
 	Entra, Google bool
@@ -73,15 +76,22 @@ func AuthURL(d Discovery, c Config, f Flow, loginHint string) string {
 	return c.oauth(d, "").AuthCodeURL(f.State, options...)
 }
 
+// groupsScope is the scope without which some providers send no groups. No standard has it.
+const groupsScope = "groups"
+
 // oauth returns the configuration of OAuth 2.0, with the secret.
 func (c Config) oauth(d Discovery, secret string) *oauth2.Config {
 	style := oauth2.AuthStyleInParams
 	if c.Auth == SecretBasic {
 		style = oauth2.AuthStyleInHeader
 	}
+	scopes := []string{"openid", "email", "profile"}
+	if c.AskGroups && c.GroupsClaim != "" && d.HasGroupsScope {
+		scopes = append(scopes, groupsScope)
+	}
 	return &oauth2.Config{
 		ClientID: c.ClientID, ClientSecret: secret, RedirectURL: c.RedirectURI,
-		Scopes:   []string{"openid", "email", "profile"},
+		Scopes:   scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: d.AuthorizationEndpoint, TokenURL: d.TokenEndpoint, AuthStyle: style},
 	}
 }

@@ -165,6 +165,36 @@ func TestAuthURL(t *testing.T) {
 	}
 }
 
+// The scope "groups" is asked for where the product needs it, the connection reads groups, and the provider
+// announces it.
+func TestGroupsScope(t *testing.T) {
+	for _, c := range []struct {
+		asks, announced bool
+		claim, want     string
+	}{
+		{true, true, "groups", "openid email profile groups"},
+		{true, true, "", "openid email profile"},
+		{true, false, "groups", "openid email profile"},
+		{false, true, "groups", "openid email profile"},
+	} {
+		s := newSite(t, "")
+		if c.announced {
+			s.provider.Change(func(p *oidctest.Settings) {
+				p.Lies.Discovery = func(d map[string]any) { d["scopes_supported"] = []string{"openid", "groups"} }
+			})
+		}
+		var err error
+		if s.discovery, err = s.client.Discover(t.Context(), s.config.Issuer); err != nil {
+			t.Fatal(err)
+		}
+		s.config.AskGroups, s.config.GroupsClaim = c.asks, c.claim
+		u, err := url.Parse(oidcrp.AuthURL(s.discovery, s.config, oidcrp.Begin(s.now()), ""))
+		if err != nil || u.Query().Get("scope") != c.want {
+			t.Errorf("%+v: %v, %v", c, u, err)
+		}
+	}
+}
+
 func TestFlowsDiffer(t *testing.T) {
 	one, other := oidcrp.Begin(time.Now()), oidcrp.Begin(time.Now())
 	seen := map[string]bool{}

@@ -258,7 +258,7 @@ func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error
 	a.subject, a.userID = h.Subject, f.UserID()
 	switch {
 	case f.Refused() != "":
-		return Result{}, a.refuse(ctx, faultOf(f.Refused()))
+		return Result{}, a.refuse(ctx, faultOfPerson(f.Refused(), f))
 	case !h.Agreed && replaces(a.by, f, a.connection), f.MustProve() && !own.isEnough():
 		return a.ask(ctx, h)
 	}
@@ -291,7 +291,7 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 	var e *doorward.Error
 	switch {
 	case errors.As(err, &refused):
-		return Result{}, a.refuse(ctx, faultOf(refused.Check))
+		return Result{}, a.refuse(ctx, faultOfPerson(refused.Check, f))
 	case doorward.HasCode(err, doorward.CodeSignInRequired): // the tenant demands a factor, which is the account's to set up
 		if f.CanProve || f.Account != nil && f.Account.PasswordHash != "" {
 			return a.ask(ctx, h)

@@ -272,6 +272,9 @@ func TestAdviceOfRefusals(t *testing.T) {
 		}
 		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITDomains })
 		refused("domain", "domain", "ann@other.example")
+		if got, err := w.DB.Read().LastAttempt(w.Context(), s.conID, doorward.AttemptSignIn); err != nil || got.Seen != "other.example" {
+			t.Errorf("the protocol has seen %q, %v", got.Seen, err)
+		}
 		refused("email", "email_claim", "")
 		ben := s.member("ben", doorward.RoleUser)
 		w.NoError(apptest.ErrorOf(w.Node(0).Users.Suspend(w.Context(), s.owner.Caller, ben.User)))

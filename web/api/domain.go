@@ -123,7 +123,7 @@ func (a *api) editDomain(ctx context.Context, c *front.Call, in editDomainInput)
 var docVerifyDomain = front.Doc{
 	ID: "verifyDomain", Tag: "Domains", Summary: "Look for a domain's record now",
 	Description: "If the record is there, the domain is `verified`: the tenant holds it. One tenant of an installation holds a domain. The record is looked for once a day from then on; when it has been missing for 72 hours, the domain lapses. " +
-		"The answer comes within 12 seconds, whatever the name servers do. A tenant has 30 of these requests a minute.",
+		"The answer comes within 12 seconds, whatever the name servers do. A tenant has 120 of these requests a minute.",
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeDomainNotProved, doorward.CodeDomainTaken,
 		doorward.CodeTooManyAttempts, doorward.CodeProviderUnavailable, doorward.CodeQuotaExceeded,

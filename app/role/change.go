@@ -329,7 +329,7 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 func checkConnections(ctx context.Context, tx *access.Tx, tenantID string, role doorward.Role) error {
 	n, err := tx.CountConnectionsGiving(ctx, tenantID, role)
 	if err == nil && n > 0 {
-		err = doorward.Fail(doorward.CodeRoleInUse, "%d connections give the role to people who sign in by them.", n)
+		err = doorward.Fail(doorward.CodeRoleInUse, "It is given to people who sign in by %d of the tenant's connections. Choose another one there first.", n)
 	}
 	return err
 }

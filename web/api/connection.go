@@ -189,7 +189,7 @@ func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
 
 var docCreateConnection = front.Doc{
 	ID: "createConnection", Tag: "Sign-on", Summary: "Make a connection to the tenant's own provider",
-	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 30 times a minute at most for a tenant.",
+	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeTooManyConnections, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 

@@ -1570,7 +1570,7 @@ export interface paths {
         put?: never;
         /**
          * Make a connection to the tenant's own provider
-         * @description A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 30 times a minute at most for a tenant.
+         * @description A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.
          */
         post: operations["createConnection"];
         delete?: never;

@@ -25,7 +25,7 @@ const (
 
 // Record adds an entry to the protocol, with the request that it was made by in RequestIDs, and the time
 // now. A fault that is the same as the last one of its kind is counted there. If the provider refuses the
-// client, OWNERs are told once a day. It never fails a sign-in: an entry that can't be written is left out,
+// client, OWNERs are told once a day, unless that was a test, whose result somebody reads. It never fails a sign-in: an entry that can't be written is left out,
 // and logged.
 func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
 	a.ID, a.Count = doorward.NewID(""), max(a.Count, 1)
@@ -44,7 +44,7 @@ func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
 		}
 		return tx.InsertAttemptEntry(ctx, a)
 	})
-	if a.Check == oidcrp.CheckClient && a.Outcome == doorward.AttemptRefused {
+	if a.Check == oidcrp.CheckClient && a.Outcome == doorward.AttemptRefused && a.Kind != doorward.AttemptTest {
 		c.noticeClient(ctx, a.ConnectionID)
 	}
 }

@@ -30,7 +30,7 @@ func get(f *apptest.Fixture, by apptest.Person, id string) connection.Shown {
 }
 
 // TestProtocol: equal faults in a row are one entry with the last ten requests; others are entries of their
-// own. A provider that refuses the client is told to OWNERs once a day.
+// own. A provider that refuses the client is told to OWNERs once a day, and not after a test.
 func TestProtocol(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
@@ -40,6 +40,13 @@ func TestProtocol(t *testing.T) {
 			a.RequestIDs = []string{request}
 			f.Node(0).Connections.Record(f.Context(), a)
 			clock.Move(time.Second)
+		}
+		test := fault
+		test.ConnectionID, test.Kind = f.Create(owner, connection.Draft{Type: "oidc", Name: new("y")}).ID, doorward.AttemptTest
+		record(test, "req_t")
+		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+		if got := strings.Join(f.Subjects(owner.User.Email), "\n"); strings.Contains(got, "refuses") {
+			t.Errorf("a test mails %q", got)
 		}
 		for i := range 12 {
 			record(fault, fmt.Sprint("req_", i))

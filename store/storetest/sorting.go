@@ -65,7 +65,7 @@ func ordersOfLists(f *fixture) {
 		inv.Name = name
 		event := doorward.Event{
 			ID: f.id("evt_"), At: f.clock.read(), Action: doorward.UserRole, Outcome: doorward.Refused, ActorID: "usr_ann", ActorEmail: "ann@acme.example",
-			Target: doorward.Object{Type: "user", ID: "usr_1", TenantID: acme.ID}, RequestID: "req_1", Changes: []doorward.Change{},
+			Target: doorward.Object{Type: "user", ID: "usr_1", TenantID: acme.ID}, RequestID: "req_1", IP: "192.0.2.1", Changes: []doorward.Change{},
 		}
 		f.write(func(tx *store.Tx) {
 			noError(f, tx.RenameUser(ctx, u, name))
@@ -105,10 +105,13 @@ func ordersOfLists(f *fixture) {
 		})
 	}
 	for _, filter := range []store.EventFilter{
-		{}, {Action: doorward.UserRole}, {Actor: "usr_ann"}, {Actor: "ann@acme.example"}, {Target: "usr_1"}, {Outcome: doorward.Refused}, {Request: "req_1"},
+		{}, {Action: doorward.UserRole}, {Actor: "usr_ann"}, {Actor: "ann@acme.example"}, {Target: "usr_1"}, {Outcome: doorward.Refused}, {Request: "req_1"}, {IP: "192.0.2.1"},
 	} {
 		wantOrders(f, "at", 4, func(e doorward.Event) string { return e.ID }, func(w doorward.Window) (doorward.Page[doorward.Event], error) {
 			return read.EventPage(ctx, acme.ID, filter, w)
+		})
+		wantOrders(f, "at", 4, func(e doorward.Event) string { return fmt.Sprint(e.At.UnixMicro(), e.ID) }, func(w doorward.Window) (doorward.Page[doorward.Event], error) {
+			return read.EventPageOfAll(ctx, filter, w)
 		})
 		filter.From = &time.Time{}
 		var sum int64

@@ -9,7 +9,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/proof"
-	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -17,23 +16,10 @@ import (
 // What the operator does at the terminal for one person. Each is in the trail of every tenant in which the person
 // is a member, suspended or not; for a person in no tenant, in that of the installation.
 
-// find returns the account of an address as the operator has typed it. Errors: not_found.
-func (a *Accounts) find(ctx context.Context, address string) (doorward.Account, error) {
-	email, err := mailaddr.Parse(address)
-	if err != nil {
-		return doorward.Account{}, doorward.Fail(doorward.CodeNotFound, "This is %s.", err)
-	}
-	account, err := a.db.Read().AccountByEmail(ctx, email)
-	if errors.Is(err, store.ErrNone) {
-		err = doorward.Fail(doorward.CodeNotFound, "No account has this address.")
-	}
-	return account, err
-}
-
 // forPerson does the operator's action to the account of the address, with the account and its tenants locked. It
 // passes the account as it is then. Errors: not_found.
 func (a *Accounts) forPerson(ctx context.Context, by doorward.Caller, action doorward.Action, address string, write func(*access.Tx, doorward.Account, []doorward.User) error) (doorward.Revocation, error) {
-	found, err := a.find(ctx, address)
+	found, err := proof.FindAccount(ctx, a.db.Read(), address)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
@@ -72,7 +58,7 @@ func record(ctx context.Context, tx *access.Tx, action doorward.Action, membersh
 
 // Show returns what is held about the person, without events. It isn't recorded. Errors: not_found.
 func (a *Accounts) Show(ctx context.Context, address string) (held Held, err error) {
-	account, err := a.find(ctx, address)
+	account, err := proof.FindAccount(ctx, a.db.Read(), address)
 	if err != nil {
 		return held, err
 	}

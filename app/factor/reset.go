@@ -9,7 +9,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/proof"
-	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -285,7 +284,7 @@ func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward
 // once, and ends all sessions. It needs no tenant's word. Errors: not_found.
 func (f *Factors) ResetByAddress(ctx context.Context, by doorward.Caller, address string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	account, err := f.byAddress(ctx, address)
+	account, err := proof.FindAccount(ctx, f.db.Read(), address)
 	if err != nil {
 		return ended, err
 	}
@@ -306,16 +305,4 @@ func (f *Factors) ResetByAddress(ctx context.Context, by doorward.Caller, addres
 	})
 	ended.Revocation = revocation
 	return ended, err
-}
-
-func (f *Factors) byAddress(ctx context.Context, address string) (doorward.Account, error) {
-	email, err := mailaddr.Parse(address)
-	if err != nil {
-		return doorward.Account{}, doorward.Fail(doorward.CodeNotFound, "This is %s.", err)
-	}
-	account, err := f.db.Read().AccountByEmail(ctx, email)
-	if errors.Is(err, store.ErrNone) {
-		err = doorward.Fail(doorward.CodeNotFound, "No account has this address.")
-	}
-	return account, err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/proof"
-	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
 
@@ -59,7 +58,7 @@ type nextAccounts func(ctx context.Context, after string) ([]doorward.Account, e
 func (i *Incidents) accounts(ctx context.Context, whose People) (nextAccounts, doorward.Object, error) {
 	on := doorward.Object{Type: "installation"}
 	if whose.Email != "" {
-		account, err := FindAccount(ctx, i.db.Read(), whose.Email)
+		account, err := proof.FindAccount(ctx, i.db.Read(), whose.Email)
 		one := func(_ context.Context, after string) ([]doorward.Account, error) {
 			if after != "" || account.PasswordHash == "" {
 				return nil, nil
@@ -77,19 +76,6 @@ func (i *Incidents) accounts(ctx context.Context, whose People) (nextAccounts, d
 	return func(ctx context.Context, after string) ([]doorward.Account, error) {
 		return i.db.Read().AccountsWithPassword(ctx, whose.TenantID, after, resetBatch)
 	}, on, nil
-}
-
-// FindAccount returns the account of an address as somebody has typed it. Errors: not_found.
-func FindAccount(ctx context.Context, read store.Reader, address string) (doorward.Account, error) {
-	email, err := mailaddr.Parse(address)
-	if err != nil {
-		return doorward.Account{}, doorward.Fail(doorward.CodeNotFound, "This is %s.", err)
-	}
-	account, err := read.AccountByEmail(ctx, email)
-	if errors.Is(err, store.ErrNone) {
-		err = doorward.Fail(doorward.CodeNotFound, "No account has this address.")
-	}
-	return account, err
 }
 
 // resetBatch resets the accounts in one transaction.

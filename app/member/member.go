@@ -180,21 +180,23 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err != nil {
 		return err
 	}
-	return forgetRemoval(ctx, tx, u)
+	return EachRemovalKey(ctx, tx.Reader, u, tx.ForgetRemoval)
 }
 
-// forgetRemoval ends what keeps somebody from coming back by the tenant's sign-on.
-func forgetRemoval(ctx context.Context, tx *access.Tx, u doorward.User) error {
-	who := []string{u.Email, u.ID}
-	identities, err := tx.IdentitiesOf(ctx, u.ID)
+// EachRemovalKey calls do for each text by which a removal from the user's tenant is remembered: the address, the
+// account, and who the person is at the tenant's providers. With all of them somebody who was removed doesn't come
+// back by the tenant's sign-on under another address, nor as another account after the identity was deleted.
+func EachRemovalKey(ctx context.Context, read store.Reader, u doorward.User, do func(ctx context.Context, tenantID, key string) error) error {
+	keys := []string{u.Email, u.ID}
+	identities, err := read.IdentitiesOf(ctx, u.ID)
 	for _, i := range identities {
 		if i.TenantID == u.TenantID {
-			who = append(who, i.Key())
+			keys = append(keys, i.Key())
 		}
 	}
-	for _, one := range who {
+	for _, key := range keys {
 		if err == nil {
-			err = tx.ForgetRemoval(ctx, u.TenantID, one)
+			err = do(ctx, u.TenantID, key)
 		}
 	}
 	return err

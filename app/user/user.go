@@ -67,44 +67,26 @@ func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorwa
 func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string, change changeFunc) (doorward.Ended, error) {
 	var ended doorward.Ended
 	faults := keys.faults(by, target)
-	revocation, err := change(ctx, by, target, step{action: doorward.UserRemove, write: func(tx *access.Tx, member doorward.User) (err error) {
-		if err := doorward.CheckVersion(member.Version(), versions); err != nil {
+	revocation, err := change(ctx, by, target, step{action: doorward.UserRemove, write: func(tx *access.Tx, removed doorward.User) (err error) {
+		if err := doorward.CheckVersion(removed.Version(), versions); err != nil {
 			return err
 		}
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
 		// The event names the person, since the id can't be looked up in the tenant any more.
-		tx.Changed(doorward.FieldEmail, member.Email, "")
-		tx.Changed(doorward.FieldName, member.Name, "")
-		tx.Changed(doorward.FieldRole, string(member.Role), "")
-		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
+		tx.Changed(doorward.FieldEmail, removed.Email, "")
+		tx.Changed(doorward.FieldName, removed.Name, "")
+		tx.Changed(doorward.FieldRole, string(removed.Role), "")
+		if ended, err = u.remove(ctx, tx, object(removed), keys); err != nil {
 			return err
 		}
-		if err := rememberRemoval(ctx, tx, member); err != nil {
+		if err := member.EachRemovalKey(ctx, tx.Reader, removed, tx.RememberRemoval); err != nil {
 			return err
 		}
-		return notifyMember(ctx, tx, store.MailRemoved, member)
+		return notifyMember(ctx, tx, store.MailRemoved, removed)
 	}})
 	return withRevocation(ended, revocation, err)
-}
-
-// rememberRemoval keeps the person from coming back by the tenant's sign-on: under another address, or as
-// another account, if the identity is deleted, too.
-func rememberRemoval(ctx context.Context, tx *access.Tx, member doorward.User) error {
-	who := []string{member.Email, member.ID}
-	identities, err := tx.IdentitiesOf(ctx, member.ID)
-	for _, i := range identities {
-		if i.TenantID == member.TenantID {
-			who = append(who, i.Key())
-		}
-	}
-	for _, one := range who {
-		if err == nil {
-			err = tx.RememberRemoval(ctx, member.TenantID, one)
-		}
-	}
-	return err
 }
 
 // remove ends the membership, and clears the account if that was the last one. It locks the

@@ -88,6 +88,7 @@ func (g *guide) setUp(owner opt) string {
 	con := made.text("id")
 	path := "/api/v2/sso/connections/" + con
 	g.send("POST /api/v2/sso/connections/{id}/setup-link", "POST "+path+"/setup-link", m{"days": 7}, owner).ok(http.StatusCreated)
+	g.send("POST …/{id}/secrets", "POST "+path+"/secrets", m{"clientSecret": "as the provider shows it"}, owner).ok(http.StatusCreated)
 	keys := g.keys(con)
 	g.provider.Change(func(s *oidctest.Settings) {
 		s.Now = d.clock.now

@@ -21,12 +21,11 @@ var setupSteps = []string{"provider", "domains", "test", "protocol"}
 func pathOfStep(name string) string { return setupPath + "/" + name }
 
 func (h *hosted) setupRoutes() []front.Route {
-	step := func(name string) string { return pathOfStep(name) }
 	show := func(name string, fn setupHandler) front.Route {
-		return front.On("GET "+step(name), front.Public(), set.Show(h.byLink(fn)), front.Doc{})
+		return front.On("GET "+pathOfStep(name), front.Public(), set.Show(h.byLink(fn)), front.Doc{})
 	}
 	take := func(path, name string, fn, again setupHandler) front.Route {
-		return front.On("POST "+setupPath+path, front.Public(), set.Take(step(name), h.byLink(fn), h.byLink(again)), front.Doc{})
+		return front.On("POST "+setupPath+path, front.Public(), set.Take(pathOfStep(name), h.byLink(fn), h.byLink(again)), front.Doc{})
 	}
 	return []front.Route{
 		front.On("GET "+setupPath, front.Public(), set.Show(h.askSetupCode), front.Doc{}),

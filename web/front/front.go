@@ -167,6 +167,9 @@ func (r Route) CallsOut() Route {
 	return r
 }
 
+// IsCallingOut reports whether the route is marked by CallsOut.
+func (r Route) IsCallingOut() bool { return r.callsOut }
+
 // Doc describes a route in the reference.
 type Doc struct {
 	ID          string // operationId

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/web/front"
 )
 
 // registerMetrics registers the metrics of the node. docs/metrics.md lists
@@ -28,6 +29,7 @@ func (n *Node) registerMetrics() {
 	n.registerWebhooks(m)
 	n.registerInbox(m)
 	n.registerTLS(m)
+	n.registerForwarders(m)
 	n.registerAgreement(m)
 	m.Counter("doorward_assertions_signed_total", "Assertions of who is calling that were signed; those answered again from memory don't count.",
 		func() float64 { return float64(n.App.Assertions.Signed()) })
@@ -226,6 +228,20 @@ func measurePools(pools []store.Pool) (all []telemetry.Sample) {
 		)
 	}
 	return all
+}
+
+func (n *Node) registerForwarders(m *telemetry.Metrics) {
+	const name, help = "doorward_untrusted_proxy_requests_total", "Requests with X-Forwarded-For from an address that is not in --trusted-proxies, by whether it is in a private network. All clients behind such a proxy share one limit of attempts."
+	const last, lastHelp = "doorward_untrusted_proxy_last_timestamp_seconds", "When the last such request came, in Unix time; 0 if none has since the proxies were set."
+	for from, read := range map[string]func() front.Forwarded{"private": n.site.ForwardedByPrivate, "public": n.site.ForwardedByPublic} {
+		m.Counter(name, help, func() float64 { return float64(read().Requests) }, "from", from)
+		m.Gauge(last, lastHelp, func() float64 {
+			if at := read().Last; !at.IsZero() {
+				return float64(at.Unix())
+			}
+			return 0
+		}, "from", from)
+	}
 }
 
 func (n *Node) registerTLS(m *telemetry.Metrics) {

@@ -273,10 +273,11 @@ given up; for a day that is possible.`,
 			return err
 		}
 		done, err := n.App.Queues.RetryMails(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d mails", n) }))
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "Mails to be tried again: %d.\n", done)
+		if err != nil {
+			return interrupted(err, done > 0)
 		}
-		return interrupted(err, done > 0)
+		fmt.Fprintf(cmd.OutOrStdout(), "Mails to be tried again: %d.\n", done)
+		return nil
 	})
 	m.register(cmd)
 	m.addState(cmd, string(doorward.DeliveryQueued))
@@ -304,10 +305,11 @@ mails back. At a terminal it asks first, unless --yes is given.`,
 			return err
 		}
 		done, err := n.App.Queues.DropMails(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d mails", n) }))
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "Mails dropped: %d.\n", done)
+		if err != nil {
+			return interrupted(err, done > 0)
 		}
-		return interrupted(err, done > 0)
+		fmt.Fprintf(cmd.OutOrStdout(), "Mails dropped: %d.\n", done)
+		return nil
 	})
 	m.register(cmd)
 	m.addAll(cmd)
@@ -418,10 +420,11 @@ schedule of retries again. Those that are due within three minutes stay as they 
 			return err
 		}
 		done, err := n.App.Queues.RetryDeliveries(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d deliveries", n) }))
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "Deliveries to be tried again: %d.\n", done)
+		if err != nil {
+			return interrupted(err, done > 0)
 		}
-		return interrupted(err, done > 0)
+		fmt.Fprintf(cmd.OutOrStdout(), "Deliveries to be tried again: %d.\n", done)
+		return nil
 	})
 	d.register(cmd)
 	d.addState(cmd, string(doorward.DeliveryPending))
@@ -449,10 +452,11 @@ the events again while they are kept. At a terminal it asks first, unless --yes 
 			return err
 		}
 		done, err := n.App.Queues.DropDeliveries(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d deliveries", n) }))
-		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "Deliveries dropped: %d.\n", done)
+		if err != nil {
+			return interrupted(err, done > 0)
 		}
-		return interrupted(err, done > 0)
+		fmt.Fprintf(cmd.OutOrStdout(), "Deliveries dropped: %d.\n", done)
+		return nil
 	})
 	d.register(cmd)
 	d.addAll(cmd)

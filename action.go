@@ -142,6 +142,10 @@ const (
 
 	InstallationMaintenance Action = "installation.maintenance" // changes were paused or resumed
 
+	QueueRetry Action = "queue.retry" // queued mails or deliveries were made due at once
+	QueueDrop  Action = "queue.drop"  // queued mails or deliveries were given up
+	QueuePause Action = "queue.pause" // a queue was paused or resumed
+
 	IncidentSignOut    Action = "incident.sign_out"    // all sessions of a tenant, or those since a time, were ended
 	IncidentForceReset Action = "incident.force_reset" // a person's password was removed, and a reset mailed
 
@@ -451,6 +455,9 @@ var operated = []Verb{
 	{Action: InstallationMove},
 	{Action: ModelApply, Operator: ModelApply},
 	{Action: InstallationMaintenance},
+	{Action: QueueRetry},
+	{Action: QueueDrop},
+	{Action: QueuePause},
 	{Action: AccountUnlock, AllowedWhilePaused: true},
 	{Action: PasswordLink},
 	{Action: IncidentSignOut, AllowedWhilePaused: true},

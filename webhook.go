@@ -141,7 +141,7 @@ const (
 	DeliveryPending DeliveryState = "pending"
 	DeliveryDone    DeliveryState = "delivered"
 	DeliveryGivenUp DeliveryState = "failed"  // retries are used up
-	DeliveryDropped DeliveryState = "dropped" // the webhook was disabled or deleted, or its tenant frozen or closed
+	DeliveryDropped DeliveryState = "dropped" // the operator dropped it, or the webhook was disabled or deleted, or its tenant frozen or closed
 )
 
 // DeliveryStates lists all states.

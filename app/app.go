@@ -39,6 +39,7 @@ import (
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/app/queue"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
@@ -129,6 +130,7 @@ type App struct {
 	// Installation handles backup, restore and move.
 	Installation *installation.Installation
 	Incidents    *incident.Incidents
+	Queues       *queue.Queues
 	Models       *model.Models
 	Policies     *policy.Policies
 	Demands      *demand.Demands
@@ -198,6 +200,7 @@ func New(db *store.DB, s Settings) *App {
 		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
 		Installation: installation.New(writer, db, lifetime),
 		Incidents:    incident.New(writer, db, lifetime),
+		Queues:       queue.New(writer, db),
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
 		Demands:      demand.New(writer, db, lifetime),

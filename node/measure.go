@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/web/front"
 )
 
 // registerMetrics registers the metrics of the node. docs/metrics.md lists
@@ -28,6 +29,7 @@ func (n *Node) registerMetrics() {
 	n.registerWebhooks(m)
 	n.registerInbox(m)
 	n.registerTLS(m)
+	n.registerForwarders(m)
 	n.registerAgreement(m)
 	m.Counter("doorward_assertions_signed_total", "Assertions of who is calling that were signed; those answered again from memory don't count.",
 		func() float64 { return float64(n.App.Assertions.Signed()) })
@@ -184,13 +186,13 @@ func measureSpace(ctx context.Context, db *store.DB) (all []telemetry.Sample) {
 }
 
 func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
-	oldest, due := 0.0, 0.0
-	if v.MailsQueued > 0 {
-		oldest = max(0, n.App.Now().Sub(v.OldestMail).Seconds())
+	since := func(at time.Time, rows int64) float64 {
+		if rows == 0 {
+			return 0
+		}
+		return max(0, n.App.Now().Sub(at).Seconds())
 	}
-	if v.InboxRows > 0 {
-		due = max(0, n.App.Now().Sub(v.InboxDue).Seconds())
-	}
+	oldest, due := since(v.OldestMail, int64(v.MailsQueued)), since(v.InboxDue, int64(v.InboxRows))
 	backup := 0.0
 	if v.LastBackup.Unix() > 0 {
 		backup = float64(v.LastBackup.UnixMicro()) / 1e6
@@ -201,6 +203,10 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
 		{Name: "doorward_webhook_deliveries_pending", Help: "Deliveries to webhooks that wait, or are retried later, of all nodes.", Value: float64(v.Deliveries)},
+		{Name: "doorward_webhook_oldest_pending_seconds", Help: "How long ago the oldest delivery to a webhook was queued that waits, or is retried later.", Value: since(v.OldestDelivery, v.Deliveries)},
+		{Name: "doorward_webhook_overdue_seconds", Help: "How long the delivery to a webhook that is due has waited longest for its next attempt.", Value: since(v.DeliveryDue, v.Deliveries)},
+		{Name: "doorward_queue_paused", Help: "1 while the operator has paused mails, or how many pauses of deliveries to webhooks there are: of all, of a tenant, of a webhook.", Labels: []string{"queue", "mail"}, Value: float64(v.MailPauses)},
+		{Name: "doorward_queue_paused", Help: "1 while the operator has paused mails, or how many pauses of deliveries to webhooks there are: of all, of a tenant, of a webhook.", Labels: []string{"queue", "webhook"}, Value: float64(v.WebhookPauses)},
 		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, similar ones in one row, kept until their minute is over; 100,000 at most.", Value: float64(v.InboxRows)},
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
 		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are kept, and tried again every hour.", Value: float64(v.InboxAside)},
@@ -222,6 +228,20 @@ func measurePools(pools []store.Pool) (all []telemetry.Sample) {
 		)
 	}
 	return all
+}
+
+func (n *Node) registerForwarders(m *telemetry.Metrics) {
+	const name, help = "doorward_untrusted_proxy_requests_total", "Requests with X-Forwarded-For from an address that is not in --trusted-proxies, by whether it is in a private network. All clients behind such a proxy share one limit of attempts."
+	const last, lastHelp = "doorward_untrusted_proxy_last_timestamp_seconds", "When the last such request came, in Unix time; 0 if none has since the proxies were set."
+	for from, read := range map[string]func() front.Forwarded{"private": n.site.ForwardedByPrivate, "public": n.site.ForwardedByPublic} {
+		m.Counter(name, help, func() float64 { return float64(read().Requests) }, "from", from)
+		m.Gauge(last, lastHelp, func() float64 {
+			if at := read().Last; !at.IsZero() {
+				return float64(at.Unix())
+			}
+			return 0
+		}, "from", from)
+	}
 }
 
 func (n *Node) registerTLS(m *telemetry.Metrics) {

@@ -82,14 +82,14 @@ const (
   CASE WHEN d.state = 'pending' THEN d.next_at END, d.created_at`
 	selectQueued = `SELECT ` + deliveryColumns + `, d.next_at, d.urgent, d.tries, d.step, w.tenant_id, w.health = 'good'
 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id `
-	afterAndDue = `AND (d.next_at, d.id) > ($1, $2) AND d.next_at <= $3
+	afterAndDue = `AND (d.next_at, d.id) > ($1, $2) AND d.next_at <= $3` + deliveriesGoOn + `
 ORDER BY d.next_at, d.id LIMIT $4`
 	sqlDueDeliveries       = selectQueued + `WHERE d.state = 'pending' ` + afterAndDue
 	sqlDueUrgentDeliveries = selectQueued + `WHERE d.state = 'pending' AND d.urgent ` + afterAndDue
 )
 
 // DueDeliveries returns deliveries to try at now, or only the urgent ones, the longest
-// waiting first. It continues after the DueAt and ID of after; zero: from the beginning.
+// waiting first, without those that are paused. It continues after the DueAt and ID of after; zero: from the beginning.
 func (r Reader) DueDeliveries(ctx context.Context, urgent bool, after QueuedDelivery, now time.Time, limit int) ([]QueuedDelivery, error) {
 	query := sqlDueDeliveries
 	if urgent {
@@ -99,12 +99,13 @@ func (r Reader) DueDeliveries(ctx context.Context, urgent bool, after QueuedDeli
 }
 
 const sqlClaimDelivery = `UPDATE webhook_deliveries SET tries = tries + 1, next_at = $1, urgent = FALSE
-WHERE id = $2 AND state = 'pending' AND tries = $3 AND next_at <= $4`
+WHERE id = $2 AND state = 'pending' AND tries = $3 AND next_at <= $4
+  AND NOT EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = 'webhook' AND p.scope IN ('', $5, webhook_deliveries.webhook_id))`
 
 // ClaimDelivery claims the delivery for one attempt. It reports false if another worker has
-// claimed it, or it is no longer pending and due. If the worker dies, it is due again at until.
+// claimed it, it is no longer pending and due, or it is paused. If the worker dies, it is due again at until.
 func (tx *Tx) ClaimDelivery(ctx context.Context, d QueuedDelivery, until time.Time) (bool, error) {
-	return tx.affected(ctx, sqlClaimDelivery, micros(until), d.ID, d.Tries, micros(tx.Now))
+	return tx.affected(ctx, sqlClaimDelivery, micros(until), d.ID, d.Tries, micros(tx.Now), d.TenantID)
 }
 
 const sqlFinishDelivery = `UPDATE webhook_deliveries SET state = CASE WHEN state = 'pending' OR $2 = 'delivered' THEN $2 ELSE state END,

@@ -140,18 +140,18 @@ func (tx *Tx) queueMail(ctx context.Context, kind MailKind, recipient, subjectID
 
 // Neither LIKE nor an array works the same in both databases: a text contains a
 // kind if removing it makes the text shorter.
-const sqlDueMails = selectMail + `WHERE state = 'queued' AND (next_at, id) > ($1, $2) AND next_at <= $3 AND replace($5, ' ' || kind || ' ', '') <> $5
+const sqlDueMails = selectMail + `WHERE state = 'queued' AND (next_at, id) > ($1, $2) AND next_at <= $3 AND replace($5, ' ' || kind || ' ', '') <> $5` + mailsGoOn + `
 ORDER BY next_at, id LIMIT $4`
 
 // DueMails returns mails to send at now, the longest waiting first. It continues after the
 // NextAt and ID of after; zero: from the beginning. Kinds that this version doesn't know wait
-// for a node of the newer version.
+// for a node of the newer version. It returns none while the queue is paused.
 func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
 	return list(ctx, r, mailFields, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
 // The kinds are those of MailKind.Urgent, and of the index mails_urgent_account.
-const sqlDueUrgentMails = selectMail + `WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_requested', 'email_changed', 'email_restored') AND (next_at, id) > ($1, $2) AND next_at <= $3
+const sqlDueUrgentMails = selectMail + `WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_requested', 'email_changed', 'email_restored') AND (next_at, id) > ($1, $2) AND next_at <= $3` + mailsGoOn + `
 ORDER BY next_at, id LIMIT $4`
 
 // DueUrgentMails is DueMails for urgent mails only. Other mails don't slow it
@@ -160,7 +160,7 @@ func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, l
 	return list(ctx, r, mailFields, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
 }
 
-const sqlDueMailsOf = selectMail + `WHERE subject_id = $1 AND state = 'queued' AND (next_at, id) > ($2, $3) AND next_at <= $4
+const sqlDueMailsOf = selectMail + `WHERE subject_id = $1 AND state = 'queued' AND (next_at, id) > ($2, $3) AND next_at <= $4` + mailsGoOn + `
 ORDER BY next_at, id LIMIT $5`
 
 // DueMailsOf is DueMails for those about a subject, of any kind.
@@ -168,10 +168,10 @@ func (r Reader) DueMailsOf(ctx context.Context, subjectID string, after Mail, no
 	return list(ctx, r, mailFields, sqlDueMailsOf, subjectID, micros(after.NextAt), after.ID, micros(now), limit)
 }
 
-const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
+const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4` + mailsGoOn
 
-// ClaimMail claims the mail for one try. It reports false if another worker has claimed it,
-// or it is no longer queued and due. If the worker dies, the mail is due again at until.
+// ClaimMail claims the mail for one try. It reports false if another worker has claimed it, if
+// it is no longer queued and due, or the queue is paused. If the worker dies, the mail is due again at until.
 func (tx *Tx) ClaimMail(ctx context.Context, m Mail, until time.Time) (bool, error) {
 	return tx.affected(ctx, sqlClaimMail, micros(until), m.ID, m.Tries, micros(tx.Now))
 }

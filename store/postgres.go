@@ -62,7 +62,9 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
     is_applied BOOLEAN NOT NULL,
     tstamp     TIMESTAMP NOT NULL DEFAULT now()
 )`,
-			tables:        `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
+			tables: `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
+			indexes: `SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND i.indisvalid`,
 			hasMigrations: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:         `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
 			snapshot:      sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},

@@ -54,6 +54,7 @@ func openSQLite(path string) (*DB, error) {
     tstamp     TIMESTAMP DEFAULT (datetime('now'))
 )`,
 			tables:        `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`,
+			indexes:       `SELECT name FROM sqlite_master WHERE type = 'index'`,
 			hasMigrations: hasMigrationsSQLite,
 			clock:         `SELECT 0, moved FROM shared_clock WHERE id = 1`,
 			snapshot:      sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one

@@ -66,6 +66,7 @@ type engine struct {
 	path          string           // of a SQLite file; else empty
 	servers       *cluster.Servers // nil unless a PostgreSQL DSN names several
 	tables        string           // query: the names of all tables
+	indexes       string           // query: the names of all indexes that can be used
 	hasMigrations string           // query: 1 if the table of migrations exists, else 0
 	// clock is a query for the engine's clock in microseconds and the installation's
 	// offset. The clock of SQLite is this machine's, so its query returns 0.

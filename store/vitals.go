@@ -16,13 +16,18 @@ type Vitals struct {
 	InboxAside  int       // rows that could not be recorded and are retried later
 	LastBackup  time.Time // when the newest backup was completed; the Unix epoch without any
 	Deliveries  int64     // pending deliveries to webhooks
-	Paused      int       // 1 while changes are paused, else 0
+	// OldestDelivery is when the oldest pending delivery was queued, DeliveryDue when the first one is or was due;
+	// the Unix epoch without any.
+	OldestDelivery, DeliveryDue time.Time
+	Paused                      int // 1 while changes are paused, else 0
+	MailPauses, WebhookPauses   int // how many pauses of the queues there are
 }
 
 func vitalsFields(v *Vitals) []any {
 	return []any{
 		&v.Position, &v.Nodes, &v.MailsQueued, (*storedTime)(&v.OldestMail),
-		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup), &v.Deliveries, &v.Paused,
+		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup), &v.Deliveries,
+		(*storedTime)(&v.OldestDelivery), (*storedTime)(&v.DeliveryDue), &v.Paused, &v.MailPauses, &v.WebhookPauses,
 	}
 }
 
@@ -36,7 +41,10 @@ const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELE
   (SELECT count(*) FROM mails WHERE ` + toBeSent + `), (SELECT coalesce(min(` + waitsSince + `), 0) FROM mails WHERE ` + toBeSent + `),
   (SELECT count(*) FROM inbox), (SELECT coalesce(min(due_at), 0) FROM inbox), (SELECT count(*) FROM inbox WHERE aside > 0),
   (SELECT coalesce(max(completed_at), 0) FROM backups),
-  (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'), (SELECT count(*) FROM maintenance)`
+  (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'),
+  (SELECT coalesce(min((SELECT min(d.created_at) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.state = 'pending')), 0) FROM webhooks w),
+  (SELECT coalesce(min(next_at), 0) FROM webhook_deliveries WHERE state = 'pending'), (SELECT count(*) FROM maintenance),
+  (SELECT count(*) FROM queue_pauses WHERE queue = 'mail'), (SELECT count(*) FROM queue_pauses WHERE queue = 'webhook')`
 
 // Vitals returns the figures at now.
 func (r Reader) Vitals(ctx context.Context, now time.Time) (Vitals, error) {

@@ -145,15 +145,20 @@ func (tx *Tx) RetireWebhook(ctx context.Context, id string) error {
 const (
 	sqlDeleteDeliveriesOf = `DELETE FROM webhook_deliveries WHERE id IN (
   SELECT d.id FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.tenant_id = $1 LIMIT $2)`
+	sqlForgetPauses = `DELETE FROM queue_pauses WHERE queue = 'webhook' AND (scope = $1 OR scope IN (SELECT id FROM webhooks WHERE tenant_id = $1))`
+
 	sqlDeleteWebhooksOf = `DELETE FROM webhooks WHERE tenant_id = $1`
 )
 
 // DeleteWebhooksOf deletes up to limit deliveries to webhooks of the tenant, and the webhooks
-// with the last of them. It returns the number deleted; fewer than limit means that nothing
+// with the last of them and the pauses. It returns the number deleted; fewer than limit means that nothing
 // is left.
 func (tx *Tx) DeleteWebhooksOf(ctx context.Context, tenantID string, limit int) (int64, error) {
 	n, err := tx.exec(ctx, sqlDeleteDeliveriesOf, tenantID, limit)
 	if err != nil || n == int64(limit) {
+		return n, err
+	}
+	if err := tx.run(ctx, sqlForgetPauses, tenantID); err != nil {
 		return n, err
 	}
 	return n, tx.run(ctx, sqlDeleteWebhooksOf, tenantID)
@@ -206,10 +211,10 @@ func (tx *Tx) RecordWebhookFailure(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlWebhookFailed, id, micros(tx.Now))
 }
 
-const sqlWebhooksFailing = selectWebhook + `WHERE enabled AND failing_since <= $1 AND notices < $2 ORDER BY created_at, id LIMIT $3`
+const sqlWebhooksFailing = selectWebhook + `w WHERE enabled AND failing_since <= $1 AND notices < $2` + deliveriesGoOn + ` ORDER BY created_at, id LIMIT $3`
 
 // WebhooksFailing returns enabled webhooks that have been failing since an instant or before,
-// and about which fewer than notices mails were sent.
+// and about which fewer than notices mails were sent. It leaves out those that are paused.
 func (r Reader) WebhooksFailing(ctx context.Context, since time.Time, notices, limit int) ([]doorward.Webhook, error) {
 	return list(ctx, r, webhookFields, sqlWebhooksFailing, micros(since), notices, limit)
 }

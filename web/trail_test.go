@@ -884,6 +884,7 @@ func (r *recorder) checkAllVerbsRecorded() {
 	seen[doorward.SSOConfirm], seen[doorward.SSORevert], seen[doorward.SSOBypass] = true, true, true                // tested in app/demand
 	seen[doorward.AccountUnlock], seen[doorward.PasswordLink] = true, true                                          // tested in app/account
 	seen[doorward.IncidentSignOut], seen[doorward.IncidentForceReset] = true, true                                  // tested in app/incident
+	seen[doorward.QueueRetry], seen[doorward.QueueDrop], seen[doorward.QueuePause] = true, true, true               // tested in app/queue
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			r.t.Errorf("no step records %s: add one", verb.Action)

@@ -251,3 +251,17 @@ func (s *testServer) checkAccess(session string) string {
 	login, _, err := s.ask("", http.MethodPost, "/api/v2/auth/login", map[string]string{"email": "owner@acme.example", "password": password})
 	return fmt.Sprintf("checks were answered %v, a login %d %v", statuses, login, err)
 }
+
+// TestDoctorFindsAReadOnlyDisk: the file system of SQLite became read-only, as after a fault of the disk.
+func TestDoctorFindsAReadOnlyDisk(t *testing.T) {
+	folder := onSmallDisk(t, 24)
+	if folder == "" {
+		return
+	}
+	dsn := "sqlite:" + filepath.Join(folder, "doorward.db")
+	createInstallation(t, dsn)
+	if out, err := exec.Command("mount", "-o", "remount,ro", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkDoctorFails(t, []string{"--database", dsn}, "FAIL  database       ", "read-only", "may read and write the file and its folder")
+}

@@ -23,9 +23,9 @@ func doctorCommand() *cobra.Command {
 		Use: "doctor", Short: "Check configuration, database, schema, mail and clock",
 		Long: `Doctor checks everything a server needs and says how to fix what is wrong. It tries
 a write and rolls it back, checks the pages of SQLite and the end of each audit trail
-for some seconds, and gives the sender's address to the mail server without sending.
-It leaves nothing behind, except a record in PostgreSQL's log where commits wait for
-a standby. Exit code 0 means that everything is in order.`,
+for some seconds, and gives the sender's address to the mail server without sending. It
+connects to the base URL, and asks a server on this machine for its metrics. It leaves
+nothing behind, except a record in PostgreSQL's log where commits wait for a standby. Exit code 0 means that everything is in order.`,
 		Example: "  doorward doctor --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.readToServe(cmd)
@@ -53,7 +53,9 @@ func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) e
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	findings := []finding{{check: "configuration", fine: "valid"}, {check: "passwords", fine: s.describeRefusedPasswords(cfg)}, checkBaseURL(cfg)}
-	findings = append(findings, checkProxies(s, cfg)...)
+	for _, found := range [][]finding{checkReach(ctx, s, cfg), checkCertificate(s, cfg), checkProxies(s, cfg), checkLimits(s, cfg), checkServer(ctx, s, cfg)} {
+		findings = append(findings, found...)
+	}
 	findings = append(findings, checkDatabase(ctx, s, cfg)...)
 	findings = append(findings, checkMail(ctx, s, cfg))
 	code := 0

@@ -15,7 +15,9 @@ import (
 
 // checkContent checks a database whose schema is up to date.
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
-	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkMaintenance, checkSpace, checkPages, checkTrails, checkQueue, checkOwners, checkModel} {
+	for _, check := range []func(context.Context, *store.DB) (finding, bool){
+		checkWriting, checkMaintenance, checkSpace, checkPages, checkIndexes, checkTrails, checkPauses, checkQueue, checkDeliveries, checkWebhooks, checkOwners, checkModel,
+	} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		if f, ok := check(ctx, db); ok {
 			all = append(all, f)
@@ -160,7 +162,7 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 		f.wrong, f.code = cause(err), exitUnavailable
 	case v.MailsQueued > 0 && age > maxMailAge:
 		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
-		f.remedy = "Is a server running? Its log says why a mail could not be sent: look for \"mail not sent yet\"."
+		f.remedy = "Is a server running? \"doorward mail queue list\" and its log say why a mail could not be sent: look for \"mail not sent yet\"."
 	}
 	return f, true
 }

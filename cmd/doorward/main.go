@@ -81,7 +81,7 @@ unreachable or its schema incompatible.`,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // the same as "doorward version" prints
 	root.SetFlagErrorFunc(describeFlagError)
-	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), domainCommand(), ssoCommand(), modelCommand(), explainCommand(), auditCommand(), incidentCommand(),
+	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), mailCommand(), domainCommand(), ssoCommand(), modelCommand(), explainCommand(), auditCommand(), incidentCommand(),
 		maintenanceCommand(), recording(backupCommand()), recording(restoreCommand()), recording(moveCommand()),
 		migrateCommand(), passwordsCommand(), textsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	adaptCobraCommands(root)

@@ -78,6 +78,9 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if network, ok := findUniversalNetwork(cfg.Proxies); ok {
 		all = append(all, warning{"trusted-proxies match every address, so any client can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", network.String()})
 	}
+	if cfg.Attempts.PerAccount == 0 {
+		all = append(all, warning{text: "limit-login-account is 0: nothing slows down guesses of a person's password from many addresses; leave it out"})
+	}
 	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
 		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.raw.TraceOTLP})
 	}

@@ -16,7 +16,7 @@ func webhookCommand() *cobra.Command {
 	const enable, disable = true, false
 	return group("webhook", "Manage the installation's webhooks, which get the events of all tenants", recording(webhookCreateCommand()), webhookListCommand(),
 		recording(webhookSwitchCommand("enable", "Let a webhook get events again", enable)), recording(webhookSwitchCommand("disable", "Send a webhook nothing more, and drop what is pending", disable)),
-		recording(webhookRotateCommand()), recording(webhookTestCommand()), webhookDeliveriesCommand(), recording(webhookRetryCommand()), recording(webhookReplayCommand()), recording(webhookDeleteCommand()))
+		recording(webhookRotateCommand()), recording(webhookTestCommand()), webhookDeliveriesCommand(), recording(webhookRetryCommand()), recording(webhookReplayCommand()), recording(webhookDeleteCommand()), webhookQueueCommand())
 }
 
 func webhookCreateCommand() *cobra.Command {

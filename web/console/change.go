@@ -102,7 +102,7 @@ func valueKey(field, text string) string {
 	switch field {
 	case "logo":
 		return "change.image"
-	case "enabled", "factor", "maintenance", "mfa", "mode":
+	case "enabled", "factor", "maintenance", "mfa", "mode", "pause", "queue":
 		if key := "change." + field + "." + text; messageKeys()[key] {
 			return key
 		}

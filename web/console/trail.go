@@ -293,13 +293,13 @@ func (e entry) MachineIcon() string {
 var eventIcons = map[string]string{
 	"user": "people", "invitation": "invitations", "role": "roles", "policy": "policy", "apikey": "keys", "key": "keys",
 	"webhook": "webhooks", "tenant": "settings", "settings": "settings", "session": "session", "mfa": "factor", "password": "factor", "account": "people",
-	"connection": "sso", "domain": "sso", "identity": "sso", "sso": "sso", "incident": "session",
+	"connection": "sso", "domain": "sso", "identity": "sso", "sso": "sso", "incident": "session", "queue": "webhooks",
 }
 
 // tones are the colours of icons by the last word of an action that was done: warm for what ends or is
 // taken, good for what begins or is given.
 var tones = map[string][]string{
-	"warm": {"remove", "revoke", "delete", "end", "close", "suspend", "erase", "disable", "destroy", "reset", "leave", "expire", "freeze", "leak", "sign_out", "force_reset"},
+	"warm": {"remove", "revoke", "delete", "end", "close", "suspend", "erase", "disable", "destroy", "reset", "leave", "expire", "freeze", "leak", "sign_out", "force_reset", "drop"},
 	"good": {"create", "accept", "invite", "open", "enable", "confirm", "resume", "import", "restore", "enrol", "thaw", "recover"},
 }
 

@@ -66,6 +66,8 @@ type Site struct {
 	outage   lograte.Limiter // for log lines about checks that can't be answered
 	refusals lograte.Summary // of log lines about refused requests
 	returns  lograte.Limiter // for log lines about return addresses that aren't allowed
+
+	forwarders forwarders
 }
 
 // New returns a site whose public address is base. Only the proxies' X-Forwarded-For
@@ -74,7 +76,7 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
 	metrics := telemetry.New()
 	s := &Site{
-		App: a, Metrics: metrics, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
+		App: a, forwarders: forwarders{lines: lograte.Limiter{Quiet: time.Minute}}, Metrics: metrics, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
 		base: base, headers: headersOf(base), secure: !plain, log: log,
 	}
 	s.refusals = lograte.Summary{Every: time.Minute, Report: func(cause string, leftOut int) {
@@ -93,7 +95,10 @@ func (s *Site) Brand() Brand { return *s.brand.Load() }
 func (s *Site) SetBrand(b Brand) { s.brand.Store(&b) }
 
 // SetProxies trusts these proxies in place of the earlier ones.
-func (s *Site) SetProxies(proxies []netip.Prefix) { s.proxies.Store(&proxies) }
+func (s *Site) SetProxies(proxies []netip.Prefix) {
+	s.proxies.Store(&proxies)
+	s.forwarders.forget()
+}
 
 // Brand is the appearance of the installation. Accent and logo have defaults.
 type Brand struct {
@@ -356,8 +361,9 @@ func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 		boundBody(w, r)
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
-		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &requestInfo{id: id, client: r.Context(), path: r.URL.EscapedPath(), began: began, counts: counts, proxies: s.proxies.Load(), trace: trace.ID(ctx)}))
+		id, proxies := requestID(r), s.proxies.Load()
+		s.noteForwarder(r, *proxies)
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &requestInfo{id: id, client: r.Context(), path: r.URL.EscapedPath(), began: began, counts: counts, proxies: proxies, trace: trace.ID(ctx)}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
 		defer s.finish(rec, r)

@@ -34,7 +34,7 @@ var mayScan = map[string][]string{
 		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlDisableAllConnections", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndAllSetupLinks", "sqlEndDeviceCounters", "sqlExpireAllResets",
 		"sqlRetireAllTokens", "sqlSkipGenerations",
 	},
-	"the caller needs all rows":                             {"sqlAllUsers", "sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals", "sqlHeldDomains"},
+	"the caller needs all rows":                             {"sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals", "sqlHeldDomains"},
 	"an index on the last use would be written by each use": {"sqlOverdueSessions"},
 	"a tenant is destroyed once":                            {"sqlDeleteResends"},
 }

@@ -450,6 +450,14 @@ func TestOperatorsManageTenants(t *testing.T) {
 		if got := d.allPages(t, "/api/v2/tenants", "id", 1, func(int) {}, key); !slices.Equal(got, []string{id, globex.ID}) {
 			t.Errorf("page by page: %q", got)
 		}
+		for query, want := range map[string]string{"q=ACME": id, "q=" + globex.ID: globex.ID, "q=acme&status=frozen": "", "status=closing": ""} {
+			found := d.send(t, "GET /api/v2/tenants?"+query, nil, key).ok(http.StatusOK)
+			if items := found.at("items").([]any); want == "" && len(items) > 0 || want != "" && (len(items) != 1 || items[0].(m)["id"] != want) {
+				t.Errorf("%s finds %s, want %q", query, found.body, want)
+			}
+		}
+		d.send(t, "GET /api/v2/tenants?status=asleep", nil, key).fails(http.StatusUnprocessableEntity, "validation_failed")
+		d.send(t, "GET /api/v2/tenants?name=acme", nil, key).fails(http.StatusBadRequest, "invalid_query")
 
 		set := func(status any) answer {
 			t.Helper()

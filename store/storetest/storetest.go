@@ -52,6 +52,7 @@ var cases = []struct {
 	{"brands of tenants", brands},
 	{"pages of lists", pagesOfLists},
 	{"filters of lists", filtersOfLists},
+	{"filters of tenants", filtersOfTenants},
 	{"words of lists", wordsOfLists},
 	{"orders of lists", ordersOfLists},
 	{"totals of lists", totalsOfLists},

@@ -53,6 +53,7 @@ var cases = []struct {
 	{"pages of lists", pagesOfLists},
 	{"filters of lists", filtersOfLists},
 	{"filters of tenants", filtersOfTenants},
+	{"turns of sweeps", turnsOfSweeps},
 	{"words of lists", wordsOfLists},
 	{"orders of lists", ordersOfLists},
 	{"totals of lists", totalsOfLists},

@@ -1,0 +1,19 @@
+package app
+
+import (
+	"context"
+	"time"
+)
+
+// SweepNames returns the names of all sweeps.
+func (a *App) SweepNames() (all []string) {
+	for _, s := range a.sweeps() {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// TakeTurn is takeTurn.
+func (a *App) TakeTurn(ctx context.Context, left map[string]time.Time) bool {
+	return a.takeTurn(ctx, left)
+}

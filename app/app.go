@@ -180,7 +180,7 @@ func New(db *store.DB, s Settings) *App {
 		Passwords:    password.New(writer, db, verifier, passwords, lifetime),
 		Users:        user.New(writer, db, lifetime, owners),
 		Accounts:     account.New(writer, db, verifier, lifetime, owners),
-		Tenants:      tenant.New(writer, db, lifetime, s.TenantHold, master.Ready, s.Log),
+		Tenants:      tenant.New(writer, db, lifetime, tenant.Times{Hold: s.TenantHold, KeepEvents: s.KeepEvents}, master.Ready, s.Log),
 		Keys:         keys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,

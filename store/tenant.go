@@ -29,11 +29,12 @@ func settingsFields(s *doorward.TenantSettings) []any {
 		roleWords{&f.Roles},
 		&f.GraceDays, &f.RememberDays,
 		inMinutes{&s.StepUp},
+		nullableInt{&s.KeepEventsDays},
 	}
 }
 
 const (
-	settingsColumns = `session_idle, session_absolute, invitation_days, allowed_domains, mfa_since, mfa_roles, mfa_grace_days, mfa_remember_days, step_up_minutes`
+	settingsColumns = `session_idle, session_absolute, invitation_days, allowed_domains, mfa_since, mfa_roles, mfa_grace_days, mfa_remember_days, step_up_minutes, keep_events_days`
 	selectTenant    = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + settingsColumns + `, ` + quotasColumns + `, ` + brandColumns + `, ` + rulesColumns + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
@@ -241,7 +242,7 @@ func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 }
 
 const sqlEditTenant = `UPDATE tenants SET name = $2, name_key = $3, search_key = $3, search = $4, accent = $5,
-  (` + settingsColumns + `) = ($6, $7, $8, $9, $10, $11, $12, $13, $14)
+  (` + settingsColumns + `) = ($6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 WHERE id = $1`
 
 // EditTenant replaces name, settings and accent.

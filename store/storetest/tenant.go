@@ -34,6 +34,7 @@ func settingsOfTenants(f *fixture) {
 	edited.Name = "Acme Ltd"
 	edited.Settings = doorward.TenantSettings{
 		SessionIdle: 90 * time.Second, SessionAbsolute: time.Hour, InvitationDays: 3, AllowedDomains: []string{"acme.example", "xn--bcher-kva.example"},
+		KeepEventsDays: 90,
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, edited)) })
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), edited)

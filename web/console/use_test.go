@@ -131,7 +131,7 @@ func TestTrailInWords(t *testing.T) {
 	}
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
 	owner.submit("/console/settings?tab=sessions", url.Values{"sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}})
-	owner.submit("/console/settings?tab=general", url.Values{"name": {"Acme"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
+	owner.submit("/console/settings?tab=general", url.Values{"name": {"Acme"}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme.example"}})
 	english := owner.opened("/console/audit", "en", "Wrong password", "This role or key may not do this", "<dt>Times</dt>", "The last active owner has to stay",
 		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
@@ -491,7 +491,7 @@ func TestSettings(t *testing.T) {
 	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {
 		f := url.Values{
-			"version": {admin.version(page)}, "name": {"Acme"}, "invitationDays": {"30"}, "allowedEmailDomains": {""},
+			"version": {admin.version(page)}, "name": {"Acme"}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {""},
 			"sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "mfaGraceDays": {"0"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"},
 		}
 		for i := 0; i+1 < len(change); i += 2 {

@@ -17,3 +17,6 @@ func (a *App) SweepNames() (all []string) {
 func (a *App) TakeTurn(ctx context.Context, left map[string]time.Time) bool {
 	return a.takeTurn(ctx, left)
 }
+
+// ForgetAddresses is forgetAddresses.
+func (a *App) ForgetAddresses(ctx context.Context) error { return a.forgetAddresses(ctx) }

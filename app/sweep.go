@@ -14,6 +14,8 @@ const (
 	sweepEvery = time.Minute
 	// scanEvery is that of sweeps that read whole tables.
 	scanEvery = 5 * time.Minute
+	// forgetEvery is that of forgetAddresses, which reads whole tables, and isn't urgent.
+	forgetEvery = 24 * time.Hour
 	// turnTime ends a turn before the next one is due, so that one node at a time does a sweep. What it has
 	// not done follows in the next turn.
 	turnTime = sweepEvery - 10*time.Second
@@ -47,8 +49,38 @@ func (a *App) sweeps() []sweep {
 		{"webhooks", sweepEvery, a.Webhooks.Sweep},
 		{"connections", sweepEvery, all(a.Connections.Sweep, a.SetupLinks.Sweep, a.Demands.Sweep)},
 		{"api-keys", sweepEvery, a.APIKeys.Sweep},
+		{"addresses", forgetEvery, a.forgetAddresses},
 		{"changes", sweepEvery, all(a.Lease.Sweep, a.Access.SweepCalls, a.Access.Decisions().Sweep)},
 	}
+}
+
+const (
+	// keepAddresses is how long the address of a client is kept outside of trails.
+	keepAddresses = 90 * 24 * time.Hour
+	// addressesAtOnce is how many rows one transaction blanks.
+	addressesAtOnce = 200
+)
+
+// forgetAddresses blanks the addresses of clients in rows other than events that are older than keepAddresses, or
+// will be before the next time.
+func (a *App) forgetAddresses(ctx context.Context) error {
+	until := a.db.Now().Add(forgetEvery - keepAddresses)
+	for _, of := range store.ClientAddresses {
+		for last := ""; ; {
+			old, err := a.db.Read().OldAddresses(ctx, of, last, until, addressesAtOnce)
+			if err != nil {
+				return err
+			}
+			if len(old) == 0 {
+				break
+			}
+			if err := a.Access.Upkeep(ctx, func(tx *store.Tx) error { return tx.ForgetAddresses(ctx, of, old, until) }); err != nil {
+				return err
+			}
+			last = old[len(old)-1]
+		}
+	}
+	return nil
 }
 
 // sweepNode does what each node has to do for itself: it is about its memory, its files or its settings.

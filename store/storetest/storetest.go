@@ -54,6 +54,7 @@ var cases = []struct {
 	{"filters of lists", filtersOfLists},
 	{"filters of tenants", filtersOfTenants},
 	{"turns of sweeps", turnsOfSweeps},
+	{"addresses of clients", addressesOfClients},
 	{"trails of tenants that keep less", shortTrails},
 	{"words of lists", wordsOfLists},
 	{"orders of lists", ordersOfLists},

@@ -58,7 +58,7 @@ func (e *Effects) Widen() bool {
 // loosens reports whether the next settings demand or limit less in any point.
 func (s TenantSettings) loosens(next TenantSettings) bool {
 	before, after := Tenant{Settings: s}, Tenant{Settings: next}
-	return slices.ContainsFunc(Settings(noLimits), func(n Setting) bool { return n.Unit != "" && n.Number(after) > n.Number(before) }) ||
+	return slices.ContainsFunc(Settings(noLimits, 0), func(n Setting) bool { return n.Unit != "" && n.isLooser(before, after) }) ||
 		len(s.AllowedDomains) > 0 && (len(next.AllowedDomains) == 0 || !isSubset(next.AllowedDomains, s.AllowedDomains)) ||
 		!s.SecondFactor.Since.IsZero() && (next.SecondFactor.Since.IsZero() || !next.SecondFactor.CoversAll(s.SecondFactor))
 }

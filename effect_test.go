@@ -12,6 +12,7 @@ func TestLoosening(t *testing.T) {
 	strict := TenantSettings{
 		SessionIdle: time.Minute, SessionAbsolute: time.Hour, InvitationDays: 2, AllowedDomains: []string{"acme.example"}, StepUp: time.Minute,
 		SecondFactor: SecondFactor{Since: since, Roles: []Role{RoleAdmin, RoleOwner}, GraceDays: 1, RememberDays: 1},
+		KeepEventsDays: 60,
 	}
 	for name, loosen := range map[string]func(*TenantSettings){
 		"idle":             func(s *TenantSettings) { s.SessionIdle = 2 * time.Minute },
@@ -23,6 +24,7 @@ func TestLoosening(t *testing.T) {
 		"a domain more":    func(s *TenantSettings) { s.AllowedDomains = []string{"acme.example", "evil.example"} },
 		"another domain":   func(s *TenantSettings) { s.AllowedDomains = []string{"evil.example"} },
 		"all domains":      func(s *TenantSettings) { s.AllowedDomains = nil },
+		"fewer days of events": func(s *TenantSettings) { s.KeepEventsDays = 59 },
 		"step-up":          func(s *TenantSettings) { s.StepUp = 0 },
 		"no demand":        func(s *TenantSettings) { s.SecondFactor.Since = time.Time{} },
 		"fewer roles":      func(s *TenantSettings) { s.SecondFactor.Roles = []Role{RoleAdmin} },
@@ -34,6 +36,11 @@ func TestLoosening(t *testing.T) {
 		if there, back := (&Effects{Settings: []SettingsEffect{{strict, loose}}}), (&Effects{Settings: []SettingsEffect{{loose, strict}}}); !there.Loosen() || back.Loosen() != (name == "another domain") {
 			t.Errorf("%s: loosens %v, and back %v", name, there.Loosen(), back.Loosen())
 		}
+	}
+	forEver := strict
+	forEver.KeepEventsDays = 0
+	if back := (&Effects{Settings: []SettingsEffect{{forEver, strict}}}); !back.Loosen() || (&Effects{Settings: []SettingsEffect{{strict, forEver}}}).Loosen() {
+		t.Error("events that are kept for ever are kept longest")
 	}
 	all := strict
 	all.SecondFactor.Roles = nil

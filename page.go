@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -35,6 +36,29 @@ type Page[T any] struct {
 	Prev  *Position // where the previous page ends; nil on the first page
 	Next  *Position // where the next page starts; nil on the last page
 	Total int       // rows of the whole list, if Window.Count; MaxTotal+1 for more than MaxTotal
+}
+
+// EachRow returns the rows of a list one after the other, from its beginning. It reads them with read, in pages
+// of size rows, so that it never holds more than one page. An error comes with the zero row, and is the last.
+func EachRow[T any](size int, read func(Window) (Page[T], error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for w := (Window{Limit: size}); ; {
+			page, err := read(w)
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, row := range page.Items {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if page.Next == nil {
+				return
+			}
+			w.After = *page.Next
+		}
+	}
 }
 
 // MaxTotal is the largest number of rows that is counted exactly.

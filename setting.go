@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ type Setting struct {
 	Min, Max int64 // of a number
 	// Default is the number in force for a tenant without its own; one below Min stands for Max.
 	Default int64
+	// lessIsLooser: a smaller number is looser, and no number of its own is the strictest.
+	lessIsLooser bool
 	// at returns a pointer to the tenant's own value, of one of the types in own.
 	at func(*Tenant) any
 }
@@ -32,11 +35,12 @@ const (
 
 // The names of the settings that have rules of their own.
 const (
-	SettingIdle     = "sessionIdleMinutes"
-	SettingDomains  = "allowedEmailDomains"
-	SettingMFA      = "mfa"
-	SettingMFARoles = "mfaRoles"
-	SettingAccent   = "accent"
+	SettingIdle       = "sessionIdleMinutes"
+	SettingKeepEvents = "keepEventsDays"
+	SettingDomains    = "allowedEmailDomains"
+	SettingMFA        = "mfa"
+	SettingMFARoles   = "mfaRoles"
+	SettingAccent     = "accent"
 )
 
 // The values of the setting mfa.
@@ -45,9 +49,9 @@ const (
 	MFARequired = "required"
 )
 
-// Settings returns the settings of tenants in an installation with the limits. A new setting is a row
-// here, a field of TenantSettings, and a column in the store.
-func Settings(limits SessionLimits) []Setting {
+// Settings returns the settings of tenants in an installation with the limits of sessions, which keeps events
+// for a time (0: for ever). A new setting is a row here, a field of TenantSettings, and a column in the store.
+func Settings(limits SessionLimits, keepEvents time.Duration) []Setting {
 	return []Setting{
 		{
 			Name: SettingIdle, Event: "sessionIdle", Section: "sessions", Unit: InMinutes, Min: 1, Max: Minutes(limits.Idle),
@@ -60,6 +64,11 @@ func Settings(limits SessionLimits) []Setting {
 		{
 			Name: "invitationDays", Event: "invitationDays", Section: "general", Unit: InDays, Min: 1, Max: InvitationDaysMax, Default: InvitationDaysMax,
 			at: func(t *Tenant) any { return &t.Settings.InvitationDays },
+		},
+		{
+			Name: SettingKeepEvents, Event: SettingKeepEvents, Section: "general", Unit: InDays, Max: cmp.Or(days(keepEvents), MaxKeepEventsDays), Default: days(keepEvents),
+			lessIsLooser: true,
+			at:           func(t *Tenant) any { return &t.Settings.KeepEventsDays },
 		},
 		{
 			Name: "mfaGraceDays", Event: "mfaGraceDays", Section: "factors", Unit: InDays, Max: MaxGraceDays,
@@ -82,6 +91,18 @@ func Settings(limits SessionLimits) []Setting {
 
 // Minutes returns a limit in minutes, rounded up.
 func Minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
+
+// days returns a time in days, rounded up.
+func days(d time.Duration) int64 { return int64((d + 24*time.Hour - 1) / (24 * time.Hour)) }
+
+// isLooser reports whether the number that is in force after a change demands or limits less than before.
+func (s Setting) isLooser(before, after Tenant) bool {
+	if !s.lessIsLooser {
+		return s.Number(after) > s.Number(before)
+	}
+	n := s.own(after).(int64)
+	return n != 0 && (n < s.own(before).(int64) || s.own(before).(int64) == 0)
+}
 
 // own returns the tenant's own value as in the API: an int64, a string or a []string. It is zero, or a
 // list without items, if the tenant has none of its own.

@@ -49,6 +49,27 @@ type TenantSettings struct {
 	AllowedDomains  []string // of addresses that may be invited, as A-labels; none: all
 	SecondFactor    SecondFactor
 	StepUp          time.Duration // the longest age of a proof for sensitive actions
+	KeepEventsDays  int           // how long events of the trail are kept, MinKeepEventsDays or more; 0: as the installation says
+}
+
+// The bounds of TenantSettings.KeepEventsDays. Within the first nobody can delete what they have done, and an
+// incident is often noticed only after weeks.
+const (
+	MinKeepEventsDays = 30
+	MaxKeepEventsDays = 3650
+)
+
+// KeepEvents returns how long events of the trail are kept in an installation that keeps them for a time
+// (0: for ever): the shorter one.
+func (s TenantSettings) KeepEvents(installation time.Duration) time.Duration {
+	if s.KeepEventsDays == 0 {
+		return installation
+	}
+	own := time.Duration(s.KeepEventsDays) * 24 * time.Hour
+	if installation == 0 {
+		return own
+	}
+	return min(own, installation)
 }
 
 // Tighten returns the limits of sessions, tightened by the tenant's settings.

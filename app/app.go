@@ -182,7 +182,7 @@ func New(db *store.DB, s Settings) *App {
 		Passwords:    password.New(writer, db, verifier, passwords, lifetime),
 		Users:        user.New(writer, db, lifetime, owners),
 		Accounts:     account.New(writer, db, verifier, lifetime, owners),
-		Tenants:      tenant.New(writer, db, lifetime, s.TenantHold, master.Ready, s.Log),
+		Tenants:      tenant.New(writer, db, lifetime, tenant.Times{Hold: s.TenantHold, KeepEvents: s.KeepEvents}, master.Ready, s.Log),
 		Keys:         keys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,
@@ -324,10 +324,6 @@ func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 // HashProcesses returns what the processes for password hashes use.
 func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
-// sweepEvery is the time between two sweeps. The data of a closed tenant outlives its hold by
-// this time at most.
-const sweepEvery = time.Minute
-
 // Run does the background work until ctx ends: it renews the lease, writes last uses,
 // refusals and decisions, delivers mail and webhooks, looks at domains, and sweeps. The lease ends last: until
 // the last use is written, other nodes must ask this one before they end a session as idle.
@@ -335,50 +331,12 @@ func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runSweeps} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runNodeSweeps, a.runTurns} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
 	endLease()
 	leaseRun.Wait()
-}
-
-// runSweeps sweeps every sweepEvery until ctx ends. The first sweep is at once, so that a node
-// that restarts often sweeps too.
-func (a *App) runSweeps(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("sweep", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-a.clockCorrected: // nothing was swept while the clock was wrong
-		}
-	}
-}
-
-// Sweep does the periodic work of every feature, such as deleting what has expired, destroying
-// tenants whose hold has ended, and making the next signing key. If a feature fails, the others
-// follow, and the result joins all errors. Sweep does nothing while the clock is wrong.
-func (a *App) Sweep(ctx context.Context) error {
-	if a.db.Clock().Wrong() {
-		return nil
-	}
-	var errs []error
-	for _, sweep := range []func(context.Context) error{
-		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep,
-		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
-		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
-		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,
-		a.Demands.Sweep, a.SetupLinks.Sweep,
-	} {
-		errs = append(errs, sweep(ctx))
-	}
-	return errors.Join(errs...)
 }
 
 // Model returns the current list of actions of the installation. Errors: unavailable.

@@ -74,7 +74,7 @@ func (n *Node) registerFactors(m *telemetry.Metrics) {
 	const kinds, kindsHelp = "doorward_factors_enrolled", "Second factors and passkeys that can be used, in the whole installation; counted once a minute."
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Apps) }, "type", string(doorward.TOTP))
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Passkeys) }, "type", string(doorward.Passkey))
-	m.Gauge("doorward_accounts_with_factor", "Accounts that have a second factor or a passkey that can be used; counted once a minute.", func() float64 { return float64(n.App.Factors.Totals().Accounts) })
+	m.Gauge("doorward_accounts_with_factor", "Accounts that have a second factor or a passkey that can be used; counted every five minutes.", func() float64 { return float64(n.App.Factors.Totals().Accounts) })
 }
 
 func (n *Node) registerSignOns(m *telemetry.Metrics) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -171,13 +172,33 @@ func (tx *Tx) UpdateFactorCounts(ctx context.Context, userID string) error {
 // have one. Apps are TOTPs.
 type FactorTotals struct{ Apps, Passkeys, Accounts int }
 
-const sqlFactorTotals = `SELECT COALESCE(sum(CASE WHEN kind = 'totp' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN kind = 'passkey' THEN 1 ELSE 0 END), 0), count(DISTINCT user_id)
+const sqlCountFactors = `SELECT COALESCE(sum(CASE WHEN kind = 'totp' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN kind = 'passkey' THEN 1 ELSE 0 END), 0), count(DISTINCT user_id)
 FROM factors WHERE confirmed_at IS NOT NULL AND disabled_at IS NULL`
 
-// FactorTotals counts the factors. It reads all of them.
+func totalsFields(t *FactorTotals) []any { return []any{&t.Apps, &t.Passkeys, &t.Accounts} }
+
+// CountFactors counts the factors. It reads all of them.
+func (r Reader) CountFactors(ctx context.Context) (FactorTotals, error) {
+	return one(ctx, r, totalsFields, sqlCountFactors)
+}
+
+const sqlFactorTotals = `SELECT apps, passkeys, accounts FROM factor_totals WHERE id = 1`
+
+// FactorTotals returns what PutFactorTotals has written last; zero before.
 func (r Reader) FactorTotals(ctx context.Context) (FactorTotals, error) {
-	fields := func(t *FactorTotals) []any { return []any{&t.Apps, &t.Passkeys, &t.Accounts} }
-	return one(ctx, r, fields, sqlFactorTotals)
+	totals, err := one(ctx, r, totalsFields, sqlFactorTotals)
+	if errors.Is(err, ErrNone) {
+		return FactorTotals{}, nil
+	}
+	return totals, err
+}
+
+const sqlPutFactorTotals = `INSERT INTO factor_totals (id, apps, passkeys, accounts) VALUES (1, $1, $2, $3)
+ON CONFLICT (id) DO UPDATE SET apps = $1, passkeys = $2, accounts = $3`
+
+// PutFactorTotals writes what CountFactors has returned.
+func (tx *Tx) PutFactorTotals(ctx context.Context, t FactorTotals) error {
+	return tx.run(ctx, sqlPutFactorTotals, t.Apps, t.Passkeys, t.Accounts)
 }
 
 // FactorCount counts the members of a tenant, and those of them who have no factor.

@@ -29,11 +29,12 @@ func settingsFields(s *doorward.TenantSettings) []any {
 		roleWords{&f.Roles},
 		&f.GraceDays, &f.RememberDays,
 		inMinutes{&s.StepUp},
+		nullableInt{&s.KeepEventsDays},
 	}
 }
 
 const (
-	settingsColumns = `session_idle, session_absolute, invitation_days, allowed_domains, mfa_since, mfa_roles, mfa_grace_days, mfa_remember_days, step_up_minutes`
+	settingsColumns = `session_idle, session_absolute, invitation_days, allowed_domains, mfa_since, mfa_roles, mfa_grace_days, mfa_remember_days, step_up_minutes, keep_events_days`
 	selectTenant    = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + settingsColumns + `, ` + quotasColumns + `, ` + brandColumns + `, ` + rulesColumns + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
@@ -123,19 +124,20 @@ func (r Reader) Tenant(ctx context.Context, id string) (doorward.Tenant, error) 
 	return one(ctx, r, tenantFields, sqlTenant, id)
 }
 
-const sqlTenants = selectTenant + `ORDER BY t.created_at, t.id`
-
-// Tenants returns all tenants, the oldest first.
-func (r Reader) Tenants(ctx context.Context) ([]doorward.Tenant, error) {
-	return list(ctx, r, tenantFields, sqlTenants)
+// TenantFilter selects tenants; empty fields select all.
+type TenantFilter struct {
+	IDs    []string
+	Status doorward.TenantStatus
+	Text   string // words of the name or the id, without regard to case and accents
 }
 
 // A text contains an id if removing it makes the text shorter, see sqlDueMails.
 var tenantPages = newPages(listing[doorward.Tenant]{
 	head:   selectTenant,
 	count:  `FROM tenants t `,
-	where:  "WHERE ($1 = '' OR replace($1, ' ' || t.id || ' ', '') <> $1)\n",
-	args:   1,
+	where: "WHERE ($1 = '' OR replace($1, ' ' || t.id || ' ', '') <> $1) AND ($2 = '' OR t.status = $2)\n" +
+		contains("t.search", 3),
+	args:   2 + maxWords,
 	fields: tenantFields,
 	id:     "t.id",
 	idOf:   func(t doorward.Tenant) string { return t.ID },
@@ -146,21 +148,38 @@ var tenantPages = newPages(listing[doorward.Tenant]{
 	defaultOrder: "createdAt",
 })
 
-// TenantPage returns tenants, usually the oldest first: those with the ids, or all if
-// there are none. Errors: validation_failed, for an unknown order.
-func (r Reader) TenantPage(ctx context.Context, ids []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+// TenantPage returns tenants, usually the oldest first. Errors: validation_failed, for an unknown order.
+func (r Reader) TenantPage(ctx context.Context, f TenantFilter, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
 	text := ""
-	for _, id := range ids {
+	for _, id := range f.IDs {
 		text += " " + id + " "
 	}
-	return tenantPages.read(ctx, r, w, text)
+	return tenantPages.read(ctx, r, w, append([]any{text, string(f.Status)}, searchArgs(f.Text)...)...)
 }
 
-const sqlInsertTenant = `INSERT INTO tenants (id, name, status, created_at, name_key) VALUES ($1, $2, $3, $4, $5)`
+const sqlInsertTenant = `INSERT INTO tenants (id, name, status, created_at, name_key, search, search_key) VALUES ($1, $2, $3, $4, $5, $6, $5)`
 
 // InsertTenant adds the tenant.
 func (tx *Tx) InsertTenant(ctx context.Context, t doorward.Tenant) error {
-	return tx.run(ctx, sqlInsertTenant, t.ID, t.Name, t.Status, micros(t.CreatedAt), fold.Key(t.Name))
+	return tx.run(ctx, sqlInsertTenant, t.ID, t.Name, t.Status, micros(t.CreatedAt), fold.Key(t.Name), searchable(t.Name, t.ID))
+}
+
+// The version before can't write what a tenant is searched by: search_key is the name_key that it belongs to.
+const (
+	sqlUnsearchableTenants = `SELECT id, name FROM tenants WHERE search_key <> name_key ORDER BY id LIMIT $1`
+	sqlMakeSearchable      = `UPDATE tenants SET search = $3, search_key = $4, name_key = $4 WHERE id = $1 AND name = $2`
+)
+
+// MakeTenantsSearchable makes up to limit tenants searchable that an earlier version has created or renamed, and
+// returns how many.
+func (tx *Tx) MakeTenantsSearchable(ctx context.Context, limit int) (int64, error) {
+	due, err := list(ctx, tx.Reader, func(t *doorward.Tenant) []any { return []any{&t.ID, &t.Name} }, sqlUnsearchableTenants, limit)
+	for _, t := range due {
+		if err == nil {
+			err = tx.run(ctx, sqlMakeSearchable, t.ID, t.Name, searchable(t.Name, t.ID), fold.Key(t.Name))
+		}
+	}
+	return int64(len(due)), err
 }
 
 const sqlLockTenant = `UPDATE tenants SET revision = revision + 1 WHERE id = $1`
@@ -222,7 +241,8 @@ func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlRestoreTenant, id, micros(tx.Now))
 }
 
-const sqlEditTenant = `UPDATE tenants SET name = $2, name_key = $3, accent = $4, (` + settingsColumns + `) = ($5, $6, $7, $8, $9, $10, $11, $12, $13)
+const sqlEditTenant = `UPDATE tenants SET name = $2, name_key = $3, search_key = $3, search = $4, accent = $5,
+  (` + settingsColumns + `) = ($6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 WHERE id = $1`
 
 // EditTenant replaces name, settings and accent.
@@ -233,7 +253,7 @@ func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 		return err
 	}
 	tx.Effects.Settings = append(tx.Effects.Settings, doorward.SettingsEffect{Before: before.Settings, After: t.Settings})
-	return tx.run(ctx, sqlEditTenant, append([]any{t.ID, t.Name, fold.Key(t.Name), t.Brand.Accent}, settingsFields(&t.Settings)...)...)
+	return tx.run(ctx, sqlEditTenant, append([]any{t.ID, t.Name, fold.Key(t.Name), searchable(t.Name, t.ID), t.Brand.Accent}, settingsFields(&t.Settings)...)...)
 }
 
 // orNull stores 0 as NULL.

@@ -18,18 +18,29 @@ func oldLinkFields(l *oldLink) []any { return []any{(*storedTime)(&l.at), &l.seq
 
 const (
 	// The subquery reads one row by an index, so this is quick however long the trails are.
-	// Events of the future were written while the clock was ahead.
-	sqlTrailsDue = `SELECT tenant_id AS id FROM audit_chains c WHERE last > anchor
-AND (SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 1) NOT BETWEEN $1 AND $2 ORDER BY tenant_id LIMIT $3`
+	// Events of the future were written while the clock was ahead. A tenant may keep events for a shorter time
+	// than the installation; $4 is now.
+	keptSince    = `CASE WHEN t.keep_events_days IS NOT NULL AND $4 - t.keep_events_days * 86400000000 > $1 THEN $4 - t.keep_events_days * 86400000000 ELSE $1 END`
+	trailBegins  = `(SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 1) NOT BETWEEN ` + keptSince + ` AND $2`
+	sqlTrailsDue = `SELECT c.tenant_id AS id FROM audit_chains c LEFT JOIN tenants t ON t.id = c.tenant_id
+WHERE c.last > c.anchor AND ` + trailBegins + ` ORDER BY c.tenant_id LIMIT $3`
+	// For an installation that keeps events for ever: only trails of tenants that don't.
+	sqlShortTrailsDue = `SELECT c.tenant_id AS id FROM tenants t JOIN audit_chains c ON c.tenant_id = t.id
+WHERE t.keep_events_days IS NOT NULL AND c.last > c.anchor AND ` + trailBegins + ` ORDER BY c.tenant_id LIMIT $3`
 	sqlOldestLinks = `SELECT at, seq, hash FROM events WHERE tenant_id = $1 ORDER BY seq LIMIT $2`
 	sqlTrimEvents  = `DELETE FROM events WHERE tenant_id = $1 AND seq <= $2`
 	sqlSetAnchor   = `UPDATE audit_chains SET anchor = $2, anchor_hash = $3 WHERE tenant_id = $1 AND anchor < $2`
 )
 
-// TrailsDue returns tenants whose trail begins with an event from before an instant, or from
-// later than now plus ClockTolerance.
-func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int) ([]string, error) {
-	return list(ctx, r, textField, sqlTrailsDue, micros(before), micros(now.Add(ClockTolerance)), limit)
+// TrailsDue returns tenants whose trail begins with an event from before the instant since which events are kept
+// (the installation's, or the tenant's), or from later than now plus ClockTolerance. If the installation keeps
+// events for ever, since is zero, and only tenants count that don't.
+func (r Reader) TrailsDue(ctx context.Context, since, now time.Time, limit int) ([]string, error) {
+	query := sqlTrailsDue
+	if since.IsZero() {
+		query = sqlShortTrailsDue
+	}
+	return list(ctx, r, textField, query, microsOrZero(since), micros(now.Add(ClockTolerance)), limit, micros(now))
 }
 
 // TrimTrail deletes up to limit events from the beginning of a trail, as long as they are

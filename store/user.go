@@ -138,21 +138,6 @@ func (r Reader) Memberships(ctx context.Context, userID string) ([]doorward.User
 	return list(ctx, r, userFields, sqlMemberships, userID)
 }
 
-const sqlUsers = selectUser + `WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
-
-// Users returns the members of a tenant, the oldest membership first.
-func (r Reader) Users(ctx context.Context, tenantID string) ([]doorward.User, error) {
-	return list(ctx, r, userFields, sqlUsers, tenantID)
-}
-
-const sqlAllUsers = selectUser + `ORDER BY t.created_at, t.id, m.created_at, u.id`
-
-// AllUsers returns the members of all tenants, in the order of Tenants. It doesn't
-// sort by name, since the databases collate differently.
-func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
-	return list(ctx, r, userFields, sqlAllUsers)
-}
-
 // UserFilter selects members; empty fields select all.
 type UserFilter struct {
 	Role   doorward.Role

@@ -27,7 +27,7 @@ func TestDoorsToEachEffect(t *testing.T) {
 		cat := acme.Join("cat@acme.example", "ADMIN")
 		strict := m{
 			"sessionIdleMinutes": 30, "sessionAbsoluteMinutes": 600, "invitationDays": 3, "allowedEmailDomains": []string{"acme.example"},
-			"mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 10,
+			"mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 10, "keepEventsDays": 90,
 		}
 		d.send(t, "PATCH /api/v2/tenant", m{"settings": strict}, as(owner.Token())).ok(http.StatusOK)
 		key := d.makeKey(t, owner, m{"name": "Settings", "role": "ADMIN", "permissions": []string{"settings.manage"}}).ok(http.StatusCreated).text("key")
@@ -52,9 +52,9 @@ func TestDoorsToEachEffect(t *testing.T) {
 		}
 		loosened := m{
 			"sessionIdleMinutes": 31, "sessionAbsoluteMinutes": 601, "invitationDays": 4, "allowedEmailDomains": []string{},
-			"mfaGraceDays": 2, "mfaRememberDays": 2, "stepUpMinutes": 11,
+			"mfaGraceDays": 2, "mfaRememberDays": 2, "stepUpMinutes": 11, "keepEventsDays": 89,
 		}
-		for _, setting := range doorward.Settings(doorward.SessionLimits{}) {
+		for _, setting := range doorward.Settings(doorward.SessionLimits{}, 0) {
 			if setting.Unit != "" && loosened[setting.Name] == nil {
 				t.Errorf("no door loosens %s", setting.Name)
 			}

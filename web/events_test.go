@@ -254,7 +254,7 @@ var fieldMeanings = withSettings(map[string]string{
 
 // withSettings adds the settings of tenants that have no meaning of their own.
 func withSettings(meanings map[string]string) map[string]string {
-	for _, s := range doorward.Settings(doorward.SessionLimits{}) {
+	for _, s := range doorward.Settings(doorward.SessionLimits{}, 0) {
 		meanings[s.Event] = cmp.Or(meanings[s.Event], "a setting of the tenant")
 	}
 	return meanings
@@ -376,7 +376,7 @@ func (r *recorder) recordOtherFields() {
 	r.ask("POST /api/v2/invitations/"+pending+"/resend", nil, owner).ok(http.StatusOK)
 	r.ask("PATCH /api/v2/tenant", m{"settings": m{
 		"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"more.example"},
-		"mfa": "required", "mfaRoles": []string{"VIEWER"}, "mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 5,
+		"mfa": "required", "mfaRoles": []string{"VIEWER"}, "mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 5, "keepEventsDays": 365,
 	}}, owner).ok(http.StatusOK)
 	if err := r.Node.App.Tenants.Export(r.t.Context(), doorward.OperatorAtTerminal(), more.ID, true, io.Discard); err != nil {
 		r.t.Fatal(err)

@@ -38,7 +38,7 @@ func TestTenantShowsSettingsInForce(t *testing.T) {
 		a.is("id", acme.ID).is("name", "Acme").is("status", "active")
 		want := m{
 			"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": "",
-			"mfa": "optional", "mfaRoles": []any{}, "mfaGraceDays": 0.0, "mfaRememberDays": 0.0, "stepUpMinutes": 10.0,
+			"mfa": "optional", "mfaRoles": []any{}, "mfaGraceDays": 0.0, "mfaRememberDays": 0.0, "stepUpMinutes": 10.0, "keepEventsDays": 0.0,
 		}
 		if diff := cmp.Diff(want, a.at("settings")); diff != "" || a.header.Get("ETag") == "" {
 			t.Errorf("the settings, with the headers %v:\n%s", a.header, diff)
@@ -53,7 +53,7 @@ func TestEditTenant(t *testing.T) {
 		for name, values := range map[string][]any{
 			"sessionIdleMinutes": {1.0, 59.0, 60.0}, "sessionAbsoluteMinutes": {60.0, 1440.0}, "invitationDays": {1.0, 30.0},
 			"allowedEmailDomains": {[]any{"acme.example"}, []any{}}, "accent": {"#ffd400", ""},
-			"mfaRoles": {[]any{"OWNER"}, []any{"ADMIN", "USER"}, []any{}}, "mfaGraceDays": {1.0, 30.0, 0.0}, "mfaRememberDays": {30.0, 0.0}, "stepUpMinutes": {1.0, 60.0, 10.0},
+			"mfaRoles": {[]any{"OWNER"}, []any{"ADMIN", "USER"}, []any{}}, "mfaGraceDays": {1.0, 30.0, 0.0}, "mfaRememberDays": {30.0, 0.0}, "stepUpMinutes": {1.0, 60.0, 10.0}, "keepEventsDays": {3650.0, 30.0, 0.0},
 		} {
 			for _, value := range values {
 				a := d.patchTenant(t, admin, settings(name, value)).ok(http.StatusOK)
@@ -67,7 +67,7 @@ func TestEditTenant(t *testing.T) {
 		}
 		for name, values := range map[string][]any{
 			"sessionIdleMinutes": {0, -1, 61, 1e15}, "sessionAbsoluteMinutes": {0, -1, 1441}, "invitationDays": {0, -1, 31},
-			"mfaGraceDays": {-1, 31}, "mfaRememberDays": {-1, 31}, "stepUpMinutes": {0, -1, 61},
+			"mfaGraceDays": {-1, 31}, "mfaRememberDays": {-1, 31}, "stepUpMinutes": {0, -1, 61}, "keepEventsDays": {-1, 1, 29, 3651},
 		} {
 			for _, value := range values {
 				d.patchTenant(t, admin, fmt.Sprintf(`{"name":"No","settings":{%q:%.0f}}`, name, number(value))).invalid("/settings/"+name, "out_of_range")
@@ -450,6 +450,14 @@ func TestOperatorsManageTenants(t *testing.T) {
 		if got := d.allPages(t, "/api/v2/tenants", "id", 1, func(int) {}, key); !slices.Equal(got, []string{id, globex.ID}) {
 			t.Errorf("page by page: %q", got)
 		}
+		for query, want := range map[string]string{"q=ACME": id, "q=" + globex.ID: globex.ID, "q=acme&status=frozen": "", "status=closing": ""} {
+			found := d.send(t, "GET /api/v2/tenants?"+query, nil, key).ok(http.StatusOK)
+			if items := found.at("items").([]any); want == "" && len(items) > 0 || want != "" && (len(items) != 1 || items[0].(m)["id"] != want) {
+				t.Errorf("%s finds %s, want %q", query, found.body, want)
+			}
+		}
+		d.send(t, "GET /api/v2/tenants?status=asleep", nil, key).fails(http.StatusUnprocessableEntity, "validation_failed")
+		d.send(t, "GET /api/v2/tenants?name=acme", nil, key).fails(http.StatusBadRequest, "invalid_query")
 
 		set := func(status any) answer {
 			t.Helper()

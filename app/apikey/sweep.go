@@ -17,10 +17,8 @@ const day = 24 * time.Hour
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
 // Sweep notifies the owners of keys that end soon, records which keys have expired, and
-// deletes secrets that ended long ago. It also removes unused limiters from this node's memory.
-// Several nodes may sweep at the same time.
+// deletes secrets that ended long ago. Several nodes may sweep at the same time.
 func (k *Keys) Sweep(ctx context.Context) error {
-	k.states.sweep()
 	var errs []error
 	for _, within := range noticesBefore {
 		errs = append(errs, access.EachDue(idOf, func(limit int) ([]doorward.APIKey, error) {
@@ -32,6 +30,12 @@ func (k *Keys) Sweep(ctx context.Context) error {
 	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
 	errs = append(errs, k.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedSecrets(ctx, limit) }))
 	return errors.Join(errs...)
+}
+
+// ForgetIdle removes from this node's memory the limiters that are idle.
+func (k *Keys) ForgetIdle(context.Context) error {
+	k.states.sweep()
+	return nil
 }
 
 func idOf(k doorward.APIKey) string { return k.ID }

@@ -269,6 +269,33 @@ func TestOldEventsAreDeleted(t *testing.T) {
 	})
 }
 
+// A tenant may keep its events for a shorter time than the installation, never for a longer one.
+func TestTrailsOfTenantsThatKeepLess(t *testing.T) {
+	onSQLite(t, func(r *fixture) {
+		const day = 24 * time.Hour
+		for tenant, days := range map[string]int{"tnt_a": 30, "tnt_b": 365, "tnt_c": 0} {
+			r.writeEvents(tenant, 1, 20)
+			r.tamper(fmt.Sprintf("INSERT INTO tenants (id, name, status, created_at, keep_events_days) VALUES ('%s', 'Acme', 'active', 1, nullif(%d, 0))", tenant, days))
+			r.age(tenant, 10, 31*day)
+		}
+		for _, c := range []struct {
+			keep time.Duration // of the installation; 0: for ever
+			want map[string]int64
+		}{
+			{0, map[string]int64{"tnt_a": 11, "tnt_b": 1, "tnt_c": 1}},
+			{32 * day, map[string]int64{"tnt_a": 11, "tnt_b": 1, "tnt_c": 1}},
+			{20 * day, map[string]int64{"tnt_a": 11, "tnt_b": 11, "tnt_c": 11}},
+		} {
+			r.noError(r.newTrail(c.keep).Sweep(r.Context()))
+			for tenant, want := range c.want {
+				if first := r.links(tenant, 1)[0].Seq; first != want {
+					r.Errorf("kept for %v: the trail of %s begins at %d, want %d", c.keep, tenant, first, want)
+				}
+			}
+		}
+	})
+}
+
 func (r *fixture) checkFollowersAfterTrim(idle, slow *follower) {
 	r.Helper()
 	ctx := r.Context()

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward/app/access"
@@ -20,19 +21,20 @@ const (
 	trimSweepTime = 30 * time.Second
 )
 
-// Sweep deletes events that were kept long enough, from the beginning of each trail. It also deletes
-// events with a time in the future, which were written while the clock was ahead.
+// Sweep deletes events that were kept long enough, for the installation or for their tenant, from the beginning of
+// each trail. From trails that aren't kept for ever it also deletes events with a time in the future, which were
+// written while the clock was ahead.
 func (t *Trail) Sweep(ctx context.Context) error {
-	if t.keep == 0 {
-		return nil
-	}
 	began := time.Now()
 	return access.EachDue(func(tenantID string) string { return tenantID }, func(limit int) ([]string, error) {
 		if time.Since(began) >= trimSweepTime {
 			return nil, nil
 		}
-		now := t.db.Now()
-		return t.db.Read().TrailsDue(ctx, now.Add(-t.keep), now, limit)
+		now, since := t.db.Now(), time.Time{}
+		if t.keep > 0 {
+			since = now.Add(-t.keep)
+		}
+		return t.db.Read().TrailsDue(ctx, since, now, limit)
 	}, func(tenantID string) error { return t.trim(ctx, tenantID, began) })
 }
 
@@ -43,7 +45,11 @@ func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) erro
 	for more := true; more && time.Since(began) < trimSweepTime; {
 		start := time.Now()
 		err := t.writer.Upkeep(ctx, func(tx *store.Tx) error {
-			n, err := tx.TrimTrail(ctx, tenantID, tx.Now.Add(-t.keep), limit)
+			keep, err := t.kept(ctx, tx, tenantID)
+			if more = keep > 0; err != nil || !more {
+				return err
+			}
+			n, err := tx.TrimTrail(ctx, tenantID, tx.Now.Add(-keep), limit)
 			more = n == int64(limit)
 			return err
 		})
@@ -59,6 +65,15 @@ func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) erro
 		}
 	}
 	return nil
+}
+
+// kept returns how long events of the trail are kept; 0: for ever.
+func (t *Trail) kept(ctx context.Context, tx *store.Tx, tenantID string) (time.Duration, error) {
+	tenant, err := tx.Tenant(ctx, tenantID)
+	if errors.Is(err, store.ErrNone) { // the installation's trail, or that of a tenant that was destroyed
+		return t.keep, nil
+	}
+	return tenant.Settings.KeepEvents(t.keep), err
 }
 
 // nextBatch returns how many events to delete next, after limit events have taken this long.

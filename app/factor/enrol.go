@@ -266,18 +266,28 @@ func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed,
 		doorward.Change{Field: doorward.FieldRecoveryCodes, To: strconv.Itoa(len(done.RecoveryCodes))})
 }
 
-// Sweep deletes expired challenges and enrolments, and counts the factors for Totals.
+// Sweep deletes expired challenges and enrolments.
 func (f *Factors) Sweep(ctx context.Context) error {
-	err := errors.Join(
+	return errors.Join(
 		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedChallenges(ctx, limit) }),
 		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 			return tx.DeleteOldEnrolments(ctx, tx.Now.Add(-EnrolmentLife), limit)
 		}),
 		f.sweepResets(ctx),
 	)
+}
+
+// CountTotals counts the factors for ReadTotals of all nodes.
+func (f *Factors) CountTotals(ctx context.Context) error {
+	totals, err := f.db.Read().CountFactors(ctx)
 	if err != nil {
 		return err
 	}
+	return f.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.PutFactorTotals(ctx, totals) })
+}
+
+// ReadTotals reads what the last CountTotals has counted, for Totals of this node.
+func (f *Factors) ReadTotals(ctx context.Context) error {
 	totals, err := f.db.Read().FactorTotals(ctx)
 	if err == nil {
 		f.totals.Store(&totals)

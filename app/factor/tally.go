@@ -21,8 +21,7 @@ func (f *Factors) Tally(m Metric) { f.tallies[m].Add(1) }
 // Tallied returns the value of a counter.
 func (f *Factors) Tallied(m Metric) uint64 { return f.tallies[m].Load() }
 
-// Totals returns how many factors the installation had at the last sweep; zero before the
-// first one. Counting them reads all of them.
+// Totals returns how many factors the installation had when ReadTotals was called last; zero before.
 func (f *Factors) Totals() store.FactorTotals {
 	if totals := f.totals.Load(); totals != nil {
 		return *totals

@@ -51,17 +51,19 @@ func (s *Sessions) Run(ctx context.Context) {
 // sweepBatch is how many sessions one transaction deletes, so that nobody waits for it.
 const sweepBatch = 500
 
-// Sweep deletes the rows of sessions that have ended with all of their tenant's, or have certainly expired,
-// even if a node has uses that it has not written yet. It only bounds the size of the table.
-func (s *Sessions) Sweep(ctx context.Context) error {
+// SweepEnded deletes the rows of sessions that have ended with all of their tenant's. It only bounds the size of
+// the table, as SweepExpired does.
+func (s *Sessions) SweepEnded(ctx context.Context) error {
 	tenants, err := s.db.Read().TenantsToSweep(ctx)
 	for _, id := range tenants {
 		err = errors.Join(err, s.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.SweepEnded(ctx, id, limit) }))
 	}
-	return errors.Join(err, s.sweepExpired(ctx))
+	return err
 }
 
-func (s *Sessions) sweepExpired(ctx context.Context) error {
+// SweepExpired deletes the rows of sessions that have certainly expired, even if a node has uses that it has not
+// written yet. It reads the whole table.
+func (s *Sessions) SweepExpired(ctx context.Context) error {
 	life := Life(s.limits)
 	for {
 		over, err := s.db.Read().OverdueSessions(ctx, life, s.db.Now(), sweepBatch)

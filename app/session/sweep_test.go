@@ -33,7 +33,7 @@ func TestSweep(t *testing.T) {
 	old := add(501)
 	clock.Move(400 * 24 * time.Hour)
 	young := add(1)
-	f.NoError(f.Node(0).Sessions.Sweep(f.Context()))
+	f.NoError(f.Node(0).Sessions.SweepExpired(f.Context()))
 	if _, err := f.DB.Read().Session(f.Context(), old); !errors.Is(err, store.ErrNone) {
 		t.Errorf("an expired session is left: %v", err)
 	}

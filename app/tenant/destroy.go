@@ -17,6 +17,7 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 	if m, err := t.writer.Maintenance(ctx); err != nil || m.On {
 		return err
 	}
+	searchable := t.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.MakeTenantsSearchable(ctx, limit) })
 	notified := t.notifyMembers(ctx)
 	due, err := t.db.Read().TenantsDue(ctx, t.db.Now())
 	for _, tenant := range due {
@@ -24,7 +25,7 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 			err = errors.Join(err, failed)
 		}
 	}
-	return errors.Join(notified, err)
+	return errors.Join(searchable, notified, err)
 }
 
 // destroyLogged destroys the tenant's data, and logs before and after, since that is final.

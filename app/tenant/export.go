@@ -196,7 +196,7 @@ type exportedLogo struct {
 
 func tenantOf(t doorward.Tenant, logo []byte) exportedTenant {
 	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: map[string]any{}}
-	for _, s := range doorward.Settings(doorward.SessionLimits{}) {
+	for _, s := range doorward.Settings(doorward.SessionLimits{}, 0) {
 		if own := s.Own(t); own != nil {
 			out.Settings[s.Name] = own
 		}

@@ -37,7 +37,7 @@ type Edit struct {
 }
 
 // Settings returns the settings that a tenant can change, with the limits of the installation.
-func (t *Tenants) Settings() []doorward.Setting { return doorward.Settings(t.sessions.SessionLimits) }
+func (t *Tenants) Settings() []doorward.Setting { return doorward.Settings(t.sessions.SessionLimits, t.keepEvents) }
 
 // Changed is a tenant after a change, and how it was confirmed on all nodes.
 type Changed struct {
@@ -143,13 +143,25 @@ func checkSetting(s doorward.Setting, value any) (any, []doorward.FieldError) {
 	case doorward.SettingMFA:
 		return value, checkMFA(value.(string))
 	}
-	if n, isNumber := value.(int64); isNumber && (n < s.Min || n > s.Max) {
-		return value, []doorward.FieldError{{
-			Pointer: "/settings/" + s.Name, Code: "out_of_range",
-			Message: fmt.Sprintf("A tenant can only be stricter than the installation: %d to %d %s.", s.Min, s.Max, s.Unit),
-		}}
+	if n, isNumber := value.(int64); isNumber && !isWithin(s, n) {
+		return value, []doorward.FieldError{{Pointer: "/settings/" + s.Name, Code: "out_of_range", Message: bounds(s)}}
 	}
 	return value, nil
+}
+
+func isWithin(s doorward.Setting, n int64) bool {
+	return n >= s.Min && n <= s.Max && (s.Name != doorward.SettingKeepEvents || n == 0 || n >= doorward.MinKeepEventsDays)
+}
+
+// bounds says which numbers the setting can have.
+func bounds(s doorward.Setting) string {
+	switch {
+	case s.Name != doorward.SettingKeepEvents:
+		return fmt.Sprintf("A tenant can only be stricter than the installation: %d to %d %s.", s.Min, s.Max, s.Unit)
+	case s.Max < doorward.MinKeepEventsDays:
+		return fmt.Sprintf("The installation keeps events for %d days, and no tenant can change that: send 0.", s.Max)
+	}
+	return fmt.Sprintf("Send 0, to keep events as long as the installation does, or %d to %d days.", doorward.MinKeepEventsDays, s.Max)
 }
 
 func checkDomains(typed []string) (domains []string, faults []doorward.FieldError) {

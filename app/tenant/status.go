@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -11,19 +12,32 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// All returns every tenant, the oldest first.
-func (t *Tenants) All(ctx context.Context) ([]doorward.Tenant, error) {
-	return t.db.Read().Tenants(ctx)
+// Filter selects tenants; empty fields select all.
+type Filter struct{ Status, Text string }
+
+// rowsAtOnce is how many tenants All reads at once.
+const rowsAtOnce = 500
+
+// All returns the tenants that the filter selects, the oldest first, to the operator. Errors: validation_failed.
+func (t *Tenants) All(ctx context.Context, by doorward.Caller, f Filter) iter.Seq2[doorward.Tenant, error] {
+	return doorward.EachRow(rowsAtOnce, func(w doorward.Window) (doorward.Page[doorward.Tenant], error) { return t.List(ctx, by, f, w) })
 }
 
 // List returns tenants, the oldest first, to the operator or to a service, which gets
-// those that its key covers.
-func (t *Tenants) List(ctx context.Context, by doorward.Caller, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
-	var only []string
-	if by.Service != nil {
-		only = by.Service.Tenants
+// those that its key covers. Errors: validation_failed.
+func (t *Tenants) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+	chosen := store.TenantFilter{Status: doorward.TenantStatus(f.Status), Text: f.Text}
+	switch chosen.Status {
+	case "", doorward.TenantActive, doorward.TenantFrozen, doorward.TenantClosing:
+	default:
+		return doorward.Page[doorward.Tenant]{}, doorward.InvalidFields(doorward.FieldError{
+			Parameter: "status", Code: "invalid", Message: "The status is active, frozen or closing.",
+		})
 	}
-	return t.db.Read().TenantPage(ctx, only, w)
+	if by.Service != nil {
+		chosen.IDs = by.Service.Tenants
+	}
+	return t.db.Read().TenantPage(ctx, chosen, w)
 }
 
 // Find returns a tenant to the operator or to a service. Errors: not_found, also when

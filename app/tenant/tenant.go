@@ -22,16 +22,22 @@ type Tenants struct {
 	db             *store.DB
 	sessions       store.SessionLifetime
 	hold           time.Duration
+	keepEvents     time.Duration
 	masterKeyReady func() error
 	log            *slog.Logger
 	logoSlot       chan struct{} // one image is decoded at a time
 }
 
-// New returns the feature. Tenants may tighten the limits of sessions. A tenant that is closed
-// from now on is destroyed after the hold. masterKeyReady returns nil if people can set up
-// second factors; only then may a tenant demand them.
-func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, masterKeyReady func() error, log *slog.Logger) *Tenants {
-	return &Tenants{writer, db, sessions, hold, masterKeyReady, log, make(chan struct{}, 1)}
+// Times are how long the installation keeps something.
+type Times struct {
+	Hold       time.Duration // the data of a tenant that is closed from now on
+	KeepEvents time.Duration // events of trails, where the tenant doesn't keep them for a shorter time; 0: for ever
+}
+
+// New returns the feature. Tenants may tighten the limits of sessions. masterKeyReady returns nil if people can
+// set up second factors; only then may a tenant demand them.
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, times Times, masterKeyReady func() error, log *slog.Logger) *Tenants {
+	return &Tenants{writer, db, sessions, times.Hold, times.KeepEvents, masterKeyReady, log, make(chan struct{}, 1)}
 }
 
 // Created is a new tenant with the invitation of its first OWNER. Token is a token of the

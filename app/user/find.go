@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -65,15 +66,25 @@ func (u *Users) GetByEmail(ctx context.Context, by doorward.Caller, address stri
 // Filter selects members; empty fields select all.
 type Filter struct{ Role, Status, Factor, Text string }
 
+// faults returns what is wrong with the filter whatever the tenant's rules.
+func (f Filter) faults() []doorward.FieldError {
+	switch doorward.UserStatus(f.Status) {
+	case "", doorward.UserActive, doorward.UserSuspended:
+		return nil
+	}
+	return []doorward.FieldError{{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."}}
+}
+
+func (f Filter) chosen() store.UserFilter {
+	return store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Factor: f.Factor, Text: f.Text}
+}
+
 // List returns members of the caller's tenant, the oldest membership first. Only those who may
 // manage people can filter by second factor. Errors: validation_failed, forbidden.
 func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	var faults []doorward.FieldError
+	faults := f.faults()
 	if f.Role != "" && !by.Rules.Has(doorward.Role(f.Role)) {
 		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: by.Rules.RolesHelp()})
-	}
-	if s := doorward.UserStatus(f.Status); s != "" && s != doorward.UserActive && s != doorward.UserSuspended {
-		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."})
 	}
 	if f.Factor != "" && f.Factor != store.WithFactor && f.Factor != store.WithoutFactor {
 		faults = append(faults, doorward.FieldError{Parameter: "factor", Code: "invalid", Message: "The factor is any or none."})
@@ -86,8 +97,7 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 			return doorward.Page[doorward.User]{}, err
 		}
 	}
-	chosen := store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Factor: f.Factor, Text: f.Text}
-	page, err := u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
+	page, err := u.db.Read().UserPage(ctx, by.TenantID, f.chosen(), w)
 	if err != nil {
 		return page, err
 	}
@@ -111,20 +121,53 @@ func (u *Users) addResets(ctx context.Context, tenantID string, members []*doorw
 	return err
 }
 
-// All returns the members of the tenant, or of every tenant if tenantID is empty, for an
-// operator. Errors: not_found if there is no such tenant.
-func (u *Users) All(ctx context.Context, tenantID string) ([]doorward.User, error) {
-	if tenantID == "" {
-		return u.db.Read().AllUsers(ctx)
+// rowsAtOnce is how many rows All reads at once.
+const rowsAtOnce = 500
+
+// All returns the members that the filter selects of the tenant, or of every tenant if tenantID is empty, for an
+// operator: the oldest tenant first, and in it the oldest membership. It doesn't check the filter's role and
+// factor. Errors: validation_failed; not_found if there is no such tenant.
+func (u *Users) All(ctx context.Context, tenantID string, f Filter) iter.Seq2[doorward.User, error] {
+	return func(yield func(doorward.User, error) bool) {
+		if faults := f.faults(); len(faults) > 0 {
+			yield(doorward.User{}, doorward.InvalidFields(faults...))
+			return
+		}
+		for tenant, err := range u.tenants(ctx, tenantID) {
+			if err != nil {
+				yield(doorward.User{}, err)
+				return
+			}
+			for member, err := range u.members(ctx, tenant.ID, f) {
+				if !yield(member, err) || err != nil {
+					return
+				}
+			}
+		}
 	}
-	_, err := u.db.Read().Tenant(ctx, tenantID)
-	switch {
-	case errors.Is(err, store.ErrNone):
-		return nil, errNoTenant(tenantID)
-	case err != nil:
-		return nil, err
+}
+
+// members returns the members of one tenant that the filter selects.
+func (u *Users) members(ctx context.Context, tenantID string, f Filter) iter.Seq2[doorward.User, error] {
+	return doorward.EachRow(rowsAtOnce, func(w doorward.Window) (doorward.Page[doorward.User], error) {
+		return u.db.Read().UserPage(ctx, tenantID, f.chosen(), w)
+	})
+}
+
+// tenants returns the tenant with the id, or all tenants without one.
+func (u *Users) tenants(ctx context.Context, id string) iter.Seq2[doorward.Tenant, error] {
+	if id == "" {
+		return doorward.EachRow(rowsAtOnce, func(w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+			return u.db.Read().TenantPage(ctx, store.TenantFilter{}, w)
+		})
 	}
-	return u.db.Read().Users(ctx, tenantID)
+	return func(yield func(doorward.Tenant, error) bool) {
+		tenant, err := u.db.Read().Tenant(ctx, id)
+		if errors.Is(err, store.ErrNone) {
+			err = errNoTenant(id)
+		}
+		yield(tenant, err)
+	}
 }
 
 func errNoTenant(id string) error {

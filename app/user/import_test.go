@@ -53,9 +53,9 @@ func faults(f *apptest.Fixture, err error) (all []string) {
 func snapshot(f *apptest.Fixture) (all []any) {
 	f.Helper()
 	ctx, read := f.Context(), f.DB.Read()
-	tenants, err := read.Tenants(ctx)
+	tenants, err := read.TenantPage(ctx, store.TenantFilter{}, doorward.Window{Limit: 1000})
 	f.NoError(err)
-	for _, t := range tenants {
+	for _, t := range tenants.Items {
 		f.NoError(read.EachMember(ctx, t.ID, func(m store.Member) error { all = append(all, m); return nil }))
 		f.NoError(read.EachInvitation(ctx, t.ID, func(i doorward.Invitation) error { all = append(all, i); return nil }))
 		f.NoError(read.EachEvent(ctx, t.ID, func(e doorward.Event) error { all = append(all, e); return nil }))
@@ -264,10 +264,10 @@ func TestImportsAtOnce(t *testing.T) {
 
 func wantMembers(f *apptest.Fixture, tenantID string, want int) {
 	f.Helper()
-	all, err := f.DB.Read().Users(f.Context(), tenantID)
+	page, err := f.DB.Read().UserPage(f.Context(), tenantID, store.UserFilter{}, doorward.Window{Limit: 1000})
 	f.NoError(err)
-	if len(all) != want {
-		f.Errorf("%d members, want %d", len(all), want)
+	if len(page.Items) != want {
+		f.Errorf("%d members, want %d", len(page.Items), want)
 	}
 }
 

@@ -115,10 +115,10 @@ func TestLastOwnerStaysForEveryCaller(t *testing.T) {
 // checkOneOwnerAndRestore fails unless one active owner is left, and makes both owners again.
 func checkOneOwnerAndRestore(f *apptest.Fixture, two []apptest.Person) {
 	f.Helper()
-	all, err := f.DB.Read().Users(f.Context(), two[0].User.TenantID)
+	page, err := f.DB.Read().UserPage(f.Context(), two[0].User.TenantID, store.UserFilter{}, doorward.Window{Limit: 1000})
 	f.NoError(err)
 	owners := 0
-	for _, u := range all {
+	for _, u := range page.Items {
 		if u.Role == doorward.RoleOwner && u.Status == doorward.UserActive {
 			owners++
 		}

@@ -15,9 +15,6 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// searchPage is how many events are read at once.
-const searchPage = 200
-
 // search is one run of audit search.
 type search struct {
 	filter audit.Filter
@@ -72,8 +69,8 @@ prints whole events, as "doorward audit export" does.`,
 		if _, fault := doorward.ParseTime(s.filter.To); err == nil && s.filter.To != "" && fault != nil {
 			err = usageError("--until: write a time such as 2025-03-02T09:00:00Z.")
 		}
-		if err == nil && s.limit < 0 {
-			err = usageError("--limit: write 0 or more.")
+		if err == nil {
+			err = checkLimit(s.limit)
 		}
 		return err
 	})
@@ -90,23 +87,11 @@ func (s *search) run(ctx context.Context, n *node.Node, out, notes io.Writer) er
 			return err
 		}
 	}
-	w := doorward.Window{Limit: searchPage}
-	for left := s.limit; ; {
-		if s.limit > 0 {
-			w.Limit = min(searchPage, left)
-		}
-		page, err := list(ctx, by, s.filter, w)
-		if err != nil {
-			return err
-		}
-		if err := s.events.print(out, page.Items); err != nil || page.Next == nil {
-			return err
-		}
-		s.events.head = nil // the next page continues the table
-		if left -= len(page.Items); s.limit > 0 && left == 0 {
-			fmt.Fprintf(notes, "There are more events than %d. Narrow the search, or name a larger --limit.\n", s.limit)
-			return nil
-		}
-		w.After = *page.Next
+	more, err := s.events.printEach(out, doorward.EachRow(rowsAtOnce, func(w doorward.Window) (doorward.Page[doorward.Event], error) {
+		return list(ctx, by, s.filter, w)
+	}), s.limit)
+	if more {
+		fmt.Fprintf(notes, "There are more events than %d. Narrow the search, or name a larger --limit.\n", s.limit)
 	}
+	return err
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -27,6 +30,61 @@ func (l *listing[T]) addJSONFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print one JSON object per line, with the names of the API")
 }
 
+// pages completes cmd, which then prints the rows that fetch returns while it reads them, so that it holds few,
+// and stops after --limit of them.
+func (l *listing[T]) pages(cmd *cobra.Command, fetch func(context.Context, *node.Node) iter.Seq2[T, error]) *cobra.Command {
+	limit := 0
+	cmd.Args = noArgs
+	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
+		more, err := l.printEach(cmd.OutOrStdout(), fetch(cmd.Context(), n), limit)
+		if more {
+			fmt.Fprintf(cmd.ErrOrStderr(), "There are more rows than %d. Narrow the list, or name a larger --limit.\n", limit)
+		}
+		return err
+	})
+	cmd.Flags().IntVar(&limit, "limit", 0, "how many rows at most; 0: all")
+	l.addJSONFlag(cmd)
+	return checkFirst(cmd, func() error { return checkLimit(limit) })
+}
+
+func checkLimit(limit int) error {
+	if limit < 0 {
+		return usageError("--limit: write 0 or more.")
+	}
+	return nil
+}
+
+// rowsAtOnce is how many rows of a long list are printed at once. The columns of a table are aligned among them.
+const rowsAtOnce = 200
+
+// printEach prints the rows, at most limit of them unless that is 0, and reports whether there are more.
+func (l *listing[T]) printEach(out io.Writer, rows iter.Seq2[T, error], limit int) (more bool, err error) {
+	one, printed := *l, 0 // a copy, since the head is printed once
+	var some []T
+	flush := func() error {
+		defer func() { one.head, some = nil, some[:0] }()
+		printed += len(some)
+		return one.print(out, some)
+	}
+	for row, err := range rows {
+		if err != nil {
+			if len(some) > 0 {
+				err = errors.Join(flush(), err)
+			}
+			return false, err
+		}
+		if more = limit > 0 && printed+len(some) == limit; more {
+			break
+		}
+		if some = append(some, row); len(some) == rowsAtOnce {
+			if err := flush(); err != nil {
+				return false, err
+			}
+		}
+	}
+	return more, flush()
+}
+
 // command completes cmd, which then lists what fetch returns.
 func (l *listing[T]) command(cmd *cobra.Command, fetch func(context.Context, *node.Node) ([]T, error)) *cobra.Command {
 	cmd.Args = noArgs
@@ -42,9 +100,15 @@ func (l *listing[T]) command(cmd *cobra.Command, fetch func(context.Context, *no
 }
 
 func (l *listing[T]) print(out io.Writer, all []T) error {
+	w := bufio.NewWriter(out)
+	write := l.printTable
 	if l.asJSON {
-		return l.printJSON(out, all)
+		write = l.printJSON
 	}
+	return errors.Join(write(w, all), w.Flush())
+}
+
+func (l *listing[T]) printTable(out io.Writer, all []T) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if l.head != nil { // nil: the rows go on after others
 		fmt.Fprintln(w, strings.Join(l.head, "\t"))

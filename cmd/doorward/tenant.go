@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -141,11 +142,19 @@ func tenantListCommand() *cobra.Command {
 		row:    func(t doorward.Tenant) []string { return []string{t.ID, t.Name, string(t.Status), day(t.CreatedAt)} },
 		object: func(t doorward.Tenant) any { return tenantView{t.ID, t.Name, t.Status, t.CreatedAt, t.DestroyAt} },
 	}
-	return tenants.command(&cobra.Command{
-		Use: "list", Short: "List tenants", Example: "  doorward tenant list\n  doorward tenant list --json",
-	}, func(ctx context.Context, n *node.Node) ([]doorward.Tenant, error) {
-		return n.App.Tenants.All(ctx)
+	var f tenant.Filter
+	cmd := tenants.pages(&cobra.Command{
+		Use: "list", Short: "List tenants",
+		Long: `List prints the tenants that all the flags select, the oldest first. It reads and prints a few
+hundred rows at a time.`,
+		Example: "  doorward tenant list\n  doorward tenant list --json --status closing\n  doorward tenant list --q acme --limit 20",
+	}, func(ctx context.Context, n *node.Node) iter.Seq2[doorward.Tenant, error] {
+		return n.App.Tenants.All(ctx, n.Operator(), f)
 	})
+	cmd.Flags().StringVar(&f.Text, "q", "", "only tenants whose name or id contains these `WORDS`, in any order")
+	cmd.Flags().StringVar(&f.Status, "status", "", "active, frozen or closing")
+	completeWith(cmd, "status", string(doorward.TenantActive), string(doorward.TenantFrozen), string(doorward.TenantClosing))
+	return refuseEmpty(cmd, "q", "status")
 }
 
 func tenantFreezeCommand() *cobra.Command {

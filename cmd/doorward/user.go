@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/node"
 )
 
@@ -44,14 +46,23 @@ func userListCommand() *cobra.Command {
 		object: viewUser,
 	}
 	var tenant string
-	cmd := people.command(&cobra.Command{
+	var f user.Filter
+	cmd := people.pages(&cobra.Command{
 		Use: "list", Short: "List people and their roles",
-		Example: "  doorward user list\n  doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae",
-	}, func(ctx context.Context, n *node.Node) ([]doorward.User, error) {
-		return n.App.Users.All(ctx, tenant)
+		Long: `List prints the people whom all the flags select, the oldest tenant first, and in it the oldest
+membership. A person who is in several tenants is printed for each of them. It reads and
+prints a few hundred rows at a time.`,
+		Example: `  doorward user list
+  doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae
+  doorward user list --q "ann acme" --status suspended --limit 20`,
+	}, func(ctx context.Context, n *node.Node) iter.Seq2[doorward.User, error] {
+		return n.App.Users.All(ctx, tenant, f)
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to list")
-	return cmd
+	cmd.Flags().StringVar(&f.Text, "q", "", "only people whose address or name contains these `WORDS`, in any order")
+	cmd.Flags().StringVar(&f.Status, "status", "", "active or suspended")
+	completeWith(cmd, "status", string(doorward.UserActive), string(doorward.UserSuspended))
+	return refuseEmpty(cmd, "tenant", "q", "status")
 }
 
 // onMembership makes a command that acts on one person's membership of a tenant.

@@ -23,7 +23,7 @@ func brands(f *fixture) {
 		noError(f, tx.PutLogo(ctx, zeta.ID, logo, image))
 	})
 	zeta.Brand.Logo = logo
-	equal(f, f.value(f.Read().Tenants(ctx)), []doorward.Tenant{acme, zeta})
+	equal(f, f.value(allTenants(ctx, f.Read())), []doorward.Tenant{acme, zeta})
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
 	equal(f, f.value(f.Read().LogoImage(ctx, logo.Hash)), image)
 	f.wantNone(f.Read().LogoImage(ctx, plain.Hash))

@@ -73,7 +73,7 @@ func factors(f *fixture) {
 			f.Errorf("with the filter %s: %+v", filter, page.Items)
 		}
 	}
-	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Passkeys: 1, Accounts: 1})
+	equal(f, f.value(f.Read().CountFactors(ctx)), store.FactorTotals{Apps: 1, Passkeys: 1, Accounts: 1})
 	current := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
 	equal(f, current[0].LastStep, int64(8))
 	equal(f, current[0].Name, "Tablet")
@@ -91,7 +91,13 @@ func factors(f *fixture) {
 	equal(f, f.factorsOf(ann), 2) // it still counts
 	member := f.value(f.Read().User(ctx, acme.ID, ann.ID)).(doorward.User)
 	equal(f, []int{member.Factors, member.Passkeys, member.DisabledPasskeys, member.DisabledApps}, []int{2, 1, 1, 0})
-	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Accounts: 1})
+	totals := f.value(f.Read().CountFactors(ctx)).(store.FactorTotals)
+	equal(f, totals, store.FactorTotals{Apps: 1, Accounts: 1})
+	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{})
+	for _, written := range []store.FactorTotals{{Apps: 1, Passkeys: 2, Accounts: 3}, totals} {
+		f.write(func(tx *store.Tx) { noError(f, tx.PutFactorTotals(ctx, written)) })
+		equal(f, f.value(f.Read().FactorTotals(ctx)), written)
+	}
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.SetRecoveryCodes(ctx, ann.ID, [][]byte{[]byte("1"), []byte("2")}))
 		for since, want := range map[time.Time][]int64{tx.Now.Add(time.Hour): {0, 0}, noon: {1, 2}} {

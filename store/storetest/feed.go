@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -110,6 +111,35 @@ func trims(f *fixture) {
 	page, _ = f.feedPage(end.End, 10) // the event was deleted before it was in the feed
 	equal(f, page.Gone, true)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
+}
+
+// shortTrails: a tenant may keep its events for a shorter time than the installation, not for a longer one.
+func shortTrails(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	for _, id := range []string{acme.ID, zeta.ID, ""} {
+		f.event(id, "usr_1")
+	}
+	began := f.clock.read()
+	acme.Settings.KeepEventsDays = 30
+	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		after, keep time.Duration // keep 0: for ever
+		want        []string
+	}{
+		{30 * day, 0, nil},
+		{30*day + time.Second, 0, []string{acme.ID}},
+		{30*day + time.Second, 60 * day, []string{acme.ID}},
+		{10*day + time.Second, 10 * day, slices.Sorted(slices.Values([]string{"", acme.ID, zeta.ID}))},
+		{-time.Hour, 0, []string{acme.ID}}, // an event of the future, in a trail that isn't kept for ever
+	} {
+		now, since := began.Add(c.after), time.Time{}
+		if c.keep > 0 {
+			since = now.Add(-c.keep)
+		}
+		equal(f, f.value(f.Read().TrailsDue(ctx, since, now, 10)), c.want)
+	}
 }
 
 // namesOfIDs: people, invitations and API keys of the tenant have names, other ids none.

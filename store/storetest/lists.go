@@ -86,15 +86,15 @@ func snapshots(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	err := f.Snapshot(ctx, func(read store.Reader) error {
-		equal(f, f.value(read.Tenants(ctx)), []doorward.Tenant{acme})
+		equal(f, f.value(allTenants(ctx, read)), []doorward.Tenant{acme})
 		f.member(acme, "ann@acme.example", doorward.RoleOwner)
 		f.tenant("Zeta")
-		equal(f, f.value(read.Tenants(ctx)), []doorward.Tenant{acme})
-		equal(f, f.value(read.Users(ctx, acme.ID)), []doorward.User(nil))
+		equal(f, f.value(allTenants(ctx, read)), []doorward.Tenant{acme})
+		equal(f, f.value(allMembers(ctx, read, acme.ID)), []doorward.User(nil))
 		return nil
 	})
 	noError(f, err)
-	all, err := f.Read().Tenants(ctx)
+	all, err := allTenants(ctx, f.Read())
 	equal(f, f.value(len(all), err), 2)
 
 	enough := errors.New("enough")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,46 @@ func pagesBack[T any](f *fixture, limit int, read func(doorward.Window) (doorwar
 	return all
 }
 
+// allTenants returns the tenants, the oldest first.
+func allTenants(ctx context.Context, read store.Reader) (all []doorward.Tenant, err error) {
+	for t, err := range doorward.EachRow(3, func(w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+		return read.TenantPage(ctx, store.TenantFilter{}, w)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// allMembers returns the members of a tenant, the oldest membership first.
+func allMembers(ctx context.Context, read store.Reader, tenantID string) (all []doorward.User, err error) {
+	for u, err := range doorward.EachRow(3, func(w doorward.Window) (doorward.Page[doorward.User], error) {
+		return read.UserPage(ctx, tenantID, store.UserFilter{}, w)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// allUsers returns the members of all tenants.
+func allUsers(ctx context.Context, read store.Reader) (all []doorward.User, err error) {
+	tenants, err := allTenants(ctx, read)
+	for _, t := range tenants {
+		if err != nil {
+			return nil, err
+		}
+		var members []doorward.User
+		members, err = allMembers(ctx, read, t.ID)
+		all = append(all, members...)
+	}
+	return all, err
+}
+
 func pagesOfLists(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta") // created at one instant
@@ -69,10 +110,10 @@ func pagesOfLists(f *fixture) {
 	})
 	for _, limit := range []int{2, 6} { // ordersOfLists has more
 		equal(f, pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
-			return f.Read().TenantPage(ctx, nil, p)
+			return f.Read().TenantPage(ctx, store.TenantFilter{}, p)
 		}), []doorward.Tenant{acme, zeta})
 		equal(f, pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
-			return f.Read().TenantPage(ctx, []string{"tnt_none", zeta.ID}, p)
+			return f.Read().TenantPage(ctx, store.TenantFilter{IDs: []string{"tnt_none", zeta.ID}}, p)
 		}), []doorward.Tenant{zeta})
 		users := func(p doorward.Window) (doorward.Page[doorward.User], error) {
 			return f.Read().UserPage(ctx, acme.ID, store.UserFilter{Role: doorward.RoleUser}, p)
@@ -115,4 +156,36 @@ func filtersOfLists(f *fixture) {
 	} {
 		equal(f, f.value(f.Read().UserPage(ctx, acme.ID, c.f, doorward.Window{Limit: 9})), doorward.Page[doorward.User]{Items: c.want})
 	}
+}
+
+// filtersOfTenants also shows that tenants are found that an earlier version has created or renamed.
+func filtersOfTenants(f *fixture) {
+	ctx := f.Context()
+	acme, zurich := f.tenant("Acme Inc"), f.tenant("Bank Zürich")
+	f.write(func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, zurich.ID)) })
+	zurich.Status = doorward.TenantFrozen
+	found := func(filter store.TenantFilter, want ...doorward.Tenant) {
+		f.Helper()
+		equal(f, f.value(f.Read().TenantPage(ctx, filter, doorward.Window{Limit: 9})), doorward.Page[doorward.Tenant]{Items: want})
+	}
+	found(store.TenantFilter{}, acme, zurich)
+	found(store.TenantFilter{Text: "ZURICH bank"}, zurich)
+	found(store.TenantFilter{Text: strings.ToUpper(acme.ID)}, acme)
+	found(store.TenantFilter{Status: doorward.TenantFrozen}, zurich)
+	found(store.TenantFilter{Status: doorward.TenantActive, Text: "bank"})
+	found(store.TenantFilter{IDs: []string{acme.ID}, Text: "bank"})
+
+	zurich.Name = "Bank Genève"
+	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, zurich)) })
+	found(store.TenantFilter{Text: "zurich"})
+	found(store.TenantFilter{Text: "geneve"}, zurich)
+
+	f.exec(`UPDATE tenants SET name = 'Öl', name_key = '6f6c' WHERE id = '` + zurich.ID + `'`)
+	zurich.Name = "Öl"
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.MakeTenantsSearchable(ctx, 1)), int64(1))
+		equal(f, f.value(tx.MakeTenantsSearchable(ctx, 1)), int64(0))
+	})
+	found(store.TenantFilter{Text: "geneve"})
+	found(store.TenantFilter{Text: "ol"}, zurich)
 }

@@ -91,7 +91,7 @@ func ordersOfLists(f *fixture) {
 		return read.APIKeyPage(ctx, acme.ID, store.APIKeyFilter{}, noon, w)
 	})
 	tenants := wantOrders(f, "createdAt name", 5, func(t doorward.Tenant) string { return t.ID }, func(w doorward.Window) (doorward.Page[doorward.Tenant], error) {
-		return read.TenantPage(ctx, nil, w)
+		return read.TenantPage(ctx, store.TenantFilter{}, w)
 	})
 	wantOrders(f, "version", 4, func(v store.PolicyVersion) string { return fmt.Sprint(v.Version) }, func(w doorward.Window) (doorward.Page[store.PolicyVersion], error) {
 		return read.PolicyPage(ctx, acme.ID, w)
@@ -189,7 +189,7 @@ func totalsOfLists(f *fixture) {
 	equal(f, f.value(f.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{Role: doorward.RoleOwner}, noon, w)).(doorward.Page[doorward.Invitation]).Total, 0)
 	equal(f, f.value(f.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{Text: "i"}, noon, w)).(doorward.Page[doorward.Invitation]).Total, 3)
 	equal(f, f.value(f.Read().APIKeyPage(ctx, acme.ID, store.APIKeyFilter{}, noon, w)).(doorward.Page[doorward.APIKey]).Total, 0)
-	equal(f, f.value(f.Read().TenantPage(ctx, nil, w)).(doorward.Page[doorward.Tenant]).Total, 1)
+	equal(f, f.value(f.Read().TenantPage(ctx, store.TenantFilter{}, w)).(doorward.Page[doorward.Tenant]).Total, 1)
 	equal(f, f.value(f.Read().PolicyPage(ctx, acme.ID, w)).(doorward.Page[store.PolicyVersion]).Total, 0)
 	equal(f, f.value(f.Read().EventPage(ctx, acme.ID, store.EventFilter{}, w)).(doorward.Page[doorward.Event]).Total, 0)
 }

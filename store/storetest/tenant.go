@@ -14,7 +14,7 @@ func tenants(f *fixture) {
 	zeta := f.tenant("Zeta")
 
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
-	equal(f, f.value(f.Read().Tenants(ctx)), []doorward.Tenant{acme, zeta})
+	equal(f, f.value(allTenants(ctx, f.Read())), []doorward.Tenant{acme, zeta})
 	f.wantNone(f.Read().Tenant(ctx, "tnt_none"))
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.FreezeTenant(ctx, acme.ID))
@@ -24,7 +24,7 @@ func tenants(f *fixture) {
 		noError(f, tx.LockTenant(ctx, "tnt_none"))
 	})
 	acme.Status = doorward.TenantFrozen
-	equal(f, f.value(f.Read().Tenants(ctx)), []doorward.Tenant{acme, zeta})
+	equal(f, f.value(allTenants(ctx, f.Read())), []doorward.Tenant{acme, zeta})
 }
 
 func settingsOfTenants(f *fixture) {
@@ -34,6 +34,7 @@ func settingsOfTenants(f *fixture) {
 	edited.Name = "Acme Ltd"
 	edited.Settings = doorward.TenantSettings{
 		SessionIdle: 90 * time.Second, SessionAbsolute: time.Hour, InvitationDays: 3, AllowedDomains: []string{"acme.example", "xn--bcher-kva.example"},
+		KeepEventsDays: 90,
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, edited)) })
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), edited)

@@ -91,9 +91,9 @@ func triedWrites(f *fixture) {
 func (f *fixture) state() []any {
 	f.Helper()
 	ctx := f.Context()
-	tenants, err := f.Read().Tenants(ctx)
+	tenants, err := allTenants(ctx, f.Read())
 	noError(f, err)
-	users, err := f.Read().AllUsers(ctx)
+	users, err := allUsers(ctx, f.Read())
 	noError(f, err)
 	return []any{tenants, users, f.due()}
 }

@@ -17,6 +17,7 @@ type settingsInput struct {
 	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" example:"720"`
 	InvitationDays         *front.Int `json:"invitationDays,omitempty" example:"14" view:"The most that an invitation may be valid for"`
 	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" example:"[\"acme.example\"]" doc:"Empty: all" view:"Domains of the addresses that may be invited; empty: all"`
+	KeepEventsDays         *front.Int `json:"keepEventsDays,omitempty" example:"365" doc:"30 or more, and at most as long as the installation keeps them; 0: as long as the installation does. Older events are deleted within minutes; to keep fewer days than before needs a recent proof" view:"For how many days events of the audit trail are kept; 0: for ever"`
 	MFA                    *string    `json:"mfa,omitempty" enum:"optional,required" doc:"Whether members need a second factor" view:"Whether members need a second factor"`
 	MFARoles               *[]string  `json:"mfaRoles,omitempty" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin again" view:"The roles that mfa covers; empty: all"`
 	MFAGraceDays           *front.Int `json:"mfaGraceDays,omitempty" example:"7" view:"For how many days members sign in without one, from the demand or from joining, whichever is later"`
@@ -66,7 +67,7 @@ func jsonName(f reflect.StructField) string {
 
 // TransformSchema implements huma.SchemaTransformer: it adds the bounds that all installations have.
 func (settingsInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	for _, setting := range doorward.Settings(doorward.SessionLimits{}) {
+	for _, setting := range doorward.Settings(doorward.SessionLimits{}, 0) {
 		if p := s.Properties[setting.Name]; setting.Unit != "" {
 			p.Minimum = new(float64(setting.Min))
 			if setting.Max > 0 {

@@ -173,13 +173,21 @@ type tenantList struct {
 
 var docTenants = front.Doc{
 	ID: "listTenants", Tag: "Tenants", Summary: "List the tenants of the installation",
-	Description: "The oldest first.",
+	Description: "The oldest first, unless sorted otherwise. Pages neither repeat nor skip tenants when others are added or destroyed.",
 	List:        true,
 	Sort:        []string{"createdAt", "name"},
+	Query: []front.Parameter{
+		{Name: "status", Description: "Only tenants with this status; one that is closed and frozen, too, is frozen", Enum: []string{"active", "frozen", "closing"}},
+		{Name: "q", Description: "Only tenants whose name or id contains these words, in any order, without regard to case and accents", Example: "acme"},
+	},
 }
 
 func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (out tenantList, err error) {
-	out.Items, out.PageInfo, err = front.List(ctx, c, a.app.Tenants.List, func(t doorward.Tenant) tenantView { return a.viewTenant(c, t) })
+	var f tenant.Filter
+	if err := c.Filters(front.To("status", &f.Status), front.To("q", &f.Text)); err != nil {
+		return out, err
+	}
+	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(f, a.app.Tenants.List), func(t doorward.Tenant) tenantView { return a.viewTenant(c, t) })
 	return out, err
 }
 

@@ -20,7 +20,7 @@ import (
 
 // auditFilters are the API's filters of the trail. Instants may also be days or the
 // values of datetime fields.
-var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
+var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request", "ip"}
 
 // trail is a part of the audit trail.
 type trail struct {
@@ -213,7 +213,7 @@ func isInTenantTrail(v doorward.Verb) bool {
 
 func auditFilter(f filters) audit.Filter {
 	return audit.Filter{
-		Action: f.Get("action"), Actor: f.Get("actor"), Target: f.Get("target"), Outcome: f.Get("outcome"), Request: f.Get("request"),
+		Action: f.Get("action"), Actor: f.Get("actor"), Target: f.Get("target"), Outcome: f.Get("outcome"), Request: f.Get("request"), IP: f.Get("ip"),
 		From: instant(f.Get("from"), periodStart), To: instant(f.Get("to"), periodEnd),
 	}
 }
@@ -256,7 +256,7 @@ func trailFile(f filters) string {
 	a := auditFilter(f)
 	q := url.Values{"format": {front.Spreadsheet}}
 	for name, value := range map[string]string{
-		"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To, "outcome": a.Outcome, "request": a.Request,
+		"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To, "outcome": a.Outcome, "request": a.Request, "ip": a.IP,
 	} {
 		if value != "" {
 			q.Set(name, value)

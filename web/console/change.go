@@ -91,7 +91,7 @@ func describeValue(field, text string, names map[string]string) value {
 
 // isDuration reports whether the field of an event is a setting that is a duration.
 func isDuration(field string) bool {
-	return slices.ContainsFunc(doorward.Settings(doorward.SessionLimits{}), func(s doorward.Setting) bool {
+	return slices.ContainsFunc(doorward.Settings(doorward.SessionLimits{}, 0), func(s doorward.Setting) bool {
 		return s.Event == field && s.Unit == doorward.InMinutes
 	})
 }

@@ -26,7 +26,7 @@ func TestFormsToEachEffect(t *testing.T) {
 	ann, bob := h.people["USER"], h.tenant.Join("bob@acme.example", "ADMIN")
 	owner := h.browserOf(t, "OWNER")
 	strict := url.Values{
-		"name": {"Acme"}, "version": {owner.version(owner.get("/console/settings", 200))}, "invitationDays": {"3"}, "allowedEmailDomains": {"acme.example"},
+		"name": {"Acme"}, "version": {owner.version(owner.get("/console/settings", 200))}, "invitationDays": {"3"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme.example"},
 	}
 	owner.submit("/console/settings", strict)
 	owner.submit("/console/people/"+bob.ID+"/suspend", url.Values{})

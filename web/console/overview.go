@@ -55,7 +55,7 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 		}
 	}
 	isOwn := func(s doorward.Setting) bool { return s.Own(t) != nil }
-	isChanged := t.Brand.Logo.Hash != "" || slices.ContainsFunc(doorward.Settings(doorward.SessionLimits{}), isOwn)
+	isChanged := t.Brand.Logo.Hash != "" || slices.ContainsFunc(doorward.Settings(doorward.SessionLimits{}, 0), isOwn)
 	all := []step{
 		{"factor", "/account/security", me.Factors > 0},
 		{"invite", "/console/invitations/new", figures.People+figures.Pending > 1},

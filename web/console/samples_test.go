@@ -187,9 +187,9 @@ func samples() []uitest.Sample {
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
 	refused := refusedWith(map[string]string{"name": "The name is missing.", "allowedEmailDomains": "This is not a domain.", "accent": "This is not a colour.", "logo": "This is not a PNG."})
 	refusedForm := refused
-	refusedForm.Form = url.Values{"name": {""}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme,example"}}
+	refusedForm.Form = url.Values{"name": {""}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme,example"}}
 	conflicting := owner
-	conflicting.Form = url.Values{"name": {"Acme of mine"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example\nacme.test"}}
+	conflicting.Form = url.Values{"name": {"Acme of mine"}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme.example\nacme.test"}}
 	naming := owner
 	naming.Form = url.Values{"owner": {members[0].Email}}
 	editing := owner
@@ -224,7 +224,7 @@ func samples() []uitest.Sample {
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
-		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
+		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}, "ip": {"2001:db8::7f"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{eventTable: sampledTrail(), Actions: []doorward.Action{doorward.KeyCreate}, ExpiresAt: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{eventTable: eventTable{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
@@ -659,6 +659,7 @@ func sampledSettings(tab string) settings {
 			{doorward.Setting{Name: "sessionIdleMinutes", Section: "sessions", Unit: doorward.InMinutes, Max: 60}, 60},
 			{doorward.Setting{Name: "sessionAbsoluteMinutes", Section: "sessions", Unit: doorward.InMinutes, Max: 1440}, 1440},
 			{doorward.Setting{Name: "invitationDays", Section: "general", Unit: doorward.InDays, Min: 1, Max: 30}, 30},
+			{doorward.Setting{Name: "keepEventsDays", Section: "general", Unit: doorward.InDays, Max: 3650}, 365},
 			{doorward.Setting{Name: "mfaGraceDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 7},
 			{doorward.Setting{Name: "mfaRememberDays", Section: "factors", Unit: doorward.InDays, Max: 30}, 14},
 			{doorward.Setting{Name: "stepUpMinutes", Section: "factors", Unit: doorward.InMinutes, Min: 1, Max: 60}, 10},

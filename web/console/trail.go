@@ -193,7 +193,7 @@ func (t eventTable) AllTimes() string {
 func (t eventTable) Folded() int { return t.Filter.Count(foldedTrailFilters...) }
 
 // foldedTrailFilters are the filters of a trail that are folded on every screen.
-var foldedTrailFilters = []string{"from", "to", "actor", "target", "request"}
+var foldedTrailFilters = []string{"from", "to", "actor", "target", "request", "ip"}
 
 // usedFilter is a filter in use as the page shows it.
 type usedFilter struct {

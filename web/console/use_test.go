@@ -131,7 +131,7 @@ func TestTrailInWords(t *testing.T) {
 	}
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
 	owner.submit("/console/settings?tab=sessions", url.Values{"sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}})
-	owner.submit("/console/settings?tab=general", url.Values{"name": {"Acme"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
+	owner.submit("/console/settings?tab=general", url.Values{"name": {"Acme"}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme.example"}})
 	english := owner.opened("/console/audit", "en", "Wrong password", "This role or key may not do this", "<dt>Times</dt>", "The last active owner has to stay",
 		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
@@ -460,18 +460,19 @@ func TestTrail(t *testing.T) {
 	for query, want := range map[string]int{
 		"?action=user.role": 1, "?request=req_mine": 1, "?actor=owner@acme.example&action=user.role": 1,
 		"?actor=" + user.ID + "&action=user.role": 0, "?target=" + user.ID: 1, "?outcome=refused": 0,
-		"?action=user.role&from=" + day + "&to=" + day: 1, "?to=2020-01-01": 0, "?from=2999-01-01": 0, "?action=user.role&to=9999-12-31": 1,
+		"?action=user.role&from=" + day + "&to=" + day: 1, "?to=2020-01-01": 0, "?ip=127.0.0.1&action=user.role": 1, "?ip=192.0.2.1": 0, "?from=2999-01-01": 0, "?action=user.role&to=9999-12-31": 1,
 	} {
 		if got := entries(query); got != want {
 			t.Errorf("%s shows %d events, want %d", query, got, want)
 		}
 	}
 	mine := owner.findOn(eventRow, owner.get("/console/audit?request=req_mine", http.StatusOK))
-	owner.get("/console/audit?request=req_mine&event="+mine, http.StatusOK, "Role changed", "<dt>Role</dt><dd><bdi>User</bdi> → <bdi>Viewer</bdi>", "/console/people/"+user.ID)
+	owner.get("/console/audit?request=req_mine&event="+mine, http.StatusOK, "Role changed", "<dt>Role</dt><dd><bdi>User</bdi> → <bdi>Viewer</bdi>", "/console/people/"+user.ID, `<a href="?ip=127.0.0.1&amp;request=req_mine"><bdi>127.0.0.1</bdi></a>`)
+	owner.get("/console/audit?ip=here", http.StatusUnprocessableEntity, "One of the filters is invalid", `value="here"`)
 	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters is invalid")
 
-	page := owner.get("/console/audit?action=user.role&outcome=done&request=req_mine&to="+day, http.StatusOK)
+	page := owner.get("/console/audit?action=user.role&outcome=done&request=req_mine&ip=127.0.0.1&to="+day, http.StatusOK)
 	link := regexp.MustCompile(`href="(/api/v2/audit-events[^"]*)"`).FindStringSubmatch(page)[1]
 	res, file := owner.ask("GET", strings.ReplaceAll(link, "&amp;", "&"), nil)
 	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") || strings.Count(file, "\r\n") != 2 || !strings.Contains(file, "req_mine") {
@@ -491,7 +492,7 @@ func TestSettings(t *testing.T) {
 	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {
 		f := url.Values{
-			"version": {admin.version(page)}, "name": {"Acme"}, "invitationDays": {"30"}, "allowedEmailDomains": {""},
+			"version": {admin.version(page)}, "name": {"Acme"}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {""},
 			"sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "mfaGraceDays": {"0"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"},
 		}
 		for i := 0; i+1 < len(change); i += 2 {

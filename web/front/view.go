@@ -15,7 +15,7 @@ type Session struct {
 	LastSeenAt    time.Time `json:"lastSeenAt"`
 	ExpiresAt     time.Time `json:"expiresAt" doc:"When the session ends even if it is used"`
 	IdleExpiresAt time.Time `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
-	IP            string    `json:"ip"`
+	IP            string    `json:"ip" doc:"Where the session was opened; empty after 90 days"`
 	UserAgent     string    `json:"userAgent"`
 	AAL           int       `json:"aal" enum:"1,2" doc:"Assurance level (NIST SP 800-63B): 2 after a second factor or a passkey"`
 	AMR           []string  `json:"amr" doc:"Methods of the login (RFC 8176)" example:"pwd"`
@@ -117,7 +117,7 @@ type APIKey struct {
 	PerSecond            int                   `json:"perSecond,omitempty" doc:"Requests a second, over all nodes; absent: no limit"`
 	Hint                 string                `json:"hint" example:"dwk_Ab3f…9xQ2" doc:"First and last characters of the newest secret"`
 	LastUsedAt           *time.Time            `json:"lastUsedAt,omitempty" doc:"Absent if it was never used"`
-	LastUsedIP           string                `json:"lastUsedIp,omitempty"`
+	LastUsedIP           string                `json:"lastUsedIp,omitempty" doc:"Absent 90 days after the last use, too"`
 	Previous             *PreviousSecret       `json:"previous,omitempty" doc:"The secret that a rotation has replaced, while it is still valid"`
 	RotateBy             *time.Time            `json:"rotateBy,omitempty" doc:"The key ends then unless it is rotated before, because its owner has changed"`
 }

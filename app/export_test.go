@@ -1,0 +1,22 @@
+package app
+
+import (
+	"context"
+	"time"
+)
+
+// SweepNames returns the names of all sweeps.
+func (a *App) SweepNames() (all []string) {
+	for _, s := range a.sweeps() {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// TakeTurn is takeTurn.
+func (a *App) TakeTurn(ctx context.Context, left map[string]time.Time) bool {
+	return a.takeTurn(ctx, left)
+}
+
+// ForgetAddresses is forgetAddresses.
+func (a *App) ForgetAddresses(ctx context.Context) error { return a.forgetAddresses(ctx) }

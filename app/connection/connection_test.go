@@ -275,6 +275,26 @@ func TestIssuerFaults(t *testing.T) {
 	})
 }
 
+// TestIssuerPasted: the address of the document stands for its issuer, in a new connection and in a changed one.
+func TestIssuerPasted(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		p := f.Provider()
+		pasted := p.Issuer() + "/.well-known/openid-configuration"
+		d := apptest.DraftOf(p)
+		d.Issuer = &pasted
+		if got := f.Create(owner, d).InForce.Issuer; got != p.Issuer() {
+			t.Errorf("the new connection has the issuer %s", got)
+		}
+		c := f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
+		changed, _, err := f.Node(0).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Issuer: &pasted}})
+		f.NoError(err)
+		if got := changed.InForce.Issuer; got != p.Issuer() {
+			t.Errorf("the changed connection has the issuer %s", got)
+		}
+	})
+}
+
 // TestLimits: a tenant has ten connections, and a connection two secrets.
 func TestLimits(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
-	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/seal"
 )
@@ -184,13 +184,17 @@ func TestDiscoveryIsReadDaily(t *testing.T) {
 		f.NoError(apptest.ErrorOf(f.SignInAt(p, c.ID, false))) // by what is kept
 		page, err := f.Node(0).Connections.Attempts(f.Context(), owner.Caller, c.ID, doorward.Window{Limit: 1})
 		f.NoError(err)
-		if got := page.Items[0]; got.Kind != doorward.AttemptMetadata || got.Outcome != doorward.AttemptUnavailable || got.Seen != oidcrp.CodeUnreachable {
+		if got := page.Items[0]; got.Kind != doorward.AttemptMetadata || got.Outcome != doorward.AttemptUnavailable || got.Seen != "unreachable: HTTP 502 Bad Gateway" {
 			t.Errorf("the protocol has %+v", got)
 		}
 		if got := get(f, owner, c.ID); got.InForce.TestedAt == nil || got.Status != doorward.ConnectionActive {
 			t.Errorf("after the fault it is %+v", got)
 		}
-		wantCode(f, apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil)), doorward.CodeProviderUnavailable)
+		err = apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil))
+		wantCode(f, err, doorward.CodeProviderUnavailable)
+		if e, _ := errors.AsType[*doorward.Error](err); e == nil || !strings.Contains(e.Detail, "answers HTTP 502 Bad Gateway") || len(e.Fields) != 1 || e.Fields[0].Message != e.Detail {
+			t.Errorf("the refused test says %+v", e)
+		}
 	})
 }
 

@@ -361,23 +361,25 @@ func TestMistakesHere(t *testing.T) {
 		for _, one := range []struct {
 			name, issuer, code string
 			lie                func(map[string]any)
+			says               string // in the sentence
 		}{
-			{"Entra's common issuer", "https://login.microsoftonline.com/common/v2.0", "multi_tenant_issuer", nil},
-			{"Entra's issuer of organisations", "https://login.microsoftonline.com/organizations/v2.0", "multi_tenant_issuer", nil},
-			{"no https", "http://provider.example", "invalid", nil},
-			{"a fragment", issuer + "#", "invalid", nil},
-			{"an internal address", "https://10.0.0.1", "address_refused", nil},
-			{"nobody there", "https://127.0.0.1:1", "unreachable", nil},
-			{"another name on the certificate", strings.Replace(issuer, "127.0.0.1", "localhost", 1), "unreachable", nil},
-			{"no document there", issuer + "/elsewhere", "unreachable", nil},
-			{"a slash too many", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = issuer + "/" }},
-			{"document of another issuer", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = "https://other.example" }},
-			{"document of any directory", issuer, "multi_tenant_issuer", func(d map[string]any) { d["issuer"] = "https://login.microsoftonline.com/{tenantid}/v2.0" }},
-			{"an endpoint without https", issuer, "invalid", func(d map[string]any) { d["token_endpoint"] = "http://provider.example/token" }},
+			{"Entra's common issuer", "https://login.microsoftonline.com/common/v2.0", "multi_tenant_issuer", nil, ""},
+			{"Entra's issuer of organisations", "https://login.microsoftonline.com/organizations/v2.0", "multi_tenant_issuer", nil, ""},
+			{"no https", "http://provider.example", "invalid", nil, ""},
+			{"a fragment", issuer + "#", "invalid", nil, ""},
+			{"an internal address", "https://10.0.0.1", "address_refused", nil, "--sso-allow"},
+			{"nobody there", "https://127.0.0.1:1", "unreachable", nil, "connection is refused"},
+			{"another name on the certificate", strings.Replace(issuer, "127.0.0.1", "localhost", 1), "unreachable", nil, "for another name"},
+			{"no document there", issuer + "/elsewhere", "unreachable", nil, "HTTP 404 Not Found"},
+			{"a slash too many", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = issuer + "/" }, "calls itself " + issuer + "/."},
+			{"document of another issuer", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = "https://other.example" }, "calls itself https://other.example."},
+			{"document of any directory", issuer, "multi_tenant_issuer", func(d map[string]any) { d["issuer"] = "https://login.microsoftonline.com/{tenantid}/v2.0" }, ""},
+			{"a document without an issuer", issuer, "issuer_mismatch", func(d map[string]any) { delete(d, "issuer") }, "names no issuer"},
+			{"an endpoint without https", issuer, "invalid", func(d map[string]any) { d["token_endpoint"] = "http://provider.example/token" }, ""},
 		} {
 			s.provider.Change(func(p *oidctest.Settings) { p.Lies.Discovery = one.lie })
 			_, err := w.Node(0).Connections.Create(w.Context(), s.owner.Caller, connection.Draft{Type: "oidc", Name: typed("Mistake"), Issuer: &one.issuer, ClientID: typed("a")})
-			if got := faultsOf(err); len(got) != 1 || got[0].Pointer != "/issuer" || got[0].Code != one.code || got[0].Message == "" {
+			if got := faultsOf(err); len(got) != 1 || got[0].Pointer != "/issuer" || got[0].Code != one.code || got[0].Message == "" || !strings.Contains(got[0].Message, one.says) {
 				t.Errorf("%s: %+v, %v", one.name, got, err)
 			}
 		}

@@ -227,7 +227,7 @@ func TestSetupByLink(t *testing.T) {
 	s.save(b, "emailFrom", "mail").is(t, 303, "/setup/domains?done=setup-saved")
 	b.get("/setup/provider").is(t, 200, "", "switches to it", `value="mail"`)
 	s.provider.Close()
-	b.send("/setup/test").is(t, 503, "", "The provider doesn’t answer now")
+	b.send("/setup/test").is(t, 503, "", "The connection is refused there")
 }
 
 // The step of domains shows the records of the connection's own, and looks at them.

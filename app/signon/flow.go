@@ -126,6 +126,7 @@ type held struct {
 	By []byte    `json:"by"` // providerOf what the connection signed people in by then
 	joining.Person
 	AMR      []string  `json:"amr,omitempty"`
+	Several  bool      `json:"several,omitempty"` // the provider's whole amr says that there was a second factor
 	ACR      string    `json:"acr,omitempty"`
 	AuthTime time.Time `json:"authTime,omitzero"`
 	Agreed   bool      `json:"agreed,omitempty"` // to replace the session of the browser
@@ -140,7 +141,7 @@ const (
 
 // hold returns what is kept of the provider's words.
 func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
-	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), AuthTime: a.AuthTime}
+	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), Several: saysSeveral(a.AMR), AuthTime: a.AuthTime}
 	if len(a.ACR) <= maxACRBytes {
 		h.ACR = a.ACR
 	}

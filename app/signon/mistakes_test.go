@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
@@ -279,6 +280,40 @@ func TestAdviceOfRefusals(t *testing.T) {
 		ben := s.member("ben", doorward.RoleUser)
 		w.NoError(apptest.ErrorOf(w.Node(0).Users.Suspend(w.Context(), s.owner.Caller, ben.User)))
 		refused("suspended", "reinstate", ben.User.Email)
+	})
+}
+
+// TestAddressOfRefused: the protocol shows the address of people who have no account, marked if the provider doesn't
+// call it verified; a set-up link sees the domain alone.
+func TestAddressOfRefused(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITOff)
+		seen := func(check, email string, claims map[string]any, want string) {
+			t.Helper()
+			s.says("subject-"+check, email, claims)
+			s.refused(check, s.browser().signIn)
+			got, err := w.DB.Read().LastAttempt(w.Context(), s.conID, doorward.AttemptSignIn)
+			if err != nil || got.Check != check || got.Seen != want {
+				t.Errorf("%s: the protocol has check %q, seen %q, %v", check, got.Check, got.Seen, err)
+			}
+		}
+		seen("jit", "Ann@acme.example", map[string]any{"email_verified": false}, "ann@acme.example (not verified by the provider)")
+		seen("jit", "ann@acme.example", map[string]any{"email_verified": "true"}, "ann@acme.example (not verified by the provider)")
+		seen("jit", "ann@acme.example", map[string]any{"email_verified": true}, "ann@acme.example")
+		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITDomains })
+		ben := s.member("ben", doorward.RoleUser)
+		_, err := w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ben.User, user.Handover{}, nil)
+		w.NoError(err)
+		seen("removed", ben.User.Email, map[string]any{"email_verified": true}, ben.User.Email)
+
+		link := doorward.Caller{Principal: doorward.Principal{Kind: doorward.BySetupLink, ID: "stl_1", TenantID: s.owner.User.TenantID, ConnectionID: s.conID}}
+		page, err := w.Node(0).Connections.Attempts(w.Context(), link, s.conID, doorward.Window{Limit: 10})
+		w.NoError(err)
+		for _, a := range page.Items {
+			if a.Kind == doorward.AttemptSignIn && a.Seen != "acme.example" {
+				t.Errorf("the set-up link sees %q", a.Seen)
+			}
+		}
 	})
 }
 

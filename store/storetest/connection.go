@@ -338,6 +338,17 @@ func attemptsAtConnections(f *fixture) {
 		noError(f, tx.DeleteEntriesAbout(ctx, first.UserID))
 		f.wantNone(tx.LastAttempt(ctx, c.ID, doorward.AttemptTest))
 	})
+	f.write(func(tx *store.Tx) { // of an address without an account
+		for id, address := range map[string]string{"hers": "ann@old.example", "others": "ben@old.example"} {
+			noError(f, tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: id, ConnectionID: c.ID, Kind: doorward.AttemptTest, At: tx.Now, Seen: address, Address: address, Count: 1, RequestIDs: []string{"req_1"}}))
+		}
+		noError(f, tx.ForgetAddress(ctx, "ann@old.example"))
+		page, err := tx.AttemptPage(ctx, c.ID, doorward.Window{Limit: 10})
+		noError(f, err)
+		equal(f, len(page.Items), 1)
+		equal(f, page.Items[0].Address, "ben@old.example")
+		noError(f, tx.ForgetAddress(ctx, "ben@old.example"))
+	})
 	ann := f.member(f.tenant("Zeta"), "ann@zeta.example", doorward.RoleUser)
 	f.write(func(tx *store.Tx) { // of a subject that is the person's
 		noError(f, tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "mine", ConnectionID: c.ID, Kind: doorward.AttemptTest, At: tx.Now, Subject: "7", Count: 1}))

@@ -16,7 +16,7 @@ type connectionAttemptView struct {
 	Kind       doorward.AttemptKind    `json:"kind" enum:"sign_in,test,step_up,metadata"`
 	Outcome    doorward.AttemptOutcome `json:"outcome" enum:"signed_in,asked,done,refused,unavailable"`
 	Check      string                  `json:"check,omitempty" example:"aud" doc:"The check that refused"`
-	Seen       string                  `json:"seen,omitempty" doc:"What the provider said, without tokens"`
+	Seen       string                  `json:"seen,omitempty" doc:"What the provider said, without tokens; of people who are refused before they have an account here the address, marked if the provider does not call it verified"`
 	Advice     string                  `json:"advice,omitempty" example:"client_id"`
 	Subject    string                  `json:"subject,omitempty"`
 	UserID     string                  `json:"userId,omitempty" doc:"The account here, if it is known; of a test, who tests"`

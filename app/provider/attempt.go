@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	seenMax = 300 // characters of what an entry shows of the provider: an address, and what is said of it
+	seenMax = 255 // characters of what an entry shows of the provider
 	// recordWait bounds the writing of an entry: the sign-in goes on without it.
 	recordWait = 2 * time.Second
 	// attemptsKept is how long entries are kept.

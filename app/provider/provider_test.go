@@ -34,6 +34,7 @@ func get(f *apptest.Fixture, by apptest.Person, id string) connection.Shown {
 func TestProtocol(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
+		f.UseMasterKey()
 		c := f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
 		fault := doorward.Attempt{ConnectionID: c.ID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "client", Seen: "a\x00b" + strings.Repeat("ß", 300)}
 		record := func(a doorward.Attempt, request string) {
@@ -70,10 +71,17 @@ func TestProtocol(t *testing.T) {
 		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 1 {
 			t.Errorf("the OWNER got %d mails", got)
 		}
+		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "a new secret"})
+		f.NoError(err)
+		record(fault, "req_2")
+		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 2 {
+			t.Errorf("after a new secret, which is refused, the OWNER has got %d mails", got)
+		}
 		clock.Move(24 * time.Hour)
 		record(fault, "req_1")
 		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
-		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 2 {
+		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 3 {
 			t.Errorf("a day later the OWNER has got %d mails", got)
 		}
 		clock.Move(30 * 24 * time.Hour)
@@ -280,6 +288,7 @@ func TestSecretsAreSealed(t *testing.T) {
 func TestRaceAttempts(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
+		f.UseMasterKey()
 		c := f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
 		fault := doorward.Attempt{ConnectionID: c.ID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "aud"}
 		apptest.Concurrently(8, func(i int) error {

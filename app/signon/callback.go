@@ -179,13 +179,15 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	}
 	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
+	if err == nil || said.UsedSecret >= 0 {
+		a.s.connections.ClientAccepted(ctx, ready, said.UsedSecret)
+	}
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, said, err)
 	}
 	if err != nil {
 		return Result{}, a.fault(ctx, err)
 	}
-	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
 	rules, err := a.s.db.Read().Rules(ctx, a.connection.TenantID)
 	if err != nil {
 		return Result{}, err
@@ -282,7 +284,7 @@ func (a *attempt) refusePerson(ctx context.Context, check string, h held, f join
 	case joining.CheckJIT, joining.CheckRemoved, joining.CheckJoining:
 		a.address, fault.Seen = f.Address, f.Address
 		if fault.Seen != "" && !h.Verified {
-			fault.Seen += " (not verified by the provider)"
+			fault.Seen = "unverified: " + fault.Seen // before it, since a long address is cut
 		}
 	}
 	return a.refuse(ctx, fault)

@@ -297,8 +297,8 @@ func TestAddressOfRefused(t *testing.T) {
 				t.Errorf("%s: the protocol has check %q, seen %q, %v", check, got.Check, got.Seen, err)
 			}
 		}
-		seen("jit", "Ann@acme.example", map[string]any{"email_verified": false}, "ann@acme.example (not verified by the provider)")
-		seen("jit", "ann@acme.example", map[string]any{"email_verified": "true"}, "ann@acme.example (not verified by the provider)")
+		seen("jit", "Ann@acme.example", map[string]any{"email_verified": false}, "unverified: ann@acme.example")
+		seen("jit", "ann@acme.example", map[string]any{"email_verified": "true"}, "unverified: ann@acme.example")
 		seen("jit", "ann@acme.example", map[string]any{"email_verified": true}, "ann@acme.example")
 		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITDomains })
 		ben := s.member("ben", doorward.RoleUser)

@@ -61,6 +61,8 @@ func connections(f *fixture) {
 		f.wantChange(tx.SignInByConnection(ctx, first.ID, noGroups))
 		f.wantChange(tx.MarkClientNotice(ctx, first.ID, day))
 		f.wantNoChange(tx.MarkClientNotice(ctx, first.ID, day))
+		noError(f, tx.ClearClientNotice(ctx, first.ID))
+		f.wantChange(tx.MarkClientNotice(ctx, first.ID, day))
 	})
 	equal(f, f.value(f.Read().HasActiveConnection(ctx, acme.ID)), true)
 	equal(f, f.value(f.Read().HasActiveConnection(ctx, zeta.ID)), false)

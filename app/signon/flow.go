@@ -49,8 +49,11 @@ type flow struct {
 }
 
 // isOver reports whether the flow's time has passed.
-func (f flow) isOver(now time.Time) bool {
-	return now.After(f.At.Add(FlowLife)) || now.Before(f.At.Add(-time.Minute))
+func (f flow) isOver(now time.Time) bool { return isOver(f.At, now) }
+
+// isOver reports whether what was made at an instant is older than FlowLife, or of a clock that was ahead.
+func isOver(made, now time.Time) bool {
+	return now.After(made.Add(FlowLife)) || now.Before(made.Add(-time.Minute))
 }
 
 // Tab is a cookie by which a browser keeps a sign-in that has begun.

@@ -181,7 +181,7 @@ func (s *site) make(m mistake) {
 		product = doorward.OtherProduct
 	}
 	storetest.Exec(w.T, storetest.Raw(w.T, w.DSN), `UPDATE connections SET groups_from = '', product = $1 WHERE id = $2`, string(product), s.conID)
-	if err := w.Node(0).Connections.DropPending(w.Context(), s.owner.Caller, s.conID); err != nil && apptest.Code(err) != doorward.CodeNotFound {
+	if err := w.Node(0).Connections.DropPending(w.Context(), s.owner.Caller, s.conID); err != nil && apptest.Code(err) != doorward.CodeNothingPending {
 		w.Fatal(err)
 	}
 	_, _, err := w.Node(0).Connections.Edit(w.Context(), s.owner.Caller, s.conID, connection.Change{Draft: m.draft})

@@ -98,6 +98,7 @@ type FieldError struct {
 	Code      string `json:"code" doc:"Stable code of the fault"`
 	Message   string `json:"message" doc:"What to do about it"`
 	Cause     string `json:"-"` // which of the causes of the code, for the texts of pages; empty: it has one
+	Seen      string `json:"-"` // what was seen in place of what was expected, for them
 }
 
 // Kind returns the kind of the error's code.

@@ -133,10 +133,10 @@ func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) 
 const (
 	sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
 	// Before the address changes.
-	sqlLeaveDomains = `INSERT INTO former_domains (tenant_id, user_id, domain, left_at)
-SELECT m.tenant_id, m.user_id, d.domain, $2 FROM memberships m JOIN users u ON u.id = m.user_id
+	sqlLeaveDomains = `INSERT INTO former_domains (tenant_id, user_id, domain, address, left_at)
+SELECT m.tenant_id, m.user_id, d.domain, u.email, $2 FROM memberships m JOIN users u ON u.id = m.user_id
 JOIN domains d ON d.tenant_id = m.tenant_id AND d.status <> 'pending' AND ` + isAddressIn + ` WHERE m.user_id = $1
-ON CONFLICT (tenant_id, user_id, domain) DO NOTHING`
+ON CONFLICT (tenant_id, user_id, domain) DO UPDATE SET address = excluded.address`
 	sqlReturnToDomains = `DELETE FROM former_domains WHERE user_id = $1 AND left_at > $2`
 	sqlSetMemberEmail  = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
 )
@@ -173,6 +173,14 @@ const sqlFormerDomains = `SELECT domain FROM former_domains WHERE tenant_id = $1
 // FormerDomains returns the domains of the tenant that the member's address has left, in the order of that.
 func (r Reader) FormerDomains(ctx context.Context, tenantID, userID string) ([]string, error) {
 	return list(ctx, r, textField, sqlFormerDomains, tenantID, userID)
+}
+
+const sqlFormerHolder = `SELECT user_id FROM former_domains WHERE tenant_id = $1 AND address = $2 AND address <> '' ORDER BY left_at DESC, user_id LIMIT 1`
+
+// FormerHolder returns the member of the tenant who had the address, in a domain of the tenant, before it was changed:
+// of several the last one. ErrNone: nobody had.
+func (r Reader) FormerHolder(ctx context.Context, tenantID, address string) (userID string, err error) {
+	return one(ctx, r, textField, sqlFormerHolder, tenantID, address)
 }
 
 // ReturnToDomains forgets the domains that the account has left since an instant, by changes of its address that

@@ -318,6 +318,13 @@ func (tx *Tx) SignInByConnection(ctx context.Context, id string, sawGroups bool)
 	return tx.affected(ctx, sqlSignInByConnection, id, micros(tx.Now), sawGroups)
 }
 
+const sqlClearClientNotice = `UPDATE connections SET client_noticed_at = 0 WHERE id = $1 AND client_noticed_at > 0`
+
+// ClearClientNotice makes the next notice that the provider refuses the client due at once.
+func (tx *Tx) ClearClientNotice(ctx context.Context, id string) error {
+	return tx.run(ctx, sqlClearClientNotice, id)
+}
+
 const sqlNoticeClient = `UPDATE connections SET client_noticed_at = $2 WHERE id = $1 AND client_noticed_at <= $3`
 
 // MarkClientNotice records that OWNERs are told that the provider refuses the client, and reports whether

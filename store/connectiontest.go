@@ -92,17 +92,17 @@ func (tx *Tx) DeleteUsedStates(ctx context.Context, limit int) (int64, error) {
 
 func attemptEntryFields(a *doorward.Attempt) []any {
 	return []any{
-		&a.ID, &a.ConnectionID, &a.Kind, (*storedTime)(&a.At), &a.Outcome, &a.Check, &a.Seen, &a.Advice, &a.Subject, &a.UserID, &a.Count,
+		&a.ID, &a.ConnectionID, &a.Kind, (*storedTime)(&a.At), &a.Outcome, &a.Check, &a.Seen, &a.Advice, &a.Subject, &a.UserID, &a.Address, &a.Count,
 		wordsOf(&a.RequestIDs, parsePlainText),
 	}
 }
 
 const (
-	selectAttemptEntry = `SELECT a.id, a.connection_id, a.kind, a.at, a.outcome, a.checked, a.seen, a.advice, a.subject, a.user_id, a.count, a.request_ids
+	selectAttemptEntry = `SELECT a.id, a.connection_id, a.kind, a.at, a.outcome, a.checked, a.seen, a.advice, a.subject, a.user_id, a.address, a.count, a.request_ids
 FROM connection_attempts a `
 	sqlLastAttemptEntry   = selectAttemptEntry + `WHERE a.connection_id = $1 AND a.kind = $2 ORDER BY a.at DESC, a.id DESC LIMIT 1`
-	sqlInsertAttemptEntry = `INSERT INTO connection_attempts (id, connection_id, kind, at, outcome, checked, seen, advice, subject, user_id, count, request_ids)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE EXISTS (SELECT 1 FROM connections c WHERE c.id = $2)`
+	sqlInsertAttemptEntry = `INSERT INTO connection_attempts (id, connection_id, kind, at, outcome, checked, seen, advice, subject, user_id, address, count, request_ids)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 WHERE EXISTS (SELECT 1 FROM connections c WHERE c.id = $2)`
 	sqlMergeAttemptEntry = `UPDATE connection_attempts SET at = $2, count = count + $3, request_ids = $4 WHERE id = $1 AND count = $5`
 	sqlTrimAttempts      = `DELETE FROM connection_attempts WHERE connection_id = $1 AND kind = $2 AND id NOT IN (
   SELECT id FROM connection_attempts WHERE connection_id = $1 AND kind = $2 ORDER BY at DESC, id DESC LIMIT $3)`
@@ -138,7 +138,7 @@ func (r Reader) LastAttempt(ctx context.Context, connectionID string, kind doorw
 // doorward.AttemptsMax of its kind are kept. It adds nothing if the connection has since been deleted.
 func (tx *Tx) InsertAttemptEntry(ctx context.Context, a doorward.Attempt) error {
 	err := tx.run(ctx, sqlInsertAttemptEntry, a.ID, a.ConnectionID, string(a.Kind), micros(a.At), string(a.Outcome), a.Check,
-		storable(a.Seen), a.Advice, storable(a.Subject), a.UserID, a.Count, strings.Join(a.RequestIDs, " "))
+		storable(a.Seen), a.Advice, storable(a.Subject), a.UserID, a.Address, a.Count, strings.Join(a.RequestIDs, " "))
 	if err != nil {
 		return err
 	}
@@ -152,6 +152,7 @@ func (tx *Tx) MergeAttemptEntry(ctx context.Context, was, a doorward.Attempt, re
 }
 
 const (
+	sqlDeleteEntriesOfAddress  = `DELETE FROM connection_attempts WHERE address = $1 AND address <> ''`
 	sqlDeleteEntriesAbout      = `DELETE FROM connection_attempts WHERE user_id = $1 AND user_id <> ''`
 	sqlDeleteEntriesOfSubjects = `DELETE FROM connection_attempts WHERE id IN (SELECT a.id FROM identities i
   JOIN connection_attempts a ON a.connection_id = i.connection_id AND a.subject = i.subject WHERE i.user_id = $1)`

@@ -238,7 +238,7 @@ AND NOT EXISTS (SELECT 1 FROM invitations i WHERE i.id = mails.subject_id AND i.
 	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )
 
-// ForgetAddress deletes the counters, the attempts in flight, the rows in the inbox and the
+// ForgetAddress deletes the counters, the attempts in flight, the rows in the inbox, the entries of protocols and the
 // mails of an address that has no account any more.
 func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 	account := "account:" + email
@@ -246,6 +246,9 @@ func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}
+	}
+	if err := tx.run(ctx, sqlDeleteEntriesOfAddress, email); err != nil {
+		return err
 	}
 	if err := tx.run(ctx, sqlDeleteAttemptsOf, account); err != nil {
 		return err

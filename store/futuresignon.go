@@ -35,6 +35,10 @@ WHERE created_at > $2 OR last_used_at > $2`
 	// Else a protocol would keep these entries rather than new ones.
 	sqlClampAttemptEntries = `UPDATE connection_attempts SET at = $1 WHERE at > $2`
 
+	// In microseconds, eleven minutes: a sign-in's life, and one for clocks that differ. Cookies of sign-ins from the future
+	// are refused until then.
+	sqlClampUsedStates = `UPDATE used_states SET ends_at = $1 + CAST(660000000 AS BIGINT) WHERE ends_at > $2 + CAST(660000000 AS BIGINT)`
+
 	// A provisional demand keeps its time to be confirmed.
 	sqlClampSSOPolicies = `UPDATE sso_policies SET confirm_by = $1 + (confirm_by - changed_at), changed_at = $1 WHERE changed_at > $2`
 )
@@ -43,7 +47,7 @@ WHERE created_at > $2 OR last_used_at > $2`
 func (tx *Tx) clampSignOn(ctx context.Context, now, beyond int64) error {
 	for _, query := range []string{
 		sqlClampDiscoveries, sqlClampConnections, sqlClampIdentities, sqlClampConnectionSecrets, sqlClampConnectionKeys, sqlClampConnectionKeyEnds,
-		sqlClampConnectionTests, sqlClampAttemptEntries, sqlClampSSOPolicies,
+		sqlClampConnectionTests, sqlClampAttemptEntries, sqlClampUsedStates, sqlClampSSOPolicies,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return err

@@ -107,7 +107,7 @@ func TestChangesWait(t *testing.T) {
 		connections := f.Node(0).Connections
 		_, err := connections.Switch(f.Context(), owner.Caller, c.ID, false)
 		wantCode(f, err, doorward.CodeNothingPending)
-		wantCode(f, connections.DropPending(f.Context(), owner.Caller, c.ID), doorward.CodeNotFound)
+		wantCode(f, connections.DropPending(f.Context(), owner.Caller, c.ID), doorward.CodeNothingPending)
 
 		changed := edit(f, owner, c.ID, connection.Draft{Issuer: new(next.Issuer()), EmailFrom: new("upn")})
 		if changed.Pending == nil || changed.Pending.Issuer != next.Issuer() || changed.InForce.Issuer != p.Issuer() || changed.InForce.TestedAt == nil {
@@ -271,6 +271,26 @@ func TestIssuerFaults(t *testing.T) {
 		}
 		if n := f.CountRows("connections"); n != 0 {
 			t.Errorf("%d connections were made", n)
+		}
+	})
+}
+
+// TestIssuerPasted: the address of the document stands for its issuer, in a new connection and in a changed one.
+func TestIssuerPasted(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		p := f.Provider()
+		pasted := p.Issuer() + "/.well-known/openid-configuration"
+		d := apptest.DraftOf(p)
+		d.Issuer = &pasted
+		if got := f.Create(owner, d).InForce.Issuer; got != p.Issuer() {
+			t.Errorf("the new connection has the issuer %s", got)
+		}
+		c := f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
+		changed, _, err := f.Node(0).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Issuer: &pasted}})
+		f.NoError(err)
+		if got := changed.InForce.Issuer; got != p.Issuer() {
+			t.Errorf("the changed connection has the issuer %s", got)
 		}
 	})
 }

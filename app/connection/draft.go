@@ -153,7 +153,7 @@ func checkRole(rules *doorward.Rules, pointer string, role doorward.Role) []door
 // Whether the issuer answers is judged by provider.Client.Look.
 func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorward.FieldError) {
 	if d.Issuer != nil {
-		p.Issuer = *d.Issuer
+		p.Issuer = oidcrp.TrimIssuer(*d.Issuer)
 		faults = append(faults, checkIssuer(p.Issuer)...)
 	}
 	if d.ClientID != nil {
@@ -181,11 +181,11 @@ func checkIssuer(issuer string) []doorward.FieldError {
 		return nil
 	}
 	if len(issuer) > issuerMax {
-		return []doorward.FieldError{provider.IssuerFault("invalid")}
+		return []doorward.FieldError{provider.IssuerFault(&oidcrp.Fault{Code: oidcrp.CodeInvalid})}
 	}
 	var f *oidcrp.Fault
 	if err := oidcrp.CheckIssuer(issuer); errors.As(err, &f) {
-		return []doorward.FieldError{provider.IssuerFault(f.Code)}
+		return []doorward.FieldError{provider.IssuerFault(f)}
 	}
 	return nil
 }

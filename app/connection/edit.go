@@ -316,7 +316,7 @@ func (c *Connections) Switch(ctx context.Context, by doorward.Caller, id string,
 	return done, err
 }
 
-// DropPending drops what is pending. Errors: not_found, also if nothing is pending.
+// DropPending drops what is pending. Errors: not_found, nothing_pending.
 func (c *Connections) DropPending(ctx context.Context, by doorward.Caller, id string) error {
 	found, err := find(ctx, c.db.Read(), by, id)
 	if err != nil {
@@ -325,7 +325,7 @@ func (c *Connections) DropPending(ctx context.Context, by doorward.Caller, id st
 	_, err = c.perform(ctx, by, false, onConnection(ctx, by, doorward.ConnectionUpdate, found, func(tx *access.Tx, was doorward.Connection) error {
 		dropped, err := tx.DeletePendingParameters(ctx, id)
 		if err == nil && !dropped {
-			err = doorward.Fail(doorward.CodeNotFound, "")
+			err = doorward.Fail(doorward.CodeNothingPending, "")
 		}
 		tx.Changed("pending", "true", "")
 		return err

@@ -93,6 +93,9 @@ func (c *Connections) insertSecret(ctx context.Context, tx *access.Tx, made door
 	if err := tx.InsertConnectionSecret(ctx, store.SealedConnectionSecret{ConnectionSecret: made, Sealed: sealed}); err != nil {
 		return err
 	}
+	if err := tx.ClearClientNotice(ctx, made.ConnectionID); err != nil {
+		return err
+	}
 	return tx.VoidTestsOfSecrets(ctx, made.ConnectionID)
 }
 

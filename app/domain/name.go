@@ -1,8 +1,6 @@
 package domain
 
 import (
-	"strings"
-
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/publicdomain"
@@ -15,8 +13,7 @@ const maxName = 253 - len(doorward.DomainRecordLabel)
 // checkName returns the domain as A-labels in lower case, or what is wrong with it: invalid, or public_domain
 // where it can't belong to one organisation.
 func checkName(typed string) (string, error) {
-	address, err := mailaddr.Parse("x@" + typed)
-	name := strings.TrimPrefix(address, "x@")
+	name, err := mailaddr.ParseDomain(typed)
 	switch {
 	case err != nil || len(name) > maxName:
 		return "", doorward.Invalid("/domain", "invalid", "Write a domain as in \"acme.example\".")

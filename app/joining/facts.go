@@ -23,6 +23,15 @@ type Found struct {
 	inviterOwns bool
 }
 
+// ShownAddress is how a page names the account to the person at the provider: an address that the provider has said, unless the
+// account is the identity's. Which address a former holder has by now is told to nobody.
+func (f Found) ShownAddress() string {
+	if f.Account == nil || f.former {
+		return f.Address
+	}
+	return f.Account.Email
+}
+
 // UserID returns the id of the account; empty: there is none.
 func (f Found) UserID() string {
 	if f.Account == nil {
@@ -92,7 +101,9 @@ func (f *Found) readAccount(ctx context.Context, read store.Reader, who Person) 
 		f.identified = true
 		account, err = read.Account(ctx, f.identity.UserID)
 	case errors.Is(err, store.ErrNone) && f.Address != "":
-		account, err = read.AccountByEmail(ctx, f.Address)
+		if account, err = read.AccountByEmail(ctx, f.Address); errors.Is(err, store.ErrNone) {
+			account, err = f.formerHolder(ctx, read, who)
+		}
 	}
 	if errors.Is(err, store.ErrNone) {
 		return nil
@@ -115,14 +126,38 @@ func (f *Found) readAccount(ctx context.Context, read store.Reader, who Person) 
 	return f.readIdentities(ctx, read, who)
 }
 
+// formerHolder returns the account of a member here who had the address before it was changed, else the member would get a
+// second account by the first sign-in. One that has an identity of this connection already is somebody else: the address
+// has a new holder. Errors: store.ErrNone.
+func (f *Found) formerHolder(ctx context.Context, read store.Reader, who Person) (none doorward.Account, err error) {
+	id, err := read.FormerHolder(ctx, who.Connection.TenantID, f.Address)
+	if err != nil {
+		return none, err
+	}
+	has, err := countsHere(ctx, read, id, who)
+	if err == nil && has {
+		err = store.ErrNone
+	}
+	if err != nil {
+		return none, err
+	}
+	f.former = true
+	return read.Account(ctx, id)
+}
+
 // readIdentities reads whether another subject of the provider is the account. After a switch to another
 // issuer or client an identity counts only once it has signed in since.
-func (f *Found) readIdentities(ctx context.Context, read store.Reader, who Person) error {
-	all, err := read.IdentitiesOf(ctx, f.Account.ID)
-	f.hasIdentity = slices.ContainsFunc(all, func(i doorward.Identity) bool {
-		return i.ConnectionID == who.Connection.ID && i.LastUsedAt.After(who.Connection.SwitchedAt)
-	})
+func (f *Found) readIdentities(ctx context.Context, read store.Reader, who Person) (err error) {
+	f.hasIdentity, err = countsHere(ctx, read, f.Account.ID, who)
 	return err
+}
+
+// countsHere reports whether the account has an identity of the connection that counts.
+func countsHere(ctx context.Context, read store.Reader, userID string, who Person) (bool, error) {
+	all, err := read.IdentitiesOf(ctx, userID)
+	return slices.ContainsFunc(all, func(i doorward.Identity) bool {
+		return i.ConnectionID == who.Connection.ID && i.LastUsedAt.After(who.Connection.SwitchedAt)
+	}), err
 }
 
 // readDomain reads who has proved the domain of the address. A lapsed one counts for nobody.

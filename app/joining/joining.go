@@ -40,16 +40,18 @@ type Person struct {
 	Issuer     string              `json:"issuer"`
 	Subject    string              `json:"subject"`
 	Address    string              `json:"address,omitempty"`
-	Groups     oidcrp.GroupsState  `json:"groups,omitempty"`
-	Group      string              `json:"group,omitempty"` // the one that gives the role
-	Name       string              `json:"name,omitempty"`
+	// Verified reports whether the provider calls the address verified, which decides nothing.
+	Verified bool               `json:"verified,omitempty"`
+	Groups   oidcrp.GroupsState `json:"groups,omitempty"`
+	Group    string             `json:"group,omitempty"` // the one that gives the role
+	Name     string             `json:"name,omitempty"`
 }
 
 // NewPerson returns what counts here of the provider's words. Of the groups it keeps the one that gives the role by
 // the connection's mappings and the tenant's rules.
 func NewPerson(c doorward.Connection, rules *doorward.Rules, issuer string, said oidcrp.Asserted) Person {
 	who := Person{
-		Connection: c, Issuer: issuer, Subject: said.Subject, Address: said.Address,
+		Connection: c, Issuer: issuer, Subject: said.Subject, Address: said.Address, Verified: said.AddressVerified,
 		Groups: said.Groups.State, Group: best(c.Mappings, rules, said.Groups.Names).Group,
 	}
 	if name, ok := said.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {

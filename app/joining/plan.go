@@ -13,6 +13,8 @@ type known struct {
 	Account *doorward.Account
 	// identified reports whether the account is that of the identity.
 	identified bool
+	// former reports whether the account is that of a member who had the address before it was changed.
+	former bool
 	// member is the account here; nil: no member.
 	member *doorward.User
 	// elsewhere reports whether the account is in another tenant, or suspended there.
@@ -107,10 +109,10 @@ func (k known) join() plan {
 	return refused(CheckJoining)
 }
 
-// isTenantsAlone reports whether the tenant speaks for the account: it has proved the domain, and the account
+// isTenantsAlone reports whether the tenant speaks for the account: it has proved the domain of its address, and the account
 // is a member here and nowhere else, and has no role of the rank of OWNER.
 func (k known) isTenantsAlone() bool {
-	return k.inTenant && !k.elsewhere && k.member.Rules.Rank(k.member.Role) != doorward.RoleOwner
+	return k.inTenant && !k.former && !k.elsewhere && k.member.Rules.Rank(k.member.Role) != doorward.RoleOwner
 }
 
 // admit says what keeps somebody from becoming a member by a sign-in; empty: nothing.

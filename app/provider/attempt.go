@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -100,12 +101,26 @@ func (c *Client) noticeClient(ctx context.Context, id string) {
 	}
 }
 
+// hideAddress leaves of an address that was refused the domain: who signs in is none of the business of a
+// customer's IT.
+func hideAddress(a *doorward.Attempt) {
+	if a.Address != "" {
+		a.Address, a.Seen = "", mailaddr.Domain(a.Address)
+	}
+}
+
 // Attempts returns the protocol of a connection, the newest first. Errors: not_found; validation_failed for
-// an unknown order.
+// an unknown order. A set-up link sees no addresses.
 func (c *Client) Attempts(ctx context.Context, by doorward.Caller, id string, w doorward.Window) (doorward.Page[doorward.Attempt], error) {
 	read := c.db.Read()
 	if _, err := Find(ctx, read, by, id); err != nil {
 		return doorward.Page[doorward.Attempt]{}, err
 	}
-	return read.AttemptPage(ctx, id, w)
+	page, err := read.AttemptPage(ctx, id, w)
+	if by.Kind == doorward.BySetupLink {
+		for i := range page.Items {
+			hideAddress(&page.Items[i])
+		}
+	}
+	return page, err
 }

@@ -31,20 +31,6 @@ const (
 	askedWindow = time.Minute
 )
 
-// issuerFaults say what to do about the codes of faults.
-var issuerFaults = map[string]string{
-	oidcrp.CodeInvalid:        "Copy the issuer from the provider: an https address without user, query and fragment. The endpoints that it names are https, too.",
-	oidcrp.CodeMultiTenant:    "This address signs in people of any organisation. Use your directory's own address, with its id.",
-	oidcrp.CodeIssuerMismatch: "The provider calls itself by another issuer. Copy it exactly, with or without the slash at its end.",
-	oidcrp.CodeUnreachable:    "No provider answers there. Look for a mistyped address, and whether it can be reached from the Internet.",
-	oidcrp.CodeAddressRefused: "Providers are reached by https, on public addresses only.",
-}
-
-// IssuerFault returns the fault of the field /issuer for a code of oidcrp.
-func IssuerFault(code string) doorward.FieldError {
-	return doorward.FieldError{Pointer: "/issuer", Code: code, Message: issuerFaults[code]}
-}
-
 // countAsked counts a request to a provider for the tenant. Errors: too_many_attempts, unavailable.
 func (c *Client) countAsked(ctx context.Context, tenantID string) error {
 	return c.writer.CountWithin(ctx, []access.Counter{{Bucket: "discover:" + tenantID, Limit: maxAsked, Window: askedWindow}})
@@ -67,7 +53,7 @@ func (c *Client) Look(ctx context.Context, tenantID, issuer string, faults []doo
 	case ctx.Err() != nil:
 		return nil, nil, doorward.Unavailable(ctx.Err())
 	case errors.As(err, &f):
-		return nil, []doorward.FieldError{IssuerFault(f.Code)}, nil
+		return nil, []doorward.FieldError{IssuerFault(f)}, nil
 	}
 	return nil, nil, err
 }
@@ -96,7 +82,7 @@ func (c *Client) read(ctx context.Context, kept store.KeptDiscovery) (oidcrp.Dis
 	said, err := c.discover(ctx, kept.Issuer)
 	var f *oidcrp.Fault
 	if errors.As(err, &f) {
-		entry.Outcome, entry.Seen, entry.Advice = doorward.AttemptUnavailable, f.Code, f.Advice
+		entry.Outcome, entry.Seen, entry.Advice = doorward.AttemptUnavailable, seenOf(f), f.Advice
 		c.Record(ctx, entry)
 		return said, err
 	}
@@ -155,6 +141,18 @@ func Unavailable(err error) error {
 		return err
 	}
 	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: err}
+}
+
+// unavailableTo is Unavailable for those who look after the connection: it says what was seen.
+func unavailableTo(err error) error {
+	f, isFault := errors.AsType[*oidcrp.Fault](err)
+	if !isFault {
+		return err
+	}
+	seen := IssuerFault(f)
+	return &doorward.Error{
+		Code: doorward.CodeProviderUnavailable, Detail: seen.Message, Fields: []doorward.FieldError{seen}, RetryAfter: retryAfter, Err: err,
+	}
 }
 
 // Run reads daily what the providers of active connections say of themselves, until ctx ends. Of several

@@ -21,7 +21,7 @@ func (e Examined) Advice() string {
 	if e.Document == nil {
 		return ""
 	}
-	return issuerFaults[e.Document.Code]
+	return IssuerFault(e.Document).Message
 }
 
 // Examine asks the provider of the connection, and writes nothing, neither to what is kept of it nor to the

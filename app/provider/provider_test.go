@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
-	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/seal"
 )
@@ -34,6 +34,7 @@ func get(f *apptest.Fixture, by apptest.Person, id string) connection.Shown {
 func TestProtocol(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
+		f.UseMasterKey()
 		c := f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
 		fault := doorward.Attempt{ConnectionID: c.ID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "client", Seen: "a\x00b" + strings.Repeat("ß", 300)}
 		record := func(a doorward.Attempt, request string) {
@@ -70,10 +71,17 @@ func TestProtocol(t *testing.T) {
 		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 1 {
 			t.Errorf("the OWNER got %d mails", got)
 		}
+		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "a new secret"})
+		f.NoError(err)
+		record(fault, "req_2")
+		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 2 {
+			t.Errorf("after a new secret, which is refused, the OWNER has got %d mails", got)
+		}
 		clock.Move(24 * time.Hour)
 		record(fault, "req_1")
 		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
-		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 2 {
+		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 3 {
 			t.Errorf("a day later the OWNER has got %d mails", got)
 		}
 		clock.Move(30 * 24 * time.Hour)
@@ -184,13 +192,17 @@ func TestDiscoveryIsReadDaily(t *testing.T) {
 		f.NoError(apptest.ErrorOf(f.SignInAt(p, c.ID, false))) // by what is kept
 		page, err := f.Node(0).Connections.Attempts(f.Context(), owner.Caller, c.ID, doorward.Window{Limit: 1})
 		f.NoError(err)
-		if got := page.Items[0]; got.Kind != doorward.AttemptMetadata || got.Outcome != doorward.AttemptUnavailable || got.Seen != oidcrp.CodeUnreachable {
+		if got := page.Items[0]; got.Kind != doorward.AttemptMetadata || got.Outcome != doorward.AttemptUnavailable || got.Seen != "unreachable: HTTP 502 Bad Gateway" {
 			t.Errorf("the protocol has %+v", got)
 		}
 		if got := get(f, owner, c.ID); got.InForce.TestedAt == nil || got.Status != doorward.ConnectionActive {
 			t.Errorf("after the fault it is %+v", got)
 		}
-		wantCode(f, apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil)), doorward.CodeProviderUnavailable)
+		err = apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil))
+		wantCode(f, err, doorward.CodeProviderUnavailable)
+		if e, _ := errors.AsType[*doorward.Error](err); e == nil || !strings.Contains(e.Detail, "answers HTTP 502 Bad Gateway") || len(e.Fields) != 1 || e.Fields[0].Message != e.Detail {
+			t.Errorf("the refused test says %+v", e)
+		}
 	})
 }
 
@@ -276,6 +288,7 @@ func TestSecretsAreSealed(t *testing.T) {
 func TestRaceAttempts(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
+		f.UseMasterKey()
 		c := f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
 		fault := doorward.Attempt{ConnectionID: c.ID, Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "aud"}
 		apptest.Concurrently(8, func(i int) error {

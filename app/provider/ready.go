@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -17,7 +18,7 @@ type Ready struct {
 	// Config has the callback, the secrets, the newest first, the key that signs now, and the domains that
 	// are proved for the connection.
 	Config oidcrp.Config
-	// SecretIDs are the ids of Config.Secrets, for UsedSecret.
+	// SecretIDs are the ids of Config.Secrets, for ClientAccepted.
 	SecretIDs []string
 }
 
@@ -93,13 +94,20 @@ func wantsTokenEndpoint(p doorward.Product) bool {
 	return false
 }
 
-// SecretUsed records that the provider has accepted one of r's secrets, by its index in Config.Secrets; -1
-// is none. It never fails a sign-in.
-func (c *Client) SecretUsed(ctx context.Context, r Ready, index int) {
-	if index < 0 || index >= len(r.SecretIDs) {
-		return
-	}
+// ClientAccepted records that the provider has accepted the client, by one of r's secrets, by its index in
+// Config.Secrets; -1: by a key. OWNERs are told at once when it refuses what is in force the next time. It never fails a
+// sign-in.
+func (c *Client) ClientAccepted(ctx context.Context, r Ready, index int) {
+	isInForce := bytes.Equal(r.Parameters.Fingerprint(), r.Connection.InForce.Fingerprint())
 	c.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.TouchConnectionSecret(ctx, r.SecretIDs[index], secretUseEvery)
+		if index >= 0 && index < len(r.SecretIDs) {
+			if err := tx.TouchConnectionSecret(ctx, r.SecretIDs[index], secretUseEvery); err != nil {
+				return err
+			}
+		}
+		if !isInForce {
+			return nil
+		}
+		return tx.ClearClientNotice(ctx, r.Connection.ID)
 	})
 }

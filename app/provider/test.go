@@ -64,9 +64,9 @@ func (c *Client) readForTest(ctx context.Context, found doorward.Connection) err
 	_, err := c.read(ctx, store.KeptDiscovery{ConnectionID: found.ID, Pending: isPending, Issuer: parameters.Issuer})
 	var f *oidcrp.Fault
 	if errors.As(err, &f) && !f.Unavailable {
-		return doorward.InvalidFields(IssuerFault(f.Code))
+		return doorward.InvalidFields(IssuerFault(f))
 	}
-	return Unavailable(err)
+	return unavailableTo(err)
 }
 
 // BeginTest uses a test up, and returns it: it begins once, within ten minutes, in the browser that has

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -121,6 +122,7 @@ type attempt struct {
 	connection doorward.Connection
 	flow       flow
 	subject    string // of the provider, once it is known
+	address    string // in what is seen of a person who is refused
 	userID     string // of the account, once it is known
 }
 
@@ -140,7 +142,7 @@ func (a *attempt) record(ctx context.Context, outcome doorward.AttemptOutcome, f
 	a.s.tally.add(a.kind(), outcome, f.Check, 1)
 	a.s.connections.Record(ctx, doorward.Attempt{
 		ConnectionID: a.connection.ID, Kind: a.kind(), Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
-		Subject: a.subject, UserID: a.userID, Count: 1, RequestIDs: []string{a.by.RequestID},
+		Subject: a.subject, UserID: a.userID, Address: a.address, Count: 1, RequestIDs: []string{a.by.RequestID},
 	})
 }
 
@@ -177,13 +179,15 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	}
 	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
+	if err == nil || said.UsedSecret >= 0 {
+		a.s.connections.ClientAccepted(ctx, ready, said.UsedSecret)
+	}
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, said, err)
 	}
 	if err != nil {
 		return Result{}, a.fault(ctx, err)
 	}
-	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
 	rules, err := a.s.db.Read().Rules(ctx, a.connection.TenantID)
 	if err != nil {
 		return Result{}, err
@@ -258,7 +262,7 @@ func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error
 	a.subject, a.userID = h.Subject, f.UserID()
 	switch {
 	case f.Refused() != "":
-		return Result{}, a.refuse(ctx, faultOfPerson(f.Refused(), f))
+		return Result{}, a.refusePerson(ctx, f.Refused(), h, f)
 	case !h.Agreed && replaces(a.by, f, a.connection), f.MustProve() && !own.isEnough():
 		return a.ask(ctx, h)
 	}
@@ -268,6 +272,22 @@ func (a *attempt) signIn(ctx context.Context, h held, own proved) (Result, error
 	}
 	a.signedIn(ctx, h, outcome)
 	return Result{Outcome: outcome}, nil
+}
+
+// refusePerson refuses whom the provider has signed in. The protocol shows the domain, or the address, where
+// nothing else says who it was: subjects are often numbers, and there is no account yet.
+func (a *attempt) refusePerson(ctx context.Context, check string, h held, f joining.Found) error {
+	fault := faultOf(check)
+	switch check {
+	case joining.CheckDomain:
+		fault.Seen = mailaddr.Domain(f.Address)
+	case joining.CheckJIT, joining.CheckRemoved, joining.CheckJoining:
+		a.address, fault.Seen = f.Address, f.Address
+		if fault.Seen != "" && !h.Verified {
+			fault.Seen = "unverified: " + fault.Seen // before it, since a long address is cut
+		}
+	}
+	return a.refuse(ctx, fault)
 }
 
 // replaces reports whether the session would take the place of another account's, or of one in another
@@ -291,7 +311,7 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 	var e *doorward.Error
 	switch {
 	case errors.As(err, &refused):
-		return Result{}, a.refuse(ctx, faultOfPerson(refused.Check, f))
+		return Result{}, a.refusePerson(ctx, refused.Check, h, f)
 	case doorward.HasCode(err, doorward.CodeSignInRequired): // the tenant demands a factor, which is the account's to set up
 		if f.CanProve || f.Account != nil && f.Account.PasswordHash != "" {
 			return a.ask(ctx, h)

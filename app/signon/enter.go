@@ -49,7 +49,7 @@ func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f joi
 	p := own.Proof
 	p.Account, p.Issuer, p.TenantID = account, doorward.Issuer(h.Connection.ID), h.Connection.TenantID
 	p.Methods, p.ProviderAMR, p.AuthTime = []string{doorward.MethodFederated}, h.AMR, h.AuthTime
-	if trustsFactor(h.Connection, h.AMR, h.ACR) {
+	if trustsFactor(h.Connection, h) {
 		p.Methods = append(p.Methods, doorward.MethodSeveral)
 	}
 	return s.login.EnterWith(ctx, by, p, login.Within{

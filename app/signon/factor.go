@@ -14,13 +14,15 @@ var (
 
 // trustsFactor reports whether the provider has asked for a second factor, in words that the connection
 // trusts.
-func trustsFactor(c doorward.Connection, amr []string, acr string) bool {
-	if !c.TrustFactor {
-		return false
-	}
+func trustsFactor(c doorward.Connection, h held) bool {
+	return c.TrustFactor && (h.Several || h.ACR != "" && slices.Contains(c.FactorACR, h.ACR))
+}
+
+// saysSeveral reports whether the methods are those of several factors. It reads all that oidcrp has taken, of which
+// held keeps a few.
+func saysSeveral(amr []string) bool {
 	in := func(values []string) bool {
 		return slices.ContainsFunc(amr, func(m string) bool { return slices.Contains(values, m) })
 	}
-	return slices.Contains(amr, doorward.MethodSeveral) || in(firstFactors) && in(secondFactors) ||
-		acr != "" && slices.Contains(c.FactorACR, acr)
+	return slices.Contains(amr, doorward.MethodSeveral) || in(firstFactors) && in(secondFactors)
 }

@@ -49,8 +49,11 @@ type flow struct {
 }
 
 // isOver reports whether the flow's time has passed.
-func (f flow) isOver(now time.Time) bool {
-	return now.After(f.At.Add(FlowLife)) || now.Before(f.At.Add(-time.Minute))
+func (f flow) isOver(now time.Time) bool { return isOver(f.At, now) }
+
+// isOver reports whether what was made at an instant is older than FlowLife, or of a clock that was ahead.
+func isOver(made, now time.Time) bool {
+	return now.After(made.Add(FlowLife)) || now.Before(made.Add(-time.Minute))
 }
 
 // Tab is a cookie by which a browser keeps a sign-in that has begun.
@@ -126,6 +129,7 @@ type held struct {
 	By []byte    `json:"by"` // providerOf what the connection signed people in by then
 	joining.Person
 	AMR      []string  `json:"amr,omitempty"`
+	Several  bool      `json:"several,omitempty"` // the provider's whole amr says that there was a second factor
 	ACR      string    `json:"acr,omitempty"`
 	AuthTime time.Time `json:"authTime,omitzero"`
 	Agreed   bool      `json:"agreed,omitempty"` // to replace the session of the browser
@@ -140,7 +144,7 @@ const (
 
 // hold returns what is kept of the provider's words.
 func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
-	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), AuthTime: a.AuthTime}
+	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), Several: saysSeveral(a.AMR), AuthTime: a.AuthTime}
 	if len(a.ACR) <= maxACRBytes {
 		h.ACR = a.ACR
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
@@ -180,7 +181,7 @@ func (s *site) make(m mistake) {
 		product = doorward.OtherProduct
 	}
 	storetest.Exec(w.T, storetest.Raw(w.T, w.DSN), `UPDATE connections SET groups_from = '', product = $1 WHERE id = $2`, string(product), s.conID)
-	if err := w.Node(0).Connections.DropPending(w.Context(), s.owner.Caller, s.conID); err != nil && apptest.Code(err) != doorward.CodeNotFound {
+	if err := w.Node(0).Connections.DropPending(w.Context(), s.owner.Caller, s.conID); err != nil && apptest.Code(err) != doorward.CodeNothingPending {
 		w.Fatal(err)
 	}
 	_, _, err := w.Node(0).Connections.Edit(w.Context(), s.owner.Caller, s.conID, connection.Change{Draft: m.draft})
@@ -282,6 +283,40 @@ func TestAdviceOfRefusals(t *testing.T) {
 	})
 }
 
+// TestAddressOfRefused: the protocol shows the address of people who have no account, marked if the provider doesn't
+// call it verified; a set-up link sees the domain alone.
+func TestAddressOfRefused(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITOff)
+		seen := func(check, email string, claims map[string]any, want string) {
+			t.Helper()
+			s.says("subject-"+check, email, claims)
+			s.refused(check, s.browser().signIn)
+			got, err := w.DB.Read().LastAttempt(w.Context(), s.conID, doorward.AttemptSignIn)
+			if err != nil || got.Check != check || got.Seen != want {
+				t.Errorf("%s: the protocol has check %q, seen %q, %v", check, got.Check, got.Seen, err)
+			}
+		}
+		seen("jit", "Ann@acme.example", map[string]any{"email_verified": false}, "unverified: ann@acme.example")
+		seen("jit", "ann@acme.example", map[string]any{"email_verified": "true"}, "unverified: ann@acme.example")
+		seen("jit", "ann@acme.example", map[string]any{"email_verified": true}, "ann@acme.example")
+		s.edit(func(c *doorward.Connection) { c.JIT = doorward.JITDomains })
+		ben := s.member("ben", doorward.RoleUser)
+		_, err := w.Node(0).Users.Remove(w.Context(), s.owner.Caller, ben.User, user.Handover{}, nil)
+		w.NoError(err)
+		seen("removed", ben.User.Email, map[string]any{"email_verified": true}, ben.User.Email)
+
+		link := doorward.Caller{Principal: doorward.Principal{Kind: doorward.BySetupLink, ID: "stl_1", TenantID: s.owner.User.TenantID, ConnectionID: s.conID}}
+		page, err := w.Node(0).Connections.Attempts(w.Context(), link, s.conID, doorward.Window{Limit: 10})
+		w.NoError(err)
+		for _, a := range page.Items {
+			if a.Kind == doorward.AttemptSignIn && a.Seen != "acme.example" {
+				t.Errorf("the set-up link sees %q", a.Seen)
+			}
+		}
+	})
+}
+
 // TestTestThatNeverEnds: a provider that doesn't know the redirect address keeps the browser; ten minutes later
 // the test says so.
 func TestTestThatNeverEnds(t *testing.T) {
@@ -361,23 +396,25 @@ func TestMistakesHere(t *testing.T) {
 		for _, one := range []struct {
 			name, issuer, code string
 			lie                func(map[string]any)
+			says               string // in the sentence
 		}{
-			{"Entra's common issuer", "https://login.microsoftonline.com/common/v2.0", "multi_tenant_issuer", nil},
-			{"Entra's issuer of organisations", "https://login.microsoftonline.com/organizations/v2.0", "multi_tenant_issuer", nil},
-			{"no https", "http://provider.example", "invalid", nil},
-			{"a fragment", issuer + "#", "invalid", nil},
-			{"an internal address", "https://10.0.0.1", "address_refused", nil},
-			{"nobody there", "https://127.0.0.1:1", "unreachable", nil},
-			{"another name on the certificate", strings.Replace(issuer, "127.0.0.1", "localhost", 1), "unreachable", nil},
-			{"no document there", issuer + "/elsewhere", "unreachable", nil},
-			{"a slash too many", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = issuer + "/" }},
-			{"document of another issuer", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = "https://other.example" }},
-			{"document of any directory", issuer, "multi_tenant_issuer", func(d map[string]any) { d["issuer"] = "https://login.microsoftonline.com/{tenantid}/v2.0" }},
-			{"an endpoint without https", issuer, "invalid", func(d map[string]any) { d["token_endpoint"] = "http://provider.example/token" }},
+			{"Entra's common issuer", "https://login.microsoftonline.com/common/v2.0", "multi_tenant_issuer", nil, ""},
+			{"Entra's issuer of organisations", "https://login.microsoftonline.com/organizations/v2.0", "multi_tenant_issuer", nil, ""},
+			{"no https", "http://provider.example", "invalid", nil, ""},
+			{"a fragment", issuer + "#", "invalid", nil, ""},
+			{"an internal address", "https://10.0.0.1", "address_refused", nil, "--sso-allow"},
+			{"nobody there", "https://127.0.0.1:1", "unreachable", nil, "connection is refused"},
+			{"another name on the certificate", strings.Replace(issuer, "127.0.0.1", "localhost", 1), "unreachable", nil, "for another name"},
+			{"no document there", issuer + "/elsewhere", "unreachable", nil, "HTTP 404 Not Found"},
+			{"a slash too many", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = issuer + "/" }, "calls itself " + issuer + "/."},
+			{"document of another issuer", issuer, "issuer_mismatch", func(d map[string]any) { d["issuer"] = "https://other.example" }, "calls itself https://other.example."},
+			{"document of any directory", issuer, "multi_tenant_issuer", func(d map[string]any) { d["issuer"] = "https://login.microsoftonline.com/{tenantid}/v2.0" }, ""},
+			{"a document without an issuer", issuer, "issuer_mismatch", func(d map[string]any) { delete(d, "issuer") }, "names no issuer"},
+			{"an endpoint without https", issuer, "invalid", func(d map[string]any) { d["token_endpoint"] = "http://provider.example/token" }, ""},
 		} {
 			s.provider.Change(func(p *oidctest.Settings) { p.Lies.Discovery = one.lie })
 			_, err := w.Node(0).Connections.Create(w.Context(), s.owner.Caller, connection.Draft{Type: "oidc", Name: typed("Mistake"), Issuer: &one.issuer, ClientID: typed("a")})
-			if got := faultsOf(err); len(got) != 1 || got[0].Pointer != "/issuer" || got[0].Code != one.code || got[0].Message == "" {
+			if got := faultsOf(err); len(got) != 1 || got[0].Pointer != "/issuer" || got[0].Code != one.code || got[0].Message == "" || !strings.Contains(got[0].Message, one.says) {
 				t.Errorf("%s: %+v, %v", one.name, got, err)
 			}
 		}

@@ -38,9 +38,8 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 	if err != nil {
 		return Waiting{}, err
 	}
-	w := Waiting{Connection: a.connection, Tenant: f.Tenant, Email: f.Address, Replaces: !h.Agreed && replaces(by, f, a.connection)}
+	w := Waiting{Connection: a.connection, Tenant: f.Tenant, Email: f.ShownAddress(), Replaces: !h.Agreed && replaces(by, f, a.connection)}
 	if f.Account != nil {
-		w.Email = f.Account.Email
 		w.Password = f.Account.PasswordHash != ""
 		w.Passkey = f.Account.ManagedBy == "" && s.factors.PasskeysAllowed()
 	}
@@ -57,7 +56,7 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	}
 	a, h := attempt{s: s, by: by, connection: c, flow: flow{Purpose: ForSignIn}}, held{}
 	isOurs, err := s.open(ctx, conID, HeldCookie, cookie, &h)
-	if err == nil && (!isOurs || s.db.Now().After(h.At.Add(FlowLife)) || !bytes.Equal(h.By, providerOf(c.InForce))) {
+	if err == nil && (!isOurs || isOver(h.At, s.db.Now()) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}
 	h.Connection = c

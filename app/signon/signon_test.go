@@ -246,6 +246,19 @@ func TestChangedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestManyMethods: a factor counts wherever it stands in the provider's list, of which a session keeps the first ten.
+func TestManyMethods(t *testing.T) {
+	onSQLite(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		s.edit(func(c *doorward.Connection) { c.TrustFactor = true })
+		s.says("subject-1", "ann@acme.example", map[string]any{"amr": []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "pwd", "k", "otp"}})
+		in := s.in(s.browser().signIn())
+		if in.Session.AAL != 2 || len(in.Session.ProviderAMR) != 10 {
+			t.Errorf("level %d, and the provider said %v", in.Session.AAL, in.Session.ProviderAMR)
+		}
+	})
+}
+
 // TestOddMethods: values of amr that can't be stored are left out. PostgreSQL takes no NUL.
 func TestOddMethods(t *testing.T) {
 	onEach(t, func(w *world) {

@@ -108,15 +108,6 @@ func AdviceOf(check string) string { return adviceOf[check] }
 
 func faultOf(check string) oidcrp.Fault { return oidcrp.Fault{Check: check, Advice: AdviceOf(check)} }
 
-// faultOfPerson is faultOf for somebody whom a check refuses: which domain it was, nobody could tell otherwise.
-func faultOfPerson(check string, f joining.Found) oidcrp.Fault {
-	fault := faultOf(check)
-	if check == joining.CheckDomain {
-		fault.Seen = mailaddr.Domain(f.Address)
-	}
-	return fault
-}
-
 // ownChecks returns what a sign-in would read besides: the address, its domain, and the groups. Domain and
 // groups of the person who tests may be others than those of the people who will sign in, so they give advice and
 // don't fail the test.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -170,12 +169,12 @@ func checkDomains(typed []string) (domains []string, faults []doorward.FieldErro
 		return nil, []doorward.FieldError{{Pointer: at, Code: "out_of_range", Message: "List 100 domains at most."}}
 	}
 	for i, d := range typed {
-		address, err := mailaddr.Parse("x@" + d)
+		domain, err := mailaddr.ParseDomain(d)
 		if err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: fmt.Sprintf("%s/%d", at, i), Code: "invalid", Message: "Write a domain as in \"acme.example\"."})
 			continue
 		}
-		domains = append(domains, strings.TrimPrefix(address, "x@"))
+		domains = append(domains, domain)
 	}
 	slices.Sort(domains)
 	return slices.Compact(domains), faults

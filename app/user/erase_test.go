@@ -115,6 +115,11 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: c.ID, At: tx.Now, Subject: "Vera Vanish", UserID: p.User.ID}); err != nil {
 			return err
 		}
+		for id, address := range map[string]string{"2": first, "3": second} { // refused before the account knew the connection
+			if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: id, ConnectionID: c.ID, At: tx.Now, Subject: "unknown " + id, Seen: address, Address: address}); err != nil {
+				return err
+			}
+		}
 		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
 			return err
 		}

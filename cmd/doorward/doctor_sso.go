@@ -27,8 +27,9 @@ func ssoDoctorCommand() *cobra.Command {
 servers for the records of its domains, now and from this machine. It shows the state
 of connections, their tests, the ends of their client secrets, what the tenant
 demands, and who would still get in without a provider. Disabled connections are not
-asked. It changes nothing: what it finds is in no protocol, and no domain lapses by
-it. Exit code 0 means that nothing is wrong.`,
+asked. Give it --sso-allow and --dns-server as the servers have them, or it asks
+otherwise than they do. It changes nothing: what it finds is in no protocol, and no
+domain lapses by it. Exit code 0 means that nothing is wrong.`,
 		Example: "  doorward doctor sso tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)
@@ -199,7 +200,7 @@ func findDomain(d domain.Examined) finding {
 		f.fine = d.Name + ": pending, its record isn't there yet"
 	case !d.Found:
 		f.wrong = fmt.Sprintf("%s: %s, and its record is missing", d.Name, d.Status)
-		f.remedy = fmt.Sprintf("Publish the TXT record %s with the value %q again. After 72 hours without it a domain lapses.", name, value)
+		f.remedy = fmt.Sprintf("Publish the TXT record %s with the value %q again. After 72 hours without it a domain lapses. If it is there, see whether this machine asks the name server of the servers (--dns-server).", name, value)
 	case d.Status == doorward.DomainPending:
 		f.fine = d.Name + ": pending, its record is there; an OWNER has it looked at"
 	case d.ConnectionID == "":

@@ -85,6 +85,7 @@ unreachable or its schema incompatible.`,
 		maintenanceCommand(), recording(backupCommand()), recording(restoreCommand()), recording(moveCommand()),
 		migrateCommand(), passwordsCommand(), textsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	adaptCobraCommands(root)
+	checkTenantIDs(root)
 	onlyDecimal(root)
 	return root
 }

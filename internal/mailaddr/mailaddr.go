@@ -98,6 +98,13 @@ func Parse(s string) (canonical string, err error) {
 	return canonical, nil
 }
 
+// ParseDomain returns the canonical form of a domain, which Domain returns of its addresses, or an error that wraps
+// [ErrInvalid]. The dot at the end of an absolute name, as DNS consoles show it, is dropped.
+func ParseDomain(s string) (string, error) {
+	address, err := Parse("x@" + strings.TrimSuffix(s, "."))
+	return Domain(address), err
+}
+
 // Local returns what stands before the @ of a canonical address. For anything
 // else the result is undefined.
 func Local(canonical string) string {

@@ -42,7 +42,7 @@ func (c *Client) Discover(ctx context.Context, issuer string) (Discovery, error)
 	if err := CheckIssuer(issuer); err != nil {
 		return Discovery{}, err
 	}
-	body, err := c.getJSON(ctx, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration")
+	body, err := c.getJSON(ctx, strings.TrimSuffix(issuer, "/")+documentPath)
 	if err != nil {
 		return Discovery{}, c.unreachable(CheckOfIssuer, withoutAddress(err))
 	}

@@ -1,18 +1,16 @@
 package oidcrp
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"strings"
-	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/doorward/doorward/internal/oidcrp/cause"
 )
 
 // The checks, by which a Fault names what failed.
@@ -95,8 +93,9 @@ type Fault struct {
 	Check        string // one of Checks, or CheckOfIssuer
 	Code         string // of CheckOfIssuer, and of what couldn't be reached
 	Seen, Wanted string
-	Advice       string // one of Advices, or empty
-	Unavailable  bool   // nothing was refused: the provider can't be reached, or has a fault
+	Advice       string      // one of Advices, or empty
+	Cause        cause.Cause // of CodeUnreachable
+	Unavailable  bool        // nothing was refused: the provider can't be reached, or has a fault
 	Err          error
 }
 
@@ -123,50 +122,23 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // unreachable returns the fault of a request that got no usable answer.
 func (c *Client) unreachable(check string, err error) *Fault {
-	fault := &Fault{Check: check, Unavailable: true, Advice: AdviceRetry, Code: CodeUnreachable, Err: err}
+	fault := &Fault{Check: check, Unavailable: true, Code: CodeUnreachable, Err: err}
 	if c.refused(err) {
 		fault.Code = CodeAddressRefused
 		fault.Seen, fault.Advice = "an address that this installation doesn't call", AdviceNetwork
 		return fault
 	}
-	fault.Seen, fault.Advice = causeOf(err)
+	if fault.Cause, fault.Seen = cause.Of(err); errors.Is(err, errNotJSON) {
+		fault.Cause, fault.Seen = cause.NotJSON, err.Error()
+	}
+	fault.Advice = cmp.Or(adviceAbout[fault.Cause], AdviceRetry)
 	return fault
 }
 
-// causeOf says why a request failed, in words of ours: those of the network name name servers and
-// addresses of the operator.
-func causeOf(err error) (seen, advice string) {
-	var (
-		status   statusError
-		dns      *net.DNSError
-		timeout  interface{ Timeout() bool }
-		verified *tls.CertificateVerificationError
-		record   tls.RecordHeaderError
-		alert    tls.AlertError
-		name     x509.HostnameError
-	)
-	switch {
-	case errors.As(err, &status):
-		if status >= 300 && status < 400 {
-			return status.Error(), AdviceRedirect
-		}
-		return status.Error(), AdviceRetry
-	case errors.Is(err, errNotJSON), errors.Is(err, errTooLong):
-		return err.Error(), AdviceProvider
-	case errors.As(err, &name):
-		return "a certificate for another name", AdviceTLS
-	case errors.As(err, &verified):
-		return "a certificate that isn't trusted here", AdviceTLS
-	case errors.As(err, &record), errors.As(err, &alert):
-		return "no TLS", AdviceTLS
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host", AdviceIssuer
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time", AdviceRetry
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused", AdviceRetry
-	}
-	return "no answer", AdviceRetry
+// adviceAbout has what to do about a cause; retry about the others.
+var adviceAbout = map[cause.Cause]string{
+	cause.Redirect: AdviceRedirect, cause.NotJSON: AdviceProvider, cause.TooLong: AdviceProvider,
+	cause.OtherName: AdviceTLS, cause.Untrusted: AdviceTLS, cause.NoTLS: AdviceTLS, cause.NoHost: AdviceIssuer,
 }
 
 // textMax bounds Seen and Wanted, and texts in Asserted.Claims, in characters.

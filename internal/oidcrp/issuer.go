@@ -9,6 +9,13 @@ import (
 // issuerMax bounds an issuer, and each endpoint, in bytes.
 const issuerMax = 1024
 
+// documentPath is where an issuer publishes what it says of itself (OpenID Connect Discovery 1.0, section 4).
+const documentPath = "/.well-known/openid-configuration"
+
+// TrimIssuer returns the issuer whose document's address somebody has pasted: consoles of providers show that
+// address beside the issuer, or instead of it. Anything else comes back as it is.
+func TrimIssuer(typed string) string { return strings.TrimSuffix(typed, documentPath) }
+
 // CheckIssuer returns a *Fault with CheckOfIssuer for what can't be the issuer of one customer:
 // CodeInvalid, or CodeMultiTenant for the addresses by which Entra signs anybody in.
 func CheckIssuer(issuer string) error {

@@ -27,11 +27,11 @@ package oidcrp
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
 
+	"github.com/doorward/doorward/internal/oidcrp/cause"
 	"github.com/doorward/doorward/internal/oidcrp/keyset"
 )
 
@@ -85,7 +85,7 @@ func New(guarded *http.Client, now func() time.Time, options ...Option) *Client 
 	return c
 }
 
-// getJSON reads the document at the address. Errors: a statusError, errTooLong, those of the network.
+// getJSON reads the document at the address. Errors: a cause.StatusError, errTooLong, those of the network.
 func (c *Client) getJSON(ctx context.Context, address string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -98,22 +98,14 @@ func (c *Client) getJSON(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer answer.Body.Close() //nolint:errcheck // nothing was written
 	if answer.StatusCode != http.StatusOK {
-		return nil, statusError(answer.StatusCode)
+		return nil, cause.StatusError(answer.StatusCode)
 	}
 	return io.ReadAll(answer.Body)
 }
 
-// statusError is an answer with another status than expected.
-type statusError int
-
-// Error names the status.
-func (e statusError) Error() string {
-	return fmt.Sprintf("the provider answered %d %s", int(e), http.StatusText(int(e)))
-}
-
 var (
 	errNotJSON = keyset.ErrNotJSON
-	errTooLong = fmt.Errorf("the provider answered more than %d KiB", BodyMax>>10)
+	errTooLong = cause.TooLongError(BodyMax)
 )
 
 // bounded is a transport that names Doorward and bounds the bodies of answers.

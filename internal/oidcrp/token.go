@@ -1,6 +1,7 @@
 package oidcrp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/oauth2"
+
+	"github.com/doorward/doorward/internal/oidcrp/cause"
 )
 
 // exchange gives the code to the token endpoint, and returns the ID token and the index of the secret
@@ -81,14 +84,14 @@ func (c *Client) exchangeFault(ctx context.Context, err error, cfg Config, secre
 		}
 		return c.unreachable(CheckProvider, withoutAddress(err))
 	}
-	status := statusError(refusal.Response.StatusCode)
+	status := cause.StatusError(refusal.Response.StatusCode)
 	isFault := status >= 500 || status == http.StatusTooManyRequests || refusal.ErrorCode == "" || slices.Contains(passing, refusal.ErrorCode)
 	fault := providerFault(refusal.ErrorCode, refusal.ErrorDescription, secrets...)
 	fault.Err = status
 	switch {
 	case isFault:
-		seen, advice := causeOf(status)
-		fault.Unavailable, fault.Advice = true, advice
+		why, seen := cause.Of(status)
+		fault.Unavailable, fault.Advice = true, cmp.Or(adviceAbout[why], AdviceRetry)
 		if fault.Seen == "" {
 			fault.Seen = seen
 		}
@@ -103,7 +106,7 @@ func (c *Client) exchangeFault(ctx context.Context, err error, cfg Config, secre
 
 // isClientRefused reports whether the authentication was refused. Keycloak says unauthorized_client with
 // 401 for a wrong secret, where RFC 6749 has invalid_client.
-func isClientRefused(code string, status statusError) bool {
+func isClientRefused(code string, status cause.StatusError) bool {
 	return code == "invalid_client" || code == "unauthorized_client" && status == http.StatusUnauthorized
 }
 

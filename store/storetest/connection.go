@@ -61,6 +61,8 @@ func connections(f *fixture) {
 		f.wantChange(tx.SignInByConnection(ctx, first.ID, noGroups))
 		f.wantChange(tx.MarkClientNotice(ctx, first.ID, day))
 		f.wantNoChange(tx.MarkClientNotice(ctx, first.ID, day))
+		noError(f, tx.ClearClientNotice(ctx, first.ID))
+		f.wantChange(tx.MarkClientNotice(ctx, first.ID, day))
 	})
 	equal(f, f.value(f.Read().HasActiveConnection(ctx, acme.ID)), true)
 	equal(f, f.value(f.Read().HasActiveConnection(ctx, zeta.ID)), false)
@@ -337,6 +339,17 @@ func attemptsAtConnections(f *fixture) {
 		equal(f, f.value(tx.DeleteOldAttempts(ctx, first.At, 10)), int64(1))
 		noError(f, tx.DeleteEntriesAbout(ctx, first.UserID))
 		f.wantNone(tx.LastAttempt(ctx, c.ID, doorward.AttemptTest))
+	})
+	f.write(func(tx *store.Tx) { // of an address without an account
+		for id, address := range map[string]string{"hers": "ann@old.example", "others": "ben@old.example"} {
+			noError(f, tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: id, ConnectionID: c.ID, Kind: doorward.AttemptTest, At: tx.Now, Seen: address, Address: address, Count: 1, RequestIDs: []string{"req_1"}}))
+		}
+		noError(f, tx.ForgetAddress(ctx, "ann@old.example"))
+		page, err := tx.AttemptPage(ctx, c.ID, doorward.Window{Limit: 10})
+		noError(f, err)
+		equal(f, len(page.Items), 1)
+		equal(f, page.Items[0].Address, "ben@old.example")
+		noError(f, tx.ForgetAddress(ctx, "ben@old.example"))
 	})
 	ann := f.member(f.tenant("Zeta"), "ann@zeta.example", doorward.RoleUser)
 	f.write(func(tx *store.Tx) { // of a subject that is the person's

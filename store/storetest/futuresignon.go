@@ -50,6 +50,8 @@ func futureSignOn(f *fixture) {
 	equal(f, entry.At, now)
 	policy := f.value(f.Read().SSOPolicy(ctx, acme.ID, now)).(doorward.SSOPolicy)
 	equal(f, []time.Time{policy.ChangedAt, *policy.ConfirmBy}, []time.Time{now, now.Add(time.Hour)})
+	f.clock.move(11 * time.Minute)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteUsedStates(ctx, 10)), int64(2)) })
 	f.clock.move(day)
 	f.write(func(tx *store.Tx) { f.wantChange(tx.MarkClientNotice(ctx, con.ID, day)) })
 }
@@ -62,6 +64,7 @@ func (f *fixture) useAll(c doorward.Connection, suffix string) {
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.SignInByConnection(ctx, c.ID, groups))
 		f.wantChange(tx.MarkClientNotice(ctx, c.ID, day))
+		f.wantChange(tx.UseState(ctx, []byte("state "+suffix), at.Add(11*time.Minute)))
 		noError(f, tx.MarkConnectionSwitched(ctx, c.ID))
 		f.wantChange(tx.KeepDiscovery(ctx, c.ID, inForce, c.InForce.Issuer, "{}"))
 		secretID, keyID := doorward.PrefixClientSecret+suffix, "key_"+suffix

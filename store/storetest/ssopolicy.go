@@ -155,6 +155,9 @@ func formerDomains(f *fixture) {
 	move("ann@private.example")
 	want(acme, doorward.DomainVerified, true)
 	want(zeta, "", false) // whose domain was pending
+	equal(f, f.value(f.Read().FormerHolder(ctx, acme.ID, "ann@acme.example")), ann.ID)
+	f.wantNone(f.Read().FormerHolder(ctx, zeta.ID, "ann@acme.example"))
+	f.wantNone(f.Read().FormerHolder(ctx, acme.ID, ""))
 	move("ann@b.example")
 	asked := f.clock.read()
 	move("ann@other.example")

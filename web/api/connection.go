@@ -128,12 +128,8 @@ func (a *api) connections(ctx context.Context, c *front.Call, _ front.None) (out
 	return out, err
 }
 
-// connectionID returns the connection of the path. It refuses unknown parameters: a misspelt dryRun must
-// not act.
+// connectionID returns the connection of the path.
 func connectionID(c *front.Call) (string, error) {
-	if err := c.RefuseUnknownParameters(); err != nil {
-		return "", err
-	}
 	return c.ID("id", doorward.PrefixConnection)
 }
 
@@ -141,7 +137,7 @@ var docConnection = front.Doc{
 	ID: "getConnection", Tag: "Sign-on", Summary: "Show a connection",
 	Description: "Never with its secrets.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 
 func (a *api) connection(ctx context.Context, c *front.Call, _ front.None) (connectionView, error) {
@@ -190,13 +186,10 @@ func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
 var docCreateConnection = front.Doc{
 	ID: "createConnection", Tag: "Sign-on", Summary: "Make a connection to the tenant's own provider",
 	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeTooManyConnections, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyConnections, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) createConnection(ctx context.Context, c *front.Call, in createConnectionInput) (connection.Shown, error) {
-	if err := c.RefuseUnknownParameters(); err != nil {
-		return connection.Shown{}, err
-	}
 	return a.app.Connections.Create(ctx, c.Caller, in.draft())
 }
 
@@ -265,7 +258,7 @@ var docEditConnection = front.Doc{
 	Description: "All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
 	Query:       dryRunOnly,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) editConnection(ctx context.Context, c *front.Call, in editConnectionInput) (editedConnection, error) {
@@ -293,7 +286,7 @@ var docDeleteConnection = front.Doc{
 	Description: "With its secrets, keys, protocol and identities. Ends the sessions that it has vouched for, on every node before the answer. Accounts and memberships stay. With `If-Match`, a change by somebody else since is 412.",
 	Conditional: true,
 	Query:       dryRunOnly,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 
 func (a *api) deleteConnection(ctx context.Context, c *front.Call, _ front.None) (endedByConnection, error) {
@@ -313,7 +306,7 @@ func (a *api) deleteConnection(ctx context.Context, c *front.Call, _ front.None)
 var docDropPending = front.Doc{
 	ID: "dropPendingConnection", Tag: "Sign-on", Summary: "Drop what is pending",
 	Description: "What is in force stays. 404 if nothing is pending.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeNothingPending, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) dropPending(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -340,7 +333,7 @@ type switchedConnection struct {
 var docSwitchConnection = front.Doc{
 	ID: "switchConnection", Tag: "Sign-on", Summary: "Put in force what is pending",
 	Description: "Once a test of exactly that has passed. After a change of the issuer or the client, a person's identity counts only once it has been used again.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeNothingPending, doorward.CodeConnectionNotTested, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeNothingPending, doorward.CodeConnectionNotTested, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) switchConnection(ctx context.Context, c *front.Call, in switchConnectionInput) (switchedConnection, error) {
@@ -371,7 +364,7 @@ type clientSecretInput struct {
 var docAddClientSecret = front.Doc{
 	ID: "addClientSecret", Tag: "Sign-on", Summary: "Add a client secret",
 	Description: "Two at most: the newest is tried first, the other one when the provider refuses it. Adding or deleting one makes earlier tests of `secret_basic` and `secret_post` void; an active connection goes on.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeTooManySecrets, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManySecrets, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) addClientSecret(ctx context.Context, c *front.Call, in clientSecretInput) (doorward.ConnectionSecret, error) {
@@ -385,7 +378,7 @@ func (a *api) addClientSecret(ctx context.Context, c *front.Call, in clientSecre
 var docDeleteClientSecret = front.Doc{
 	ID: "deleteClientSecret", Tag: "Sign-on", Summary: "Delete a client secret",
 	Description: "It is used no more from the answer on.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
 func (a *api) deleteClientSecret(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

@@ -16,7 +16,7 @@ type connectionAttemptView struct {
 	Kind       doorward.AttemptKind    `json:"kind" enum:"sign_in,test,step_up,metadata"`
 	Outcome    doorward.AttemptOutcome `json:"outcome" enum:"signed_in,asked,done,refused,unavailable"`
 	Check      string                  `json:"check,omitempty" example:"aud" doc:"The check that refused"`
-	Seen       string                  `json:"seen,omitempty" doc:"What the provider said, without tokens"`
+	Seen       string                  `json:"seen,omitempty" doc:"What the provider said, without tokens; of people who are refused before they have an account here the address, marked if the provider does not call it verified"`
 	Advice     string                  `json:"advice,omitempty" example:"client_id"`
 	Subject    string                  `json:"subject,omitempty"`
 	UserID     string                  `json:"userId,omitempty" doc:"The account here, if it is known; of a test, who tests"`
@@ -74,7 +74,7 @@ type connectionTestView struct {
 var docConnectionTest = front.Doc{
 	ID: "getConnectionTest", Tag: "Sign-on", Summary: "Show a test",
 	Description: "For 24 hours. A test that wasn't finished within 10 minutes has failed.",
-	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 
 func (a *api) connectionTest(ctx context.Context, c *front.Call, _ front.None) (v connectionTestView, err error) {
@@ -145,13 +145,10 @@ type endedIdentity struct {
 var docUnlinkIdentity = front.Doc{
 	ID: "unlinkIdentity", Tag: "Sign-on", Summary: "Delete an identity",
 	Description: "Ends the person's sessions of that connection, on every node before the answer. The account and its membership stay; the next sign-in joins them again, by the rules of a first one.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
 func (a *api) unlinkIdentity(ctx context.Context, c *front.Call, _ front.None) (v endedIdentity, err error) {
-	if err := c.RefuseUnknownParameters(); err != nil {
-		return v, err
-	}
 	id, err := c.ID("id", doorward.PrefixIdentity)
 	if err != nil {
 		return v, err

@@ -361,8 +361,11 @@ func impliedErrors(r front.Route) []doorward.Code {
 	if r.Doc.MustMatch {
 		codes = append(codes, doorward.CodePreconditionRequired, doorward.CodePreconditionFailed)
 	}
+	if r.RefusesUnknownParameters() {
+		codes = append(codes, doorward.CodeInvalidQuery)
+	}
 	if r.Doc.List || r.Doc.Sort != nil {
-		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeValidationFailed)
+		codes = append(codes, doorward.CodeValidationFailed)
 	}
 	if r.Doc.List {
 		codes = append(codes, doorward.CodeInvalidCursor)

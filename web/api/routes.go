@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
@@ -22,10 +23,20 @@ type api struct{ app *app.App }
 func Routes(a *app.App) []front.Route {
 	h := &api{a}
 	routes := slices.Concat(h.signInRoutes(), h.signOnRoutes(), h.adminRoutes(), h.memberRoutes(), h.webhookRoutes(), h.ssoPolicyRoutes(), h.domainRoutes(), h.connectionRoutes(), h.setupLinkRoutes())
-	for i := range routes {
-		routes[i].Endpoint = routes[i].Endpoint.AmendErrors(h.withChallenge)
+	for i, r := range routes {
+		if managesSignOn(r.Path) {
+			r = r.StrictQuery()
+		}
+		r.Endpoint = r.Endpoint.AmendErrors(h.withChallenge)
+		routes[i] = r
 	}
 	return routes
+}
+
+// managesSignOn reports whether the route is one by which a tenant manages its sign-on. Addresses that providers and
+// browsers are led to are others.
+func managesSignOn(path string) bool {
+	return strings.HasPrefix(path, "/api/v2/sso/") || path == "/api/v2/domains" || strings.HasPrefix(path, "/api/v2/domains/")
 }
 
 // signInRoutes are the routes of people: how they join, sign in, and prove who they are.

@@ -39,7 +39,7 @@ func viewSetupLink(_ *front.Call, m setuplink.Made) setupLinkView {
 var docMakeSetupLink = front.Doc{
 	ID: "makeSetupLink", Tag: "Sign-on", Summary: "Make a link for the customer's own IT",
 	Description: "Opens pages on which somebody without an account sets this one connection up: what it signs in by, its client secrets, the records of its domains, tests and the protocol. Who joins, roles, the status and the domains themselves stay with the tenant's OWNERs. The link is bound to the first browser in which somebody presses Begin. It acts as far as the person who made it may; it ends with a newer one, with that person's membership, and with the connection.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) makeSetupLink(ctx context.Context, c *front.Call, in setupLinkInput) (setuplink.Made, error) {
@@ -57,7 +57,7 @@ func (a *api) makeSetupLink(ctx context.Context, c *front.Call, in setupLinkInpu
 var docEndSetupLink = front.Doc{
 	ID: "endSetupLink", Tag: "Sign-on", Summary: "End the link for the customer's own IT",
 	Description: "From the answer on it opens nothing, in no browser. 404 if there is none.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
 func (a *api) endSetupLink(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

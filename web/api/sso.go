@@ -177,7 +177,7 @@ type begunTestView struct {
 var docTestConnection = front.Doc{
 	ID: "testConnection", Tag: "Sign-on", Summary: "Test a connection",
 	Description: "Prepares a real sign-in in a window, which opens no session and joins nobody. It tests what awaits a switch, if there is something, else what is in force. GET /api/v2/sso/connections/{id}/tests/{testId} has the result.",
-	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeValidationFailed, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeProviderUnavailable, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (begunTestView, error) {

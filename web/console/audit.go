@@ -285,6 +285,9 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	if err := h.nameRemoved(ctx, c, events, known); err != nil {
 		return nil, err
 	}
+	if err := h.nameSetupLinks(ctx, c, events, known); err != nil {
+		return nil, err
+	}
 	names := map[string]string{}
 	for id, one := range known {
 		names[id] = one.Name
@@ -292,7 +295,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	var all []entry
 	for _, e := range events {
 		all = append(all, entry{
-			Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Fields: describeChanges(e.Changes, names), ExplainPath: explainLink(c, e),
+			Event: e, MessageKey: eventKey(e), Fields: describeChanges(e.Changes, names), ExplainPath: explainLink(c, e),
 			Actor: identityOr(known, e.ActorID, cmp.Or(e.ActorEmail, e.ActorID)), Target: identityOr(known, e.Target.ID, e.Target.ID),
 		})
 	}
@@ -401,6 +404,15 @@ func identityOf(u doorward.User, page string) identity {
 	return one
 }
 
+// eventKey returns the key of the message about an event: what Doorward itself has noticed of a client secret changes
+// nothing.
+func eventKey(e doorward.Event) string {
+	if e.Action == doorward.ConnectionSecretChange && e.ActorType == doorward.System {
+		return "did." + string(e.Action) + "." + noticeOf(e)
+	}
+	return messageKeyOf(e.Action, e.Outcome)
+}
+
 // messageKeyOf returns the key of the message about an action. A refusal is described as an
 // attempt.
 func messageKeyOf(a doorward.Action, o doorward.Outcome) string {
@@ -411,6 +423,14 @@ func messageKeyOf(a doorward.Action, o doorward.Outcome) string {
 		return "did." + string(a)
 	}
 	return ""
+}
+
+// noticeOf says what Doorward itself has noticed of a client secret: the provider refuses it, or its end is near.
+func noticeOf(e doorward.Event) string {
+	if slices.ContainsFunc(e.Changes, func(c doorward.Change) bool { return c.Field == doorward.FieldReason }) {
+		return "refused"
+	}
+	return "ending"
 }
 
 // hasMessage reports whether the action has a message; an action of a newer version is

@@ -25,6 +25,7 @@
 //	connections.go  sign-on: the list of connections, creating
 //	connection.go   sign-on: one connection with its secrets, test, identities and protocol; who gets in
 //	                (connectionaccess.go); what is confirmed first (connectionact.go)
+//	linkactor.go    the audit trail: who has made a set-up link that acted
 //	setuplink.go    sign-on: links by which a customer's own IT sets a connection up
 //	signonwarning.go
 //	                sign-on: what the overview warns of

@@ -41,7 +41,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	found, err := h.app.Audit.List(ctx, by, auditFilter(pages.Filter), window)
 	var shown []entry
 	for _, e := range found.Items {
-		shown = append(shown, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: identity{ID: e.ActorID, Name: actorOf(e)}, Target: identity{ID: e.Target.ID, Name: e.Target.ID}, Fields: describeChanges(e.Changes, nil)})
+		shown = append(shown, entry{Event: e, MessageKey: eventKey(e), Actor: identity{ID: e.ActorID, Name: actorOf(e)}, Target: identity{ID: e.Target.ID, Name: e.Target.ID}, Fields: describeChanges(e.Changes, nil)})
 	}
 	body.setItems(c, shown)
 	if err == nil {

@@ -370,7 +370,7 @@ func sampledEntries() (all []entry) {
 		if n == 2 {
 			actor, target = members[4].Name, strings.Repeat("guest", 11)+"@"+strings.Repeat("acme-", 10)+"example.org"
 		}
-		all = append(all, entry{Event: e, MessageKey: messageKeyOf(e.Action, e.Outcome), Actor: identity{ID: members[0].ID, Name: actor, Detail: members[0].Email}, Target: identity{ID: "usr_guest", Name: target, Page: "/console/people/usr_guest"}, Fields: describeChanges(e.Changes, nil)})
+		all = append(all, entry{Event: e, MessageKey: eventKey(e), Actor: identity{ID: members[0].ID, Name: actor, Detail: members[0].Email}, Target: identity{ID: "usr_guest", Name: target, Page: "/console/people/usr_guest"}, Fields: describeChanges(e.Changes, nil)})
 	}
 	all[3].ExplainPath = "/console/explain?action=user.invite"
 	grouped := all[1]

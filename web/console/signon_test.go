@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/dnstest"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/node"
@@ -246,8 +247,12 @@ func TestSetupLinkPages(t *testing.T) {
 	b.get(at+"/setup-link", http.StatusOK, "The link of <strong><bdi>"+s.people["OWNER"].Email)
 	b.ask("POST", "/setup/begin", url.Values{"token": {code}})
 	b.get(at, http.StatusOK, "The set-up was begun")
+	b.get("/console/audit", http.StatusOK, "<bdi>set-up link of "+s.people["OWNER"].Email+"</bdi>")
 	b.get(at+"/setup-end", http.StatusOK, "End the set-up link?", "What was saved by it stays")
 	b.submit(at+"/setup-end", url.Values{}, "The set-up link has ended", "Make a link")
+	lacks(t, b.get("/console/audit", http.StatusOK, "<bdi>set-up link of "+s.people["OWNER"].Email+"</bdi>"), "<bdi>stl_")
+	s.Node.App.Connections.Record(t.Context(), doorward.Attempt{ConnectionID: strings.TrimPrefix(at, "/console/sso/connections/"), Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "client"})
+	b.get("/console/audit?action=connection.secret", http.StatusOK, "The provider refuses the client of a connection")
 	b.post(at+"/setup-end", url.Values{}, http.StatusNotFound)
 	open(t, s.Server, s.other).get(at+"/setup-link", http.StatusNotFound)
 	s.Advance(16 * time.Minute)

@@ -147,6 +147,7 @@ type Route struct {
 	counts   *telemetry.Route // set by Handler
 	check    bool             // see Check
 	callsOut bool             // see CallsOut
+	strict   bool             // see StrictQuery
 	file     *Content         // set by File, with its name; nil for other routes
 	fileName string
 }
@@ -164,6 +165,16 @@ func (r Route) Check() Route {
 	r.check = true
 	return r
 }
+
+// StrictQuery refuses unknown query parameters of the route, as those of a list are: a misspelt dryRun must not act, and
+// a filter that a route doesn't have must not seem to have been heeded.
+func (r Route) StrictQuery() Route {
+	r.strict = true
+	return r
+}
+
+// RefusesUnknownParameters reports whether the route takes the query parameters of its Doc alone.
+func (r Route) RefusesUnknownParameters() bool { return r.strict || r.Doc.List || r.Doc.Sort != nil }
 
 // CallsOut marks a route that waits for a server which isn't the installation's, such as a name server. It
 // has callOutWithin in place of answerWithin.
@@ -266,7 +277,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
 		c.SetLogCaller(c.Caller)
 	}
-	if err == nil && (route.Doc.List || route.Doc.Sort != nil) {
+	if err == nil && route.RefusesUnknownParameters() {
 		err = c.RefuseUnknownParameters()
 	}
 	if err == nil {

@@ -207,12 +207,13 @@ func TestSetupByLink(t *testing.T) {
 	b.get("/setup/domains?done=setup-saved").is(t, 200, "", "Saved. The domains come next.")
 
 	s.test(b).is(t, 200, "", "The test has not passed", "the client’s authentication", "The secret is wrong")
-	page := b.get("/setup/provider").is(t, 200, "", "Works until")
+	page := b.get("/setup/provider").is(t, 200, "", "Works until", "Added: ", "Last used: never")
 	secret := regexp.MustCompile(`/setup/secrets/(ccs_[a-z0-9]+)/delete`).FindStringSubmatch(page.body)[1]
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 303, "/setup/provider?done=setup-secret-deleted")
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 404, "", "deleted before")
 	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/domains?done=setup-saved")
 	s.test(b).is(t, 200, "", "The test has passed", ann).lacks(t, "ann-1", "&#34;sub&#34;")
+	b.get("/setup/provider").is(t, 200, "", "Last used: <time").lacks(t, "Last used: never")
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Test</strong>", "the client’s authentication", ">Done<", ">Refused<")
 
 	for outcome, subject := range map[doorward.AttemptOutcome]string{doorward.AttemptSignedIn: "came-in", doorward.AttemptRefused: "refused-one"} {
@@ -227,7 +228,7 @@ func TestSetupByLink(t *testing.T) {
 	s.save(b, "emailFrom", "mail").is(t, 303, "/setup/domains?done=setup-saved")
 	b.get("/setup/provider").is(t, 200, "", "switches to it", `value="mail"`)
 	s.provider.Close()
-	b.send("/setup/test").is(t, 503, "", "The provider doesn’t answer now")
+	b.send("/setup/test").is(t, 503, "", "The connection is refused there")
 }
 
 // The step of domains shows the records of the connection's own, and looks at them.

@@ -215,11 +215,6 @@ func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui
 // beginSetupTest leads to the provider, and back to the page of the test.
 func (h *hosted) beginSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	begun, err := h.app.SignOn.Test(ctx, c.Caller, s.Connection.ID)
-	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
-		v, err := h.showSetupTest(ctx, c, s)
-		v.Note, v.Status = "setup.silent", front.Status(doorward.CodeProviderUnavailable)
-		return v, err
-	}
 	return c.Redirect(ui.NewTestResult(begun, h.app.Connections.StartURL(s.Connection.ID), s.Connection.Product).URL), err
 }
 

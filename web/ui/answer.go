@@ -383,7 +383,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	minLength := c.Site().App.PasswordRules.Load().MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)
-		f.Faults[name] = words.firstMessageOr(fault.Message, faultKeys(name, fault), "min", minLength)
+		f.Faults[name] = words.firstMessageOr(fault.Message, faultKeys(name, fault), "min", minLength, "seen", fault.Seen)
 	}
 	if len(e.Fields) > 0 {
 		return nil

@@ -18,6 +18,9 @@ func isCorrectable(err error) bool {
 	if e.Code == doorward.CodeMaintenance {
 		return true // the form keeps what was written, to be sent later
 	}
+	if e.Code == doorward.CodeProviderUnavailable && len(e.Fields) > 0 {
+		return true // what was seen stands at the field that has the address
+	}
 	switch e.Kind() {
 	case doorward.KindInternal, doorward.KindUnavailable, doorward.KindMalformed:
 		return false

@@ -140,6 +140,16 @@ var sealedColumns = []sealedColumn{
 	{"connection_keys", "private_sealed", sqlSealedClientKeys, sqlResealClientKey},
 }
 
+// SealedTables returns the tables that have a sealed column, each once.
+func SealedTables() (all []string) {
+	for _, c := range sealedColumns {
+		if !slices.Contains(all, c.table) {
+			all = append(all, c.table)
+		}
+	}
+	return all
+}
+
 func (c sealedColumn) isOf(s SealedValue) bool { return c.table == s.Table && c.column == s.Column }
 
 // SealedWithOtherKeys returns up to limit values whose header (their first 9 bytes, which name

@@ -109,7 +109,7 @@ func (tx *Tx) UpdateWebhook(ctx context.Context, w doorward.Webhook, fresh bool)
 }
 
 const sqlRotateWebhook = `UPDATE webhooks SET previous_sealed = $2, previous_ends_at = $3, secret_sealed = $4,
-  disabled_reason = CASE WHEN disabled_reason = '` + string(doorward.DisabledKeyLost) + `' THEN '' ELSE disabled_reason END WHERE id = $1`
+  disabled_reason = CASE WHEN disabled_reason = 'key_lost' THEN '' ELSE disabled_reason END WHERE id = $1`
 
 // RotateWebhook replaces the secret. previous is the replaced one, sealed for the column
 // previous_sealed; it is used, too, until ends.
@@ -118,7 +118,7 @@ func (tx *Tx) RotateWebhook(ctx context.Context, id string, previous []byte, end
 }
 
 const sqlReplaceWebhookSecrets = `UPDATE webhooks SET secret_sealed = $2, private_sealed = $3, public_key = $4, previous_sealed = NULL, previous_ends_at = NULL,
-  enabled = FALSE, disabled_reason = '` + string(doorward.DisabledKeyLost) + `' WHERE id = $1`
+  enabled = FALSE, disabled_reason = 'key_lost' WHERE id = $1`
 
 // ReplaceWebhookSecrets disables the webhook, whose secrets nothing can open any more, and gives it others,
 // with their public key. Its receiver knows neither.

@@ -21,6 +21,9 @@ type Forgetter func(ctx context.Context, tx *access.Tx, ids []string) error
 // the first use of the keys.
 func (k *Keys) OnLoss(table string, forget Forgetter) { k.forgetters[table] = forget }
 
+// Forgets reports whether OnLoss was called for the table.
+func (k *Keys) Forgets(table string) bool { return k.forgetters[table] != nil }
+
 // Lost is what is sealed with keys other than the new one.
 type Lost struct {
 	Keys   []string            // ids of these keys
@@ -121,7 +124,7 @@ func (k *Keys) Replace(ctx context.Context, by doorward.Caller, next seal.Key, p
 		return lost, err
 	}
 	for table := range lost.Tables {
-		if k.forgetters[table] == nil {
+		if !k.Forgets(table) {
 			return lost, fmt.Errorf("masterkey: nothing is registered that forgets the sealed values of %s", table)
 		}
 	}

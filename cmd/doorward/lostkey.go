@@ -19,7 +19,8 @@ import (
 
 func keyReplaceMasterCommand() *cobra.Command {
 	var yes bool
-	cmd := onDatabase(withoutMigration(), &cobra.Command{
+	s := withoutMigration()
+	cmd := onDatabase(s, &cobra.Command{
 		Use: "replace-master NEW", Short: "Replace a master key that is lost, and forget what it has sealed",
 		Long: `Replace-master makes the key in the file NEW the master key of the database, although the
 present one is lost. It makes NEW if there is no such file. What the lost key has sealed
@@ -45,6 +46,7 @@ Backups from before need the lost key, and this command after a restore.`,
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		return replaceMaster(cmd, n, args[0], yes)
 	})
+	s.register(cmd.Flags(), node.GroupSeal)
 	addYes(cmd, &yes)
 	return cmd
 }

@@ -176,6 +176,7 @@ func factorSamples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "security", View: sampleSecurity(sampleFactors()), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-blocked", View: sampleSecurity(blockedFactors()), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-lost", View: sampleSecurity(lostFactors()), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
 		{Name: "security-managed", View: managedSecurity(), Frame: ui.Frame{Caller: ann}},

@@ -93,6 +93,7 @@ const (
 	KeyEnable        Action = "key.enable"         // a service key works again after a restore
 	SigningKeyRotate Action = "key.rotate_signing" // assertions are signed with the next key
 	MasterKeyRotate  Action = "key.rotate_master"  // sealed values are sealed again, with another key
+	MasterKeyReplace Action = "key.replace_master" // a lost master key was replaced, and what was sealed is forgotten
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
@@ -442,6 +443,7 @@ var operated = []Verb{
 	{Action: KeyRevoke, AllowedWhilePaused: true},
 	{Action: KeyEnable},
 	{Action: MasterKeyRotate},
+	{Action: MasterKeyReplace, AllowedWhilePaused: true},
 	{Action: SigningKeyRotate},
 	{Action: APIKeyExpiring},
 	{Action: APIKeyExpire},

@@ -173,6 +173,7 @@ type ConnectionSecret struct {
 	ID, ConnectionID, Hint string
 	CreatedAt              time.Time
 	ExpiresAt, LastUsedAt  *time.Time
+	IsLost                 bool // with the master key that it was sealed with: it has to be entered again
 }
 
 // Identity is who somebody is at a connection: (connection, issuer, subject). The address is no part of it.

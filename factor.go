@@ -28,9 +28,10 @@ type Factor struct {
 	ConfirmedAt *time.Time // nil while it is being enrolled
 	LastUsedAt  *time.Time
 	Synced      bool // a passkey that is synced between devices
-	// DisabledAt is nil unless it was disabled: a passkey that seems copied, and what was set up
-	// around a change of the address that was undone. It still counts as a factor of the account.
+	// DisabledAt is nil unless it was disabled: a passkey that seems copied, what was set up around a
+	// change of the address that was undone, and what was lost. It still counts as a factor of the account.
 	DisabledAt *time.Time
+	IsLost     bool // it was disabled because its secret was lost with the master key; only in the owner's list
 }
 
 // Usable reports whether the factor can be used for a proof.

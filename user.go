@@ -102,6 +102,9 @@ type User struct {
 	ManagedUntil string
 }
 
+// UnusableFactors returns how many of the factors can't be used any more.
+func (u User) UnusableFactors() int { return u.DisabledPasskeys + u.DisabledApps }
+
 // Permissions returns the sorted permissions that the user's role grants. Decisions are
 // made by decide.May only.
 func (u User) Permissions() []Action {

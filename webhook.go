@@ -59,6 +59,7 @@ const (
 	DisabledGone     DisabledReason = "gone"     // the endpoint answered 410
 	DisabledFailing  DisabledReason = "failing"  // for five days without a success
 	DisabledRestored DisabledReason = "restored" // the database came back from a backup
+	DisabledKeyLost  DisabledReason = "key_lost" // its secret was lost with the master key, and it has no other yet
 )
 
 // WebhookHealth is the state of an endpoint by its last delivery attempt.
@@ -77,6 +78,9 @@ func (w Webhook) Version() string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
+
+// CanBeEnabled reports whether the webhook may be enabled again; else its secret has to be rotated first.
+func (w Webhook) CanBeEnabled() bool { return w.DisabledReason != DisabledKeyLost }
 
 // Includes reports whether Include has the value.
 func (w Webhook) Includes(value string) bool { return slices.Contains(w.Include, value) }

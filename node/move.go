@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/store/transfer"
@@ -19,7 +20,7 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // from may be a backup whose checksum is right. Errors: ErrAlive while a server runs on
 // from, unless forced; *masterkey.FileError when there is a key file that doesn't fit; and
 // those of transfer.CheckIfBackup and transfer.Move.
-func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.MovedTable, tampered int, fit masterkey.Fit, err error) {
+func Move(ctx context.Context, cfg Config, from string, force bool) (moved []transfer.MovedTable, tampered int, fit masterkey.Fit, err error) {
 	if path, err := transfer.SQLitePath(from); err == nil {
 		if err := transfer.CheckIfBackup(ctx, path); err != nil {
 			return nil, 0, fit, err
@@ -42,12 +43,13 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 		return nil, 0, fit, err
 	}
 	cfg.Migrate = true
+	progress.Step(ctx, "preparing the new database", 0, nil)
 	n, err := Open(ctx, cfg)
 	if err != nil {
 		return nil, 0, fit, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if moved, err = transfer.Move(ctx, source, n.DB, progress); err != nil {
+	if moved, err = transfer.Move(ctx, source, n.DB); err != nil {
 		return nil, 0, fit, err
 	}
 	if err := n.App.Installation.Moved(ctx, n.Operator(), source.Engine(), n.DB.Engine()); err != nil {

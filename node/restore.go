@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/transfer"
 )
@@ -55,7 +56,7 @@ type Restored struct {
 // date, and ends what must not become valid again (see installation.Restored). It
 // prepares the new database beside the old one and swaps it in atomically; the old one
 // is kept in a file beside it. Errors: ErrOverwrites without Force, ErrTampered and
-// transfer.ErrChecksum without AcceptDamage, transfer.ErrOwnTools, ErrItself, ErrInUse and
+// transfer.ErrChecksum without AcceptDamage, transfer.ErrOwnTools, ErrItself, ErrInUse, ErrRestoring and
 // ErrBadBackup, store.ErrSchema; *masterkey.FileError when there is a key file that doesn't
 // fit.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
@@ -70,7 +71,7 @@ func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (
 	if err != nil {
 		return Restored{}, err
 	}
-	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) { return info, transfer.Copy(backup, to) })
+	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) { return info, transfer.Copy(ctx, backup, to) })
 }
 
 // RestoreFrom is Restore with a backup from a pipe, which is read to its end before
@@ -104,6 +105,7 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 	if fit, err = masterkey.CheckFile(ctx, n.DB.Read(), cfg.KeyFile()); err != nil {
 		return ended, nil, fit, err
 	}
+	progress.Step(ctx, "ending sessions and links", 0, nil)
 	if ended, err = n.App.Installation.Restored(ctx, n.Operator(), keep); err != nil {
 		return ended, nil, fit, err
 	}
@@ -127,6 +129,13 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, o Restor
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
+	return r, transfer.Alone(path, func() error {
+		r, err = replaceAlone(ctx, cfg, path, exists, o, fetch)
+		return err
+	})
+}
+
+func replaceAlone(ctx context.Context, cfg Config, path string, exists bool, o RestoreOptions, fetch func(to string) (transfer.Info, error)) (r Restored, err error) {
 	folder, err := os.MkdirTemp(filepath.Dir(path), ".restore-*")
 	if err != nil {
 		return r, err
@@ -163,6 +172,7 @@ func restoreTarget(cfg Config, force bool) (path string, exists bool, err error)
 func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o RestoreOptions) (err error) {
 	target := cfg
 	cfg.Database, cfg.Migrate = "sqlite:"+path, true
+	progress.Step(ctx, "bringing the schema up to date", 0, nil)
 	n, err := Open(ctx, cfg)
 	if err != nil {
 		return err
@@ -185,6 +195,7 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 			return err
 		}
 	}
+	progress.Step(ctx, "ending sessions and links", 0, nil)
 	r.Ended, err = n.App.Installation.Restored(ctx, n.Operator(), o.Keep)
 	return err
 }

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -14,7 +16,7 @@ type SealedConnectionSecret struct {
 }
 
 func connectionSecretFields(s *SealedConnectionSecret) []any {
-	return []any{&s.ID, &s.ConnectionID, &s.Hint, &s.Sealed, (*storedTime)(&s.CreatedAt), nullableTime{&s.ExpiresAt}, nullableTime{&s.LastUsedAt}}
+	return []any{&s.ID, &s.ConnectionID, &s.Hint, sealedSecret{s}, (*storedTime)(&s.CreatedAt), nullableTime{&s.ExpiresAt}, nullableTime{&s.LastUsedAt}}
 }
 
 const (
@@ -28,6 +30,44 @@ const (
 AND NOT EXISTS (SELECT 1 FROM connection_secrets x WHERE x.connection_id = p.connection_id)`
 	sqlTouchConnectionSecret = `UPDATE connection_secrets SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
 )
+
+// sealedSecret scans what is sealed. An empty value was lost.
+type sealedSecret struct{ into *SealedConnectionSecret }
+
+// Scan implements sql.Scanner.
+func (s sealedSecret) Scan(value any) error {
+	sealed, ok := value.([]byte)
+	if !ok && value != nil {
+		return fmt.Errorf("store: a sealed secret is of the type %T", value)
+	}
+	s.into.Sealed, s.into.IsLost = bytes.Clone(sealed), len(sealed) == 0
+	return nil
+}
+
+const (
+	sqlSecretPlace = `SELECT x.connection_id, c.tenant_id, x.hint FROM connection_secrets x JOIN connections c ON c.id = x.connection_id WHERE x.id = $1`
+	sqlLoseSecret  = `UPDATE connection_secrets SET secret_sealed = $2 WHERE id = $1`
+	sqlDropLost    = `DELETE FROM connection_secrets WHERE connection_id = $1 AND length(secret_sealed) = 0`
+)
+
+// SecretPlace says to what a client secret belongs.
+type SecretPlace struct{ ConnectionID, TenantID, Hint string }
+
+// LoseConnectionSecret empties a client secret that nothing can open any more, and returns to what it belongs,
+// or ErrNone.
+func (tx *Tx) LoseConnectionSecret(ctx context.Context, id string) (SecretPlace, error) {
+	fields := func(p *SecretPlace) []any { return []any{&p.ConnectionID, &p.TenantID, &p.Hint} }
+	place, err := one(ctx, tx.Reader, fields, sqlSecretPlace, id)
+	if err != nil {
+		return place, err
+	}
+	return place, tx.run(ctx, sqlLoseSecret, id, []byte{})
+}
+
+// DropLostSecrets deletes the client secrets of the connection that were lost.
+func (tx *Tx) DropLostSecrets(ctx context.Context, connectionID string) error {
+	return tx.run(ctx, sqlDropLost, connectionID)
+}
 
 // ConnectionSecrets returns the secrets of the connection, the newest first.
 func (r Reader) ConnectionSecrets(ctx context.Context, connectionID string) ([]SealedConnectionSecret, error) {
@@ -82,7 +122,7 @@ func expiringSecretFields(s *ExpiringSecret) []any {
 const (
 	sqlExpiringSecrets = `SELECT x.id, x.connection_id, x.hint, x.created_at, x.expires_at, x.last_used_at, c.tenant_id, c.name, x.notices
 FROM connection_secrets x JOIN connections c ON c.id = x.connection_id
-WHERE x.expires_at > $1 AND x.expires_at <= $2 AND x.notices < $3 ORDER BY x.expires_at, x.id LIMIT $4`
+WHERE x.expires_at > $1 AND x.expires_at <= $2 AND x.notices < $3 AND length(x.secret_sealed) > 0 ORDER BY x.expires_at, x.id LIMIT $4`
 	sqlMarkSecretNotice = `UPDATE connection_secrets SET notices = $2 WHERE id = $1 AND notices < $2`
 )
 
@@ -119,6 +159,8 @@ const (
 	sqlInsertConnectionKey  = `INSERT INTO connection_keys (id, connection_id, public, private_sealed, created_at, signs_from) VALUES ($1, $2, $3, $4, $5, $6)`
 	sqlReplaceConnectionKey = `UPDATE connection_keys SET ends_at = $2 WHERE id = $1 AND ends_at IS NULL`
 	sqlDeleteConnectionKeys = `DELETE FROM connection_keys WHERE ends_at <= $1`
+	sqlKeyPlace             = `SELECT k.connection_id, c.tenant_id, '' FROM connection_keys k JOIN connections c ON c.id = k.connection_id WHERE k.id = $1`
+	sqlDropConnectionKey    = `DELETE FROM connection_keys WHERE id = $1`
 )
 
 // ConnectionKeys returns the keys of the connection, the oldest first, as they sign.
@@ -141,6 +183,16 @@ func (tx *Tx) InsertConnectionKey(ctx context.Context, k ConnectionKey) error {
 // whether there was none: of all nodes one makes it.
 func (tx *Tx) ReplaceConnectionKey(ctx context.Context, id string, ends time.Time) (bool, error) {
 	return tx.affected(ctx, sqlReplaceConnectionKey, id, micros(ends))
+}
+
+// LoseConnectionKey deletes a key that nothing can open any more, and returns to what it belonged, or ErrNone.
+func (tx *Tx) LoseConnectionKey(ctx context.Context, id string) (SecretPlace, error) {
+	fields := func(p *SecretPlace) []any { return []any{&p.ConnectionID, &p.TenantID, &p.Hint} }
+	place, err := one(ctx, tx.Reader, fields, sqlKeyPlace, id)
+	if err != nil {
+		return place, err
+	}
+	return place, tx.run(ctx, sqlDropConnectionKey, id)
 }
 
 // DeleteEndedConnectionKeys deletes the keys that are no longer published, and returns how many.

@@ -32,6 +32,12 @@ const selectFactor = `SELECT id, user_id, kind, name, created_at, confirmed_at, 
 
 const sqlFactors = selectFactor + `WHERE user_id = $1 ORDER BY created_at, id`
 
+// IsLost reports whether nothing can verify its codes any more: the seed was sealed with a master key
+// that was lost. Such a factor is disabled, too.
+func (f Factor) IsLost() bool {
+	return f.Kind == doorward.TOTP && f.ConfirmedAt != nil && len(f.SeedSealed) == 0
+}
+
 // Factors returns the factors of an account, the oldest first, with those that are being
 // enrolled and those that are disabled.
 func (r Reader) Factors(ctx context.Context, userID string) ([]Factor, error) {
@@ -102,6 +108,29 @@ func (tx *Tx) DisableFactorsSince(ctx context.Context, userID string, since time
 	}
 	codes, err = tx.exec(ctx, sqlDeleteCodesSince, userID, micros(since))
 	return factors, codes, err
+}
+
+const sqlFactorOwner = `SELECT user_id FROM factors WHERE id = $1`
+
+// FactorOwner returns the account that has the factor, or ErrNone.
+func (r Reader) FactorOwner(ctx context.Context, id string) (string, error) {
+	return one(ctx, r, func(s *string) []any { return []any{s} }, sqlFactorOwner, id)
+}
+
+const (
+	sqlLoseSeed      = `UPDATE factors SET seed_sealed = NULL, disabled_at = COALESCE(disabled_at, $2) WHERE id = $1 AND confirmed_at IS NOT NULL`
+	sqlLoseEnrolment = `DELETE FROM factors WHERE id = $1 AND confirmed_at IS NULL`
+)
+
+// LoseSeed disables a TOTP whose seed nothing can open any more, and reports whether it was confirmed; it
+// goes on to count as a factor. One that was being enrolled is deleted. The account must be locked. Call
+// UpdateFactorCounts after it.
+func (tx *Tx) LoseSeed(ctx context.Context, id string) (bool, error) {
+	lost, err := tx.affected(ctx, sqlLoseSeed, id, micros(tx.Now))
+	if err != nil || lost {
+		return lost, err
+	}
+	return false, tx.run(ctx, sqlLoseEnrolment, id)
 }
 
 const sqlRenameFactor = `UPDATE factors SET name = $3 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NOT NULL`

@@ -30,6 +30,8 @@ ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, current = TRUE`
 	sqlLockAllMasterKeys    = `UPDATE master_keys SET current = current`
 	sqlDropWrappedMasterKey = `UPDATE master_keys SET wrapped = NULL WHERE current AND id = $1`
 	sqlForgetMasterKeys     = `DELETE FROM master_keys WHERE NOT current`
+	sqlDropMasterKeysExcept = `DELETE FROM master_keys WHERE id <> $1`
+	sqlMakeMasterKeyCurrent = `UPDATE master_keys SET current = TRUE, wrapped = NULL WHERE id = $1`
 )
 
 // MasterKeys returns the keys that values may be sealed with, the oldest first: none
@@ -77,6 +79,18 @@ func (tx *Tx) ForgetMasterKeys(ctx context.Context, id string) (bool, error) {
 	return true, tx.run(ctx, sqlForgetMasterKeys)
 }
 
+// AbandonMasterKeys makes the key the current and only one: the others are lost. Transactions that seal with
+// one of them have ended, and later ones find that it isn't the current one.
+func (tx *Tx) AbandonMasterKeys(ctx context.Context, id string, check []byte) error {
+	if err := tx.run(ctx, sqlDropMasterKeysExcept, id); err != nil {
+		return err
+	}
+	if err := tx.run(ctx, sqlAdoptMasterKey, id, check, micros(tx.Now)); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlMakeMasterKeyCurrent, id)
+}
+
 // SealedValue is a value that is sealed with a master key, and its place.
 type SealedValue struct {
 	Table, ID, Column string
@@ -103,7 +117,7 @@ WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealHookKey = `UPDATE webhooks SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
 
 	sqlSealedClientSecrets = `SELECT id, secret_sealed FROM connection_secrets
-WHERE substr(secret_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+WHERE length(secret_sealed) > 0 AND substr(secret_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealClientSecret = `UPDATE connection_secrets SET secret_sealed = $1 WHERE id = $2 AND secret_sealed = $3`
 	sqlSealedClientKeys   = `SELECT id, private_sealed FROM connection_keys
 WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
@@ -124,6 +138,16 @@ var sealedColumns = []sealedColumn{
 	{"webhooks", "private_sealed", sqlSealedHookKeys, sqlResealHookKey},
 	{"connection_secrets", "secret_sealed", sqlSealedClientSecrets, sqlResealClientSecret},
 	{"connection_keys", "private_sealed", sqlSealedClientKeys, sqlResealClientKey},
+}
+
+// SealedTables returns the tables that have a sealed column, each once.
+func SealedTables() (all []string) {
+	for _, c := range sealedColumns {
+		if !slices.Contains(all, c.table) {
+			all = append(all, c.table)
+		}
+	}
+	return all
 }
 
 func (c sealedColumn) isOf(s SealedValue) bool { return c.table == s.Table && c.column == s.Column }

@@ -179,7 +179,7 @@ func TestOlderSchemaIsRefused(t *testing.T) {
 				storetest.Exec(t, write, `CREATE TABLE goose_db_version (version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL)`)
 				storetest.Exec(t, write, `INSERT INTO goose_db_version VALUES (0, $1), (1, $1), ($2, $1)`, true, schema)
 				_, err := db.Schema(t.Context())
-				_, moveErr := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
+				_, moveErr := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now))
 				for _, err := range []error{err, moveErr, db.CheckSchema(t.Context()), db.CheckOwnSchema(t.Context()), db.Migrate(t.Context())} {
 					wantSchemaError(t, err, fmt.Sprintf("schema %d,", schema), "start doorward of commit "+store.LastCommit+" on it once")
 				}
@@ -214,7 +214,7 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			wantSchemaError(t, db.CheckOwnSchema(t.Context()), "schema 9876", "newer")
-			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
+			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now))
 			wantSchemaError(t, err, "newer") // it would not copy tables that it doesn't know
 			if engine == "sqlite" {
 				copied := filepath.Join(t.TempDir(), "copy.db")

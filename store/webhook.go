@@ -108,12 +108,22 @@ func (tx *Tx) UpdateWebhook(ctx context.Context, w doorward.Webhook, fresh bool)
 	return tx.run(ctx, sqlUpdateWebhook, w.ID, w.URL, joined(w.Events, plainText), w.About, joined(w.Include, plainText), w.Enabled, string(w.DisabledReason), fresh, w.URLBy)
 }
 
-const sqlRotateWebhook = `UPDATE webhooks SET previous_sealed = $2, previous_ends_at = $3, secret_sealed = $4 WHERE id = $1`
+const sqlRotateWebhook = `UPDATE webhooks SET previous_sealed = $2, previous_ends_at = $3, secret_sealed = $4,
+  disabled_reason = CASE WHEN disabled_reason = 'key_lost' THEN '' ELSE disabled_reason END WHERE id = $1`
 
 // RotateWebhook replaces the secret. previous is the replaced one, sealed for the column
 // previous_sealed; it is used, too, until ends.
 func (tx *Tx) RotateWebhook(ctx context.Context, id string, previous []byte, ends time.Time, secret []byte) error {
 	return tx.run(ctx, sqlRotateWebhook, id, previous, micros(ends), secret)
+}
+
+const sqlReplaceWebhookSecrets = `UPDATE webhooks SET secret_sealed = $2, private_sealed = $3, public_key = $4, previous_sealed = NULL, previous_ends_at = NULL,
+  enabled = FALSE, disabled_reason = 'key_lost' WHERE id = $1`
+
+// ReplaceWebhookSecrets disables the webhook, whose secrets nothing can open any more, and gives it others,
+// with their public key. Its receiver knows neither.
+func (tx *Tx) ReplaceWebhookSecrets(ctx context.Context, id, publicKey string, s WebhookSecrets) error {
+	return tx.run(ctx, sqlReplaceWebhookSecrets, id, s.Secret, s.Private, publicKey)
 }
 
 const sqlDropPending = `UPDATE webhook_deliveries SET state = 'dropped' WHERE webhook_id = $1 AND state = 'pending'`

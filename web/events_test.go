@@ -78,6 +78,7 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.KeyEnable:               "a service key that a restore had disabled is enabled again",
 	doorward.SigningKeyRotate:        "assertions are signed with the next key",
 	doorward.MasterKeyRotate:         "sealed values are sealed with another master key",
+	doorward.MasterKeyReplace:        "the operator replaces a lost master key, and what it has sealed is forgotten; in the trails of people's tenants for their authenticator apps, which can't be used any more",
 	doorward.InstallationMaintenance: "the operator pauses changes, or resumes them",
 	doorward.AuditLink:               "a link is made at the terminal that opens the operator's page",
 	doorward.AuditOpen:               "a link to the operator's page is opened; refused: the link is not valid",
@@ -131,7 +132,7 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.DomainLapse:             "the record of a domain has been missing for 72 hours",
 	doorward.DomainRelease:           "the operator releases a domain: whoever proves it next has it",
 	doorward.DomainDelete:            "a domain is deleted; by Doorward itself: another tenant has proved it after it had lapsed",
-	doorward.WebhookDisable:          "Doorward disables a webhook: the endpoint answered 410, nothing could be delivered for five days, or the database was restored from a backup",
+	doorward.WebhookDisable:          "Doorward disables a webhook: the endpoint answered 410, nothing could be delivered for five days, the database was restored from a backup, or its secret was lost with the master key",
 }
 
 // fieldMeanings describes the fields of events. A new field needs a line; a setting of tenants has one.
@@ -223,7 +224,7 @@ var fieldMeanings = withSettings(map[string]string{
 	"confirmBy":             "when the demand for sign-on returns to what it was unless it is confirmed",
 	"ssoMode":               "the mode of sign-on: off, optional or required",
 	"ssoGuests":             "whether a tenant that demands sign-on lets in others: allowed or refused",
-	"reason":                "why it was refused: a problem's code, see [errors.md](errors.md); why a webhook was disabled: gone, failing or restored; of `connection.secret`: client, the provider refuses it",
+	"reason":                "why it was refused: a problem's code, see [errors.md](errors.md); why a webhook was disabled: gone, failing, restored or key_lost; of `connection.secret`: client, the provider refuses it, or key_lost, it was lost with the master key",
 	"confirmUntil":          "when the version of the policies ends unless it is confirmed",
 	"policy":                "the id of the policy that refused",
 	"restored":              "the version of the policies whose text is in force again",
@@ -273,6 +274,8 @@ func recordedWith(action doorward.Action, target string, fields ...string) doorw
 // in cmd/doorward/testdata test those about a database, the packages of the features the others.
 var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.MasterKeyRotate, "installation", "masterKey"),
+	recordedWith(doorward.MasterKeyReplace, "installation", "masterKey", "people", "webhooksDisabled", "signingKey"),
+	recordedWith(doorward.MasterKeyReplace, "user", "factorsDisabled"),
 	recordedWith(doorward.SigningKeyRotate, "installation", "signingKey"),
 	recordedWith(doorward.InstallationBackup, "installation", "destination"),
 	recordedWith(doorward.InstallationRestore, "installation", "sessionsEnded", "linksEnded", "apiKeysDisabled", "serviceKeysDisabled", "webhooksDisabled", "connectionsDisabled"),

@@ -874,7 +874,7 @@ func (r *recorder) checkAllVerbsRecorded() {
 		seen[e.Action] = true
 	}
 	// Operations on a database have their own tests in cmd/doorward/testdata.
-	seen[doorward.MasterKeyRotate], seen[doorward.SigningKeyRotate] = true, true
+	seen[doorward.MasterKeyRotate], seen[doorward.MasterKeyReplace], seen[doorward.SigningKeyRotate] = true, true, true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true                                       // tested in app/webhook
 	seen[doorward.ConnectionSwitch], seen[doorward.ConnectionTry], seen[doorward.IdentityUnlink] = true, true, true // tested in app/connection

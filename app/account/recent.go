@@ -29,11 +29,12 @@ const (
 	Undone    = "undone"    // a change of the address was undone before it was confirmed
 )
 
-// RecentActions are sign-ins, refused second factors, suspected copies of passkeys, and the
+// RecentActions are sign-ins, refused second factors, suspected copies of passkeys, losses of apps, and the
 // actions that change how somebody signs in.
 var RecentActions = []doorward.Action{
 	doorward.SessionOpen, doorward.SessionStepUp, doorward.PasswordChange, doorward.PasswordReset, doorward.AccountEmail,
 	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAKeep, doorward.MFAClone,
+	doorward.MasterKeyReplace,
 }
 
 // Limits on the age and the number of the events.

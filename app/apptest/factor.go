@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/store"
 )
@@ -89,4 +91,20 @@ func (f *Fixture) EditTenant(p Person, edit func(*doorward.TenantSettings)) {
 		edit(&tenant.Settings)
 		return tx.EditTenant(f.Context(), tenant)
 	}))
+}
+
+// PutMasterKey puts another key into the nodes' file, as an operator does, and lets the nodes read it.
+func (f *Fixture) PutMasterKey(key seal.Key) {
+	f.Helper()
+	f.NoError(os.WriteFile(keyFile(f.keyFolder).Path, []byte(key.Reveal()), 0o600))
+	for _, n := range f.Nodes {
+		_, err := n.MasterKey.Refresh(f.Context())
+		f.NoError(err)
+	}
+}
+
+// LoseMasterKey removes the file of the nodes' key.
+func (f *Fixture) LoseMasterKey() {
+	f.Helper()
+	f.NoError(os.Remove(keyFile(f.keyFolder).Path))
 }

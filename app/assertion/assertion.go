@@ -65,6 +65,7 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, master *masterkey.
 	if a.Enabled() {
 		a.cache = newCache(inMemory)
 	}
+	master.OnLoss("signing_keys", forgetKeys)
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -254,6 +255,19 @@ func (a *Assertions) add(ctx context.Context, tx *store.Tx, starts time.Time) er
 		return err
 	}
 	return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: key.MarshalPublic(), Sealed: sealed, StartsAt: starts, CreatedAt: tx.Now})
+}
+
+// forgetKeys deletes keys that nothing can open any more. Nodes with assertions enabled make others when they
+// have the new master key.
+func forgetKeys(ctx context.Context, tx *access.Tx, ids []string) error {
+	for _, id := range ids {
+		if err := tx.DeleteSigningKey(ctx, id); err != nil {
+			return err
+		}
+	}
+	tx.Changed("signingKey", strings.Join(ids, " "), "")
+	tx.AnnounceSigningKeys()
+	return nil
 }
 
 // Rotated says which key signs next, and from when on.

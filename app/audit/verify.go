@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -47,12 +48,14 @@ func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	progress.Step(ctx, "verifying the audit trail", int64(len(chains)), nil)
 	for _, id := range chains {
 		_, found, err := t.Verify(ctx, id)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) { // not_found: it has since been destroyed
 			return faults, err
 		}
 		faults += len(found)
+		progress.Add(ctx, 1)
 	}
 	return faults, nil
 }

@@ -45,6 +45,16 @@ type Shown struct {
 	Secrets []doorward.ConnectionSecret // the newest first
 }
 
+// UsableSecrets counts the client secrets that aren't lost.
+func (s Shown) UsableSecrets() (n int) {
+	for _, secret := range s.Secrets {
+		if !secret.IsLost {
+			n++
+		}
+	}
+	return n
+}
+
 // List returns the connections of the caller's tenant, the oldest first. Errors: validation_failed for an
 // unknown order.
 func (c *Connections) List(ctx context.Context, by doorward.Caller, w doorward.Window) (page doorward.Page[Shown], err error) {

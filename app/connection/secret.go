@@ -65,6 +65,9 @@ func (c *Connections) AddSecret(ctx context.Context, by doorward.Caller, id stri
 		made.ExpiresAt = &at
 	}
 	_, err = c.perform(ctx, by, false, onConnection(ctx, by, doorward.ConnectionSecretChange, found, func(tx *access.Tx, _ doorward.Connection) error {
+		if err := tx.DropLostSecrets(ctx, id); err != nil { // this one takes their place
+			return err
+		}
 		had, err := tx.ConnectionSecrets(ctx, id)
 		if err == nil && len(had) >= doorward.ConnectionSecretsMax {
 			err = doorward.Fail(doorward.CodeTooManySecrets, "")

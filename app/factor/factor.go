@@ -52,6 +52,7 @@ type Factors struct {
 func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, master *masterkey.Keys, lifetime store.SessionLifetime, issuer, baseURL string) *Factors {
 	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, lifetime: lifetime, baseURL: baseURL}
 	f.SetIssuer(issuer)
+	master.OnLoss("factors", f.forgetSeeds)
 	return f
 }
 
@@ -95,6 +96,7 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (OwnFactors,
 	own := OwnFactors{}
 	for _, stored := range all {
 		if stored.ConfirmedAt != nil {
+			stored.Factor.IsLost = stored.IsLost()
 			own.Factors = append(own.Factors, stored.Factor)
 		}
 	}

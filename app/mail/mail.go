@@ -47,6 +47,7 @@ type Mail struct {
 	writer    *access.Writer
 	db        *store.DB
 	transport atomic.Pointer[smtp.Transport]
+	refused   chan struct{} // see LoginRefused
 	baseURL   string
 	texts     catalogueSet
 	brand     atomic.Pointer[brand]
@@ -70,7 +71,7 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, own *texts.File, look doorward.Brand, name string, log *slog.Logger) *Mail {
 	m := &Mail{
 		writer: writer, db: db, baseURL: baseURL, texts: cataloguesWith(own), log: log,
-		writers: make(chan struct{}, writersAtOnce),
+		writers: make(chan struct{}, writersAtOnce), refused: make(chan struct{}, 1),
 	}
 	m.SetBrand(look, name)
 	m.SetTransport(transport)
@@ -87,6 +88,9 @@ func (m *Mail) SetBrand(look doorward.Brand, name string) { m.brand.Store(&brand
 
 // SetTransport changes how mails are sent from now on. One that is being sent is sent as it was begun.
 func (m *Mail) SetTransport(transport smtp.Transport) { m.transport.Store(&transport) }
+
+// LoginRefused gets a value after the mail server has refused user and password.
+func (m *Mail) LoginRefused() <-chan struct{} { return m.refused }
 
 // writersAtOnce bounds the parallel transactions of the queue: requests need the
 // database as well.
@@ -228,6 +232,12 @@ func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	ctx, span := trace.Start(ctx, "mail.send")
 	defer span.End()
 	err := (*m.transport.Load()).Send(ctx, message)
+	if smtp.IsLoginRefused(err) {
+		select {
+		case m.refused <- struct{}{}:
+		default: // one is enough
+		}
+	}
 	switch {
 	case smtp.IsPermanent(err):
 		span.Fail("permanent")

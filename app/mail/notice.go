@@ -111,7 +111,7 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	if err != nil {
 		return nil, err
 	}
-	v := variables{Site: m.site(), At: formatTime(e.At), Webhook: withoutScheme(e.Change(doorward.FieldURL).To), Gone: e.Change(doorward.FieldReason).To == string(doorward.DisabledGone)}
+	v := variables{Site: m.site(), At: formatTime(e.At), Webhook: withoutScheme(e.Change(doorward.FieldURL).To), Gone: e.Change(doorward.FieldReason).To == string(doorward.DisabledGone), KeyLost: e.Change(doorward.FieldReason).To == string(doorward.DisabledKeyLost)}
 	if since, err := time.Parse(time.RFC3339, e.Change(doorward.FieldFailingSince).To); err == nil {
 		v.Since = formatTime(since)
 	}

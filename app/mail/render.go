@@ -48,6 +48,7 @@ type variables struct {
 	Domain     string // a DNS domain of the tenant
 	Released   bool   // the operator has released it
 	Gone       bool   // the endpoint has answered 410
+	KeyLost    bool   // the webhook's secret was lost with the master key
 	Count      string // of notices in a digest, or in one of its items
 	Notice     string // the subject of the notices in an item of a digest
 

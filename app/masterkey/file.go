@@ -27,7 +27,7 @@ type FileError struct {
 // Error names the file and the reason. It never quotes the content.
 func (e *FileError) Error() string {
 	if errors.Is(e.Err, fs.ErrNotExist) {
-		return fmt.Sprintf("there is no file %s. \"doorward key create-master %[1]s\" makes it.", e.Path)
+		return fmt.Sprintf("there is no file %s. \"doorward key create-master %[1]s\" makes it. If the database had a key that is lost: \"doorward key replace-master %[1]s\".", e.Path)
 	}
 	if exposed := (*secretfile.ExposedError)(nil); errors.As(e.Err, &exposed) {
 		return exposed.Error()

@@ -18,12 +18,16 @@
 // A transaction that seals locks the row of the current key, and Rotate changes that
 // row first. So every value sealed with the old key is committed before Rotate looks
 // for such values.
+//
+// A key that is lost is replaced by Replace, and what was sealed with it is forgotten: by the functions that
+// features register with OnLoss.
 package masterkey
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/doorward/doorward"
@@ -40,11 +44,13 @@ type Keys struct {
 
 	fileKey atomic.Pointer[seal.Key] // the key that was last read from source
 	ring    *seal.Ring               // the file's key, and the current one if it differs; empty until Load
+
+	forgetters map[string]Forgetter // by table, see OnLoss
 }
 
 // New returns the feature, without a key until Load is called.
 func New(writer *access.Writer, db *store.DB, source File) *Keys {
-	k := &Keys{writer: writer, db: db, source: source, ring: seal.NewRing()}
+	k := &Keys{writer: writer, db: db, source: source, ring: seal.NewRing(), forgetters: map[string]Forgetter{}}
 	k.fileKey.Store(&seal.Key{})
 	return k
 }
@@ -266,8 +272,8 @@ func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 	return nil
 }
 
-// Refresh reads the file again while the key is being replaced, and adopts a key that
-// could not be adopted at the start, when the database was unavailable. It reports whether the
+// Refresh reads the file again while the key is being replaced, or is another one than this node has, and adopts
+// a key that could not be adopted at the start, when the database was unavailable. It reports whether the
 // key is being replaced. Errors: *FileError, which wraps a *WrongKeyError; unavailable.
 func (k *Keys) Refresh(ctx context.Context) (isReplacing bool, err error) {
 	rows, err := k.db.Read().MasterKeys(ctx)
@@ -277,8 +283,19 @@ func (k *Keys) Refresh(ctx context.Context) (isReplacing bool, err error) {
 	if fileKey := *k.fileKey.Load(); !fileKey.IsZero() && len(k.ring.Keys()) == 0 {
 		return len(rows) > 1, k.fill(ctx, fileKey, rows)
 	}
-	if len(rows) < 2 {
+	isReplacing = len(rows) > 1
+	if !isReplacing && k.hasCurrent(rows) {
 		return false, nil
 	}
-	return true, k.reload(ctx, k.db.Read())
+	return isReplacing, k.reload(ctx, k.db.Read())
+}
+
+// hasCurrent reports whether this node has the current key, or none is used: else the operator has replaced a
+// lost one, or hasn't put the file there yet.
+func (k *Keys) hasCurrent(rows []store.MasterKey) bool {
+	i := slices.IndexFunc(rows, func(row store.MasterKey) bool { return row.Current })
+	if i < 0 {
+		return true
+	}
+	return slices.ContainsFunc(k.ring.Keys(), func(key seal.Key) bool { return key.ID().String() == rows[i].ID })
 }

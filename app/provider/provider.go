@@ -58,11 +58,14 @@ type Client struct {
 // New returns the client. base is the address of Doorward, without a slash at its end.
 func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, base string, s Settings, log *slog.Logger) *Client {
 	guarded := guard.New(guard.Options{Allow: s.Allow, Authorities: s.Authorities}).HTTP()
-	return &Client{
+	c := &Client{
 		writer: writer, db: db, master: master, base: base,
 		rp:   oidcrp.New(guarded, db.Now, oidcrp.WithRefused(guard.IsRefused)),
 		warn: lograte.Warnings(log, "sign-on"),
 	}
+	master.OnLoss("connection_secrets", c.forgetSecrets)
+	master.OnLoss("connection_keys", c.forgetKeys)
+	return c
 }
 
 // Provider returns the client that speaks to providers. It has the cache of their keys.

@@ -20,10 +20,13 @@ func (c *Client) SealSecret(ctx context.Context, tx *store.Tx, id, secret string
 	return c.master.Seal(ctx, tx, placeOfSecret(id), []byte(secret))
 }
 
-// openSecrets returns the client secrets, the newest first, with their ids. Errors: master_key_missing.
+// openSecrets returns the client secrets that aren't lost, the newest first, with their ids. Errors: master_key_missing.
 func (c *Client) openSecrets(ctx context.Context, id string) (ids, secrets []string, err error) {
 	all, err := c.db.Read().ConnectionSecrets(ctx, id)
 	for _, s := range all {
+		if s.IsLost {
+			continue
+		}
 		plain, err := c.master.Open(ctx, placeOfSecret(s.ID), s.Sealed)
 		if err != nil {
 			return nil, nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -118,7 +119,9 @@ func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []ros
 	for _, p := range people {
 		r.last = max(r.last, p.Line)
 	}
+	progress.Step(ctx, "importing people", int64(len(people)), nil)
 	for _, p := range byAddress {
+		progress.Add(ctx, 1)
 		if err := r.add(p); err != nil {
 			return Imported{}, err
 		}

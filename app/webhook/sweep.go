@@ -87,13 +87,11 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, reason do
 }
 
 func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhook, kind store.MailKind) error {
-	if hook.TenantID == "" {
-		if w.mailTo == "" {
-			return nil
-		}
-		return tx.Notify(ctx, kind, w.mailTo)
+	to, err := w.recipients(ctx, tx, hook)
+	for _, email := range to {
+		err = errors.Join(err, tx.Notify(ctx, kind, email))
 	}
-	return tx.NotifyHolders(ctx, kind, hook.TenantID, access.Managers...)
+	return err
 }
 
 func (w *Webhooks) sweepOld(ctx context.Context) error {

@@ -12,6 +12,7 @@
 //	deliver.go   the queue, one attempt, what follows it
 //	attempt.go   deliveries: listed, retried, replayed
 //	sweep.go     notices, disabling, retention
+//	lost.go      what follows the loss of the master key
 package webhook
 
 import (
@@ -68,6 +69,7 @@ func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, s Settings
 		Fetch: w.due, Job: job, Try: w.try, Permanent: func(error) bool { return false },
 		Now: db.Now, Wake: db.DeliveryQueued(), Warn: lograte.Warnings(log, "webhook queue"), Endpoints: true,
 	}
+	master.OnLoss("webhooks", w.forgetSecrets)
 	return w
 }
 
@@ -214,6 +216,9 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 		}
 		after = was
 		set(&after, d)
+		if after.Enabled && !was.CanBeEnabled() {
+			return doorward.Invalid("/enabled", "invalid", "The secret was lost with the master key of the installation. Rotate it, give the new one to the receiver, and enable the webhook then.")
+		}
 		if after.Enabled {
 			after.DisabledReason = ""
 		}

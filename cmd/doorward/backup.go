@@ -81,7 +81,7 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
 	cmd.Flags().StringVar(&into.path, "into", "", "write to a new file in this `FOLDER`, verify it, and delete the oldest there")
 	cmd.Flags().IntVar(&into.keep, "keep", 7, "how many backups --into keeps")
-	cmd.AddCommand(backupVerifyCommand())
+	cmd.AddCommand(showingProgress(backupVerifyCommand()))
 	return checkFirst(refuseTogether(refuseTogether(cmd, "into", "record"), "into", "force"), func() error {
 		if cmd.Flags().Changed("keep") && into.path == "" {
 			return usageError("--keep: it counts the backups in the folder of --into, which is missing.")
@@ -426,6 +426,8 @@ func restoreError(err error) error {
 	switch {
 	case errors.Is(err, transfer.ErrInUse):
 		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
+	case errors.Is(err, transfer.ErrRestoring):
+		return notDone("another restore is under way in that folder. Wait until it ends, and look at what it has restored. Nothing has changed.")
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database. Stop every server that uses it, then try again. Nothing has changed.")
 	case errors.Is(err, transfer.ErrChecksum), errors.Is(err, node.ErrTampered):

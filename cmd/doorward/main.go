@@ -82,7 +82,7 @@ unreachable or its schema incompatible.`,
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // the same as "doorward version" prints
 	root.SetFlagErrorFunc(describeFlagError)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), mailCommand(), domainCommand(), ssoCommand(), modelCommand(), explainCommand(), auditCommand(), incidentCommand(),
-		maintenanceCommand(), recording(backupCommand()), recording(restoreCommand()), recording(moveCommand()),
+		maintenanceCommand(), recording(showingProgress(backupCommand())), recording(showingProgress(restoreCommand())), recording(showingProgress(moveCommand())),
 		migrateCommand(), passwordsCommand(), textsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	adaptCobraCommands(root)
 	checkTenantIDs(root)

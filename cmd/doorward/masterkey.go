@@ -136,7 +136,7 @@ func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f findi
 		return f
 	case fit.Needed != "" && fit.InFile == "":
 		f.wrong = fmt.Sprintf("the database is sealed with the key %s, and there is no file of it: what needs it is refused", fit.Needed)
-		f.remedy = "Put the file back, or name it with --master-key-file."
+		f.remedy = "Put the file back, or name it with --master-key-file. If it is lost: \"doorward key replace-master\"."
 		return f
 	case fit.Needed == "":
 		f.code, f.fine = 0, "none used yet; \"doorward key create-master\" and --master-key-file set one"
@@ -155,6 +155,9 @@ func checkRotation(ctx context.Context, db *store.DB, fit masterkey.Fit) finding
 	switch {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
+	case state.Remaining > 0 && state.Previous == "":
+		f.wrong, f.code = fmt.Sprintf("%d values or more are sealed with a key that was lost", state.Remaining), exitFailed
+		f.remedy = "Run \"doorward key replace-master\" again, with the key that it has made: it was interrupted."
 	case state.Remaining > 0:
 		f.wrong, f.code = fmt.Sprintf("%d values or more are still sealed with the key %s", state.Remaining, state.Previous), exitFailed
 		f.remedy = "Run \"doorward key rotate-master\" again: it was interrupted."

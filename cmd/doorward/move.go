@@ -44,7 +44,7 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 				return err
 			}
 			cfg.Database = to // also if the environment or the file sets another one
-			moved, tampered, fit, err := node.Move(cmd.Context(), cfg, from, force, printProgress(cmd.ErrOrStderr()))
+			moved, tampered, fit, err := node.Move(cmd.Context(), cfg, from, force)
 			if err != nil {
 				return moveError(err)
 			}
@@ -59,10 +59,6 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the empty database that it is copied to")
 	cmd.Flags().BoolVar(&force, "force", false, "copy although a server runs on it; what it writes during the copy is lost")
 	return requireFlags(cmd, "from", "to")
-}
-
-func printProgress(to io.Writer) func(string, int64) {
-	return func(table string, rows int64) { fmt.Fprintf(to, "%s: %d rows\n", table, rows) }
 }
 
 // moveError says what to do about a failed move.

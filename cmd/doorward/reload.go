@@ -46,7 +46,7 @@ func hasTerminal() bool {
 }
 
 // run reloads the settings on each SIGHUP, until ctx ends, and reads the password of the database again
-// whenever PostgreSQL refuses it. If the server's terminal was
+// whenever PostgreSQL refuses it, and that of the mail server likewise. If the server's terminal was
 // closed, it calls stop instead, which ends the server.
 func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop func()) {
 	for {
@@ -55,6 +55,9 @@ func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop 
 			return
 		case <-n.DB.LoginRefused():
 			r.rereadPassword(n, cfg)
+			continue
+		case <-n.App.Mail.LoginRefused():
+			r.rereadMailPassword(n, cfg)
 			continue
 		case <-r.hangups:
 		}
@@ -141,6 +144,24 @@ func (r *reloader) rereadPassword(n *node.Node, cfg node.Config) {
 	}
 	r.inForce["database"] = newCfg.Database
 	cfg.Log.Info("settings reloaded", "changed", []string{"database"}, "needRestart", []string{})
+}
+
+// rereadMailPassword does for the mail server what rereadPassword does for the database. What was refused is
+// tried again as any mail is.
+func (r *reloader) rereadMailPassword(n *node.Node, cfg node.Config) {
+	next := newSettings()
+	_, err := next.read(r.typedCommand(next))
+	destination, inForce := next.raw.SMTP, r.inForce["smtp"]
+	if err != nil || destination == inForce || mask("smtp", destination) != mask("smtp", inForce) {
+		return
+	}
+	transport, err := r.started.transportTo(destination, cfg)
+	if err != nil {
+		return
+	}
+	n.App.Mail.SetTransport(transport)
+	r.inForce["smtp"] = destination
+	cfg.Log.Info("settings reloaded", "changed", []string{"smtp"}, "needRestart", []string{})
 }
 
 // withDatabase returns cfg with the database in force, unless only its password has changed.

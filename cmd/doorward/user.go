@@ -16,7 +16,7 @@ import (
 
 func userCommand() *cobra.Command {
 	return group("user", "List and import people, and help or stop one of them",
-		userListCommand(), recording(userImportCommand()), recording(userSuspendCommand()), recording(userResumeCommand()), recording(userSetRoleCommand()), recording(userResetMFACommand()), recording(userEraseCommand()),
+		userListCommand(), recording(showingProgress(userImportCommand())), recording(userSuspendCommand()), recording(userResumeCommand()), recording(userSetRoleCommand()), recording(userResetMFACommand()), recording(userEraseCommand()),
 		userShowCommand(), recording(userSignOutCommand()), recording(userUnlockCommand()), recording(userResetLinkCommand()), recording(userSetEmailCommand()), recording(userExportCommand()))
 }
 

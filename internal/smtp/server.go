@@ -319,6 +319,12 @@ func isClientRefusal(err error) bool {
 	return aboutClient.MatchString(wordsOf(reply))
 }
 
+// IsLoginRefused reports whether the server has refused user and password: 535 of RFC 4954, section 6.
+func IsLoginRefused(err error) bool {
+	var reply *textproto.Error
+	return errors.As(err, &reply) && reply.Code == 535
+}
+
 // explain adds the server's address to an error, whether ctx has ended, and what to do
 // about common faults of configuration.
 func (s *server) explain(ctx context.Context, err error) error {

@@ -40,6 +40,55 @@ func masterKeys(f *fixture) {
 	})
 	next.Wrapped = nil
 	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{next})
+
+	last := store.MasterKey{ID: "k3", Check: []byte{3}, Current: true, CreatedAt: f.clock.read()}
+	for range 2 { // the second changes nothing
+		f.write(func(tx *store.Tx) { noError(f, tx.AbandonMasterKeys(ctx, last.ID, last.Check)) })
+		equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{last})
+	}
+}
+
+// lostValues: what nothing can open any more is emptied, replaced or deleted, and isn't found again.
+func lostValues(f *fixture) {
+	ctx := f.Context()
+	ann := f.account("ann@acme.example")
+	app := f.factor(ann, doorward.TOTP)
+	hook := f.webhook("", "*")
+	acme := f.tenant("Acme")
+	c := f.connection(acme, "One")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertConnectionSecret(ctx, store.SealedConnectionSecret{ConnectionSecret: doorward.ConnectionSecret{ID: "ccs_1", ConnectionID: c.ID, Hint: "last"}, Sealed: []byte("old key 1a")}))
+		noError(f, tx.InsertConnectionKey(ctx, store.ConnectionKey{ID: "kid", ConnectionID: c.ID, Sealed: []byte("old key 1b")}))
+		_, err := tx.InsertFactor(ctx, store.Factor{SeedSealed: []byte("old key 1c"), Factor: doorward.Factor{ID: "mfa_begun", UserID: ann.ID, Kind: doorward.TOTP}})
+		noError(f, err)
+	})
+	equal(f, f.value(f.Read().FactorOwner(ctx, app.ID)), ann.ID)
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.ConfirmFactor(ctx, ann.ID, app.ID, 1))
+		f.wantChange(tx.LoseSeed(ctx, app.ID))
+		f.wantNoChange(tx.LoseSeed(ctx, "mfa_begun"))
+		noError(f, tx.ReplaceWebhookSecrets(ctx, hook.ID, "whpk_new", store.WebhookSecrets{Secret: []byte("new key 2d"), Private: []byte("new key 2e")}))
+		equal(f, f.value(tx.LoseConnectionSecret(ctx, "ccs_1")), store.SecretPlace{ConnectionID: c.ID, TenantID: acme.ID, Hint: "last"})
+		equal(f, f.value(tx.LoseConnectionKey(ctx, "kid")), store.SecretPlace{ConnectionID: c.ID, TenantID: acme.ID})
+	})
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, []byte("new key 2"), store.SealedValue{}, 10)), []store.SealedValue(nil))
+	factors, err := f.Read().Factors(ctx, ann.ID)
+	noError(f, err)
+	equal(f, []bool{len(factors) == 1, factors[0].IsLost(), factors[0].Usable()}, []bool{true, true, false})
+	lost, err := f.Read().Webhook(ctx, hook.ID)
+	noError(f, err)
+	equal(f, []any{lost.Enabled, lost.DisabledReason, lost.PublicKey}, []any{false, doorward.DisabledKeyLost, "whpk_new"})
+	secrets, err := f.Read().ConnectionSecrets(ctx, c.ID)
+	noError(f, err)
+	equal(f, []bool{len(secrets) == 1, secrets[0].IsLost}, []bool{true, true})
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.RotateWebhook(ctx, hook.ID, []byte("was"), f.clock.read(), []byte("is")))
+		noError(f, tx.DropLostSecrets(ctx, c.ID))
+	})
+	equal(f, f.value(f.Read().ConnectionSecrets(ctx, c.ID)), []store.SealedConnectionSecret(nil))
+	lost, err = f.Read().Webhook(ctx, hook.ID)
+	noError(f, err)
+	equal(f, lost.DisabledReason, doorward.DisabledReason(""))
 }
 
 // oneMasterKey: of nodes with different files, one makes its key the first.

@@ -103,6 +103,7 @@ var cases = []struct {
 	{"master keys", masterKeys},
 	{"signing keys", signingKeys},
 	{"values sealed again", sealedAgain},
+	{"values of a lost master key", lostValues},
 	{"rules of tenants", rules},
 	{"roles in use", usedRoles},
 	{"models", models},

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
@@ -81,11 +82,12 @@ func BackupTo(ctx context.Context, db *store.DB, w io.Writer) error {
 	if err := os.Remove(part.Name()); err != nil {
 		return err
 	}
+	progress.Step(ctx, "sending the backup", sizeOfOpen(part), nil)
 	_, err = io.Copy(w, &ctxReader{ctx, part})
 	return err
 }
 
-// ctxReader fails once its context has ended.
+// ctxReader fails once its context has ended, and counts bytes in the context's progress.
 type ctxReader struct {
 	ctx context.Context
 	io.Reader
@@ -95,7 +97,9 @@ func (r *ctxReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.Reader.Read(p)
+	n, err := r.Reader.Read(p)
+	progress.Add(r.ctx, int64(n))
+	return n, err
 }
 
 // copyBeside makes a checked copy in the folder of a file and opens it. The caller must
@@ -105,6 +109,7 @@ func copyBeside(ctx context.Context, db *store.DB, file string) (*os.File, error
 	if err != nil {
 		return nil, err
 	}
+	progress.Step(ctx, "copying the database", sizeOf(db.File()), func() int64 { return sizeOf(part.Name()) })
 	if err = vacuumInto(ctx, db.File(), part.Name()); err != nil {
 		err = fmt.Errorf("store: backup: %w", err)
 	} else if err = addTrailer(ctx, part, db.Now()); err != nil {
@@ -116,6 +121,24 @@ func copyBeside(ctx context.Context, db *store.DB, file string) (*os.File, error
 		return nil, errors.Join(err, part.Close(), os.Remove(part.Name()))
 	}
 	return part, nil
+}
+
+// sizeOf returns the size of a file in bytes, 0 if that isn't known.
+func sizeOf(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// sizeOfOpen is sizeOf for a file that may have no name any more.
+func sizeOfOpen(f *os.File) int64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // SameFile reports whether two paths lead to one file.
@@ -257,6 +280,7 @@ func checkPages(ctx context.Context, file string) error {
 		return err
 	}
 	defer db.Close()
+	progress.Step(ctx, "checking pages and indexes", 0, nil)
 	var verdict string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&verdict); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/internal/rows"
 	"github.com/doorward/doorward/store/internal/sqlitefile"
@@ -32,9 +33,8 @@ type MovedTable struct {
 // Move copies every row of one database, as of one instant, into another that has only the
 // rows of the migrations, and compares number and content, in one transaction. Both must
 // have the schema of this binary. Later writes aren't copied, so no server should run on the
-// source (see lease.Alive). progress, called after each table and every progressEvery rows, may
-// be nil. Errors: ErrNotEmpty, store.ErrSchema, unavailable.
-func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []MovedTable, err error) {
+// source (see lease.Alive). Errors: ErrNotEmpty, store.ErrSchema, unavailable.
+func Move(ctx context.Context, from, to *store.DB) (moved []MovedTable, err error) {
 	if err := errors.Join(from.CheckOwnSchema(ctx), to.CheckOwnSchema(ctx)); err != nil {
 		return nil, err
 	}
@@ -42,12 +42,10 @@ func Move(ctx context.Context, from, to *store.DB, progress func(table string, r
 	if err != nil {
 		return nil, err
 	}
-	if progress == nil {
-		progress = func(string, int64) {}
-	}
+	progress.Step(ctx, "waiting for the new database", 0, nil)
 	err = to.Fill(ctx, func(dst *store.Tx) error {
 		return from.Snapshot(ctx, func(src store.Reader) error {
-			moved, err = plan.move(ctx, src.Conn, dst.Conn, progress)
+			moved, err = plan.move(ctx, src.Conn, dst.Conn)
 			return err
 		})
 	})
@@ -162,18 +160,36 @@ func (p plan) sorted() (plan, error) {
 	return done, nil
 }
 
-func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (moved []MovedTable, err error) {
+func (p plan) move(ctx context.Context, src, dst rows.Conn) (moved []MovedTable, err error) {
 	if err := p.clear(ctx, dst); err != nil {
 		return nil, err
 	}
+	total, err := p.count(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	progress.Step(ctx, "copying and comparing rows", 2*total, nil) // each is read from both databases
 	for _, t := range p {
-		m, err := t.move(ctx, src, dst, progress)
+		m, err := t.move(ctx, src, dst)
 		if err != nil {
 			return nil, fmt.Errorf("store: move: table %s: %w", t.name, err)
 		}
 		moved = append(moved, m)
 	}
 	return moved, nil
+}
+
+// count counts the rows of all tables.
+func (p plan) count(ctx context.Context, src rows.Conn) (total int64, err error) {
+	progress.Step(ctx, "counting rows", 0, nil)
+	for _, t := range p {
+		n, err := rows.One(ctx, src, func(n *int64) []any { return []any{n} }, `SELECT count(*) FROM `+quoted(t.name))
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
 }
 
 // clear deletes the rows inserted by migrations. Errors: ErrNotEmpty if there are others, or
@@ -195,15 +211,12 @@ func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 }
 
 // move copies one table and compares the rows.
-func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (MovedTable, error) {
+func (t table) move(ctx context.Context, src, dst rows.Conn) (MovedTable, error) {
 	m := MovedTable{Table: t.name}
 	w := &inserter{dst: dst, table: t}
 	err := t.read(ctx, src, func(row []any) error {
 		m.Rows++
 		m.Digest.add(encode(row))
-		if m.Rows%progressEvery == 0 {
-			progress(t.name, m.Rows)
-		}
 		return w.insert(ctx, row)
 	})
 	if err == nil {
@@ -212,11 +225,8 @@ func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(strin
 	if err != nil {
 		return m, err
 	}
-	progress(t.name, m.Rows)
 	return m, t.compare(ctx, dst, m)
 }
-
-const progressEvery = 10_000
 
 func (t table) compare(ctx context.Context, dst rows.Conn, m MovedTable) error {
 	count, digest, err := t.measure(ctx, dst)
@@ -257,6 +267,7 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 		if err := fn(row); err != nil {
 			return err
 		}
+		progress.Add(ctx, 1)
 	}
 	return rows.Fault(all.Err())
 }

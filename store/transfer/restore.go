@@ -4,23 +4,28 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"modernc.org/sqlite"
 
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
 // Copy copies a checked backup to a new file, without its checksum: a database to be
 // served. Only its owner can read the file.
-func Copy(from, to string) error {
+func Copy(ctx context.Context, from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if err := copyNew(in, to); err != nil {
+	progress.Step(ctx, "copying the backup", sizeOf(from), nil)
+	if err := copyNew(&ctxReader{ctx, in}, to); err != nil {
 		return err
 	}
 	return removeTrailer(to)
@@ -38,6 +43,7 @@ func copyNew(in io.Reader, path string) error {
 // Receive copies a backup from a pipe to a new file that only its owner can read,
 // checks it like Check, and removes its checksum.
 func Receive(ctx context.Context, pipe *os.File, path string, allowDamaged bool) (Info, error) {
+	progress.Step(ctx, "receiving the backup", 0, nil)
 	if err := copyNew(&ctxReader{ctx, pipe}, path); err != nil {
 		return Info{}, err
 	}
@@ -48,6 +54,27 @@ func Receive(ctx context.Context, pipe *os.File, path string, allowDamaged bool)
 	return info, removeTrailer(path)
 }
 
+// ErrRestoring says that another restore writes into the folder.
+var ErrRestoring = errors.New("store: another restore is under way")
+
+// Alone runs fn while no other call of Alone runs for a file in the same folder, of any process. Errors:
+// ErrRestoring if one does; those of fn.
+func Alone(path string, fn func() error) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close() // which releases the lock
+	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%w in %s", ErrRestoring, folder.Name())
+	}
+	if err != nil {
+		return err
+	}
+	return fn()
+}
+
 // Replace gives the SQLite database at path the content of source, and keeps the old
 // content, if any, in oldFile. It is atomic even if the process is killed, except that it
 // moves a damaged database to oldFile first. Errors: ErrInUse if any process has the database
@@ -56,6 +83,7 @@ func Receive(ctx context.Context, pipe *os.File, path string, allowDamaged bool)
 // It writes into the existing file, as a transaction. If it renamed another file to its
 // name, a process opening it at that moment would continue with the old one.
 func Replace(ctx context.Context, path, source, oldFile string) error {
+	progress.Step(ctx, "replacing the database", 0, nil)
 	_, err := os.Stat(path)
 	exists := err == nil
 	if path, err = sqlitefile.CreatePrivate(path); err != nil {

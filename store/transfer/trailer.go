@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
@@ -77,6 +78,7 @@ func parseTrailer(text []byte) (t trailer, ok bool) {
 
 // checksum is the SHA-256 of the database and of the trailer's other lines.
 func (t trailer) checksum(ctx context.Context, f io.ReaderAt) (string, error) {
+	progress.Step(ctx, "computing the checksum", t.bytes, nil)
 	h := sha256.New()
 	if _, err := io.Copy(h, &ctxReader{ctx, io.NewSectionReader(f, 0, t.bytes)}); err != nil {
 		return "", err

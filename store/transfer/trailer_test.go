@@ -87,7 +87,7 @@ func TestRestoredCopyHasNoTrailer(t *testing.T) {
 	folder := t.TempDir()
 	backup, copied, bad := filepath.Join(folder, "backup.db"), filepath.Join(folder, "copied.db"), filepath.Join(folder, "bad.db")
 	ok(t, transfer.Backup(t.Context(), db.DB, backup))
-	ok(t, transfer.Copy(backup, copied))
+	ok(t, transfer.Copy(t.Context(), backup, copied))
 	info, err := transfer.Check(t.Context(), copied, false)
 	ok(t, err)
 	original, err := transfer.Check(t.Context(), backup, false)
@@ -108,7 +108,7 @@ func TestRestoredCopyHasNoTrailer(t *testing.T) {
 	if err != nil || info.Verified || !info.ChecksumWrong {
 		t.Errorf("a damaged backup, on request: %+v, %v", info, err)
 	}
-	ok(t, transfer.Copy(bad, copied))
+	ok(t, transfer.Copy(t.Context(), bad, copied))
 	_, err = transfer.Check(t.Context(), copied, false)
 	ok(t, err)
 }

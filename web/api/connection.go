@@ -44,6 +44,7 @@ type clientSecretView struct {
 	CreatedAt  time.Time  `json:"createdAt"`
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty" doc:"As it was said when it was added; it is tried afterwards, too"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty" doc:"When the provider last accepted it, to the hour"`
+	Lost       bool       `json:"lost,omitempty" doc:"Only if it was lost with the master key of the installation: add it again, or a new one, which takes its place"`
 }
 
 type connectionParametersView struct {
@@ -349,7 +350,7 @@ func (a *api) switchConnection(ctx context.Context, c *front.Call, in switchConn
 }
 
 func viewClientSecret(s doorward.ConnectionSecret) clientSecretView {
-	return clientSecretView{s.ID, s.Hint, s.CreatedAt, s.ExpiresAt, s.LastUsedAt}
+	return clientSecretView{s.ID, s.Hint, s.CreatedAt, s.ExpiresAt, s.LastUsedAt, s.IsLost}
 }
 
 func viewAddedSecret(_ *front.Call, s doorward.ConnectionSecret) clientSecretView {

@@ -22,11 +22,12 @@ type factorView struct {
 	CreatedAt  time.Time           `json:"createdAt"`
 	LastUsedAt *time.Time          `json:"lastUsedAt,omitempty" doc:"Absent before the first use"`
 	Synced     *bool               `json:"synced,omitempty" doc:"Only for a passkey: whether it is synced between devices"`
-	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Only for a passkey that was found to be cloned, and for what was set up around a change of the address that was undone: since when it can't be used"`
+	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Only for a passkey that was found to be cloned, for what was set up around a change of the address that was undone, and for what is lost: since when it can't be used. It goes on to count as a factor"`
+	Lost       bool                `json:"lost,omitempty" doc:"Only for an authenticator app whose secret was lost with the master key of the installation: set up another factor, then remove it"`
 }
 
 func viewFactor(f doorward.Factor) factorView {
-	v := factorView{ID: f.ID, Type: f.Kind, Name: f.Name, CreatedAt: f.CreatedAt, LastUsedAt: f.LastUsedAt, DisabledAt: f.DisabledAt}
+	v := factorView{ID: f.ID, Type: f.Kind, Name: f.Name, CreatedAt: f.CreatedAt, LastUsedAt: f.LastUsedAt, DisabledAt: f.DisabledAt, Lost: f.IsLost}
 	if f.Kind == doorward.Passkey {
 		v.Synced = &f.Synced
 	}

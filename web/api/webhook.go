@@ -36,7 +36,7 @@ type webhookView struct {
 	About          string                  `json:"about" example:"Sync of the CRM"`
 	Include        []string                `json:"include" example:"[\"email\"]" doc:"email, where bodies hold e-mail addresses"`
 	Enabled        bool                    `json:"enabled"`
-	DisabledReason doorward.DisabledReason `json:"disabledReason,omitempty" enum:"gone,failing,restored" doc:"Why Doorward has disabled it; absent otherwise"`
+	DisabledReason doorward.DisabledReason `json:"disabledReason,omitempty" enum:"gone,failing,restored,key_lost" doc:"Why Doorward has disabled it; absent otherwise. After key_lost, rotate its secret before you enable it"`
 	PublicKey      string                  `json:"publicKey" example:"whpk_…" doc:"Verifies the signatures v1a (Ed25519)"`
 	CreatedAt      time.Time               `json:"createdAt"`
 	LastSuccessAt  *time.Time              `json:"lastSuccessAt,omitempty"`

@@ -139,6 +139,7 @@ func webhookSamples() []uitest.Sample {
 		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
+		{Name: "webhook-keylost", View: withLostKey(sampledHookPage(2, "signing")), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
 		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith(map[string]string{"url": "Use an address of the internet.", "events": "Choose an event."})},
 		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
@@ -210,6 +211,7 @@ func samples() []uitest.Sample {
 		{Name: "person", View: wide("person", sampledPerson("profile")), Frame: owner},
 		{Name: "person-sessions", View: wide("person", sampledPerson("sessions")), Frame: owner},
 		{Name: "person-security", View: wide("person", withWord(sampledPerson("security"))), Frame: owner},
+		{Name: "person-unusable", View: wide("person", withUnusable(sampledPerson("security"))), Frame: owner},
 		{Name: "person-activity", View: wide("person", sampledPerson("activity")), Frame: owner},
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
@@ -308,6 +310,12 @@ func sampledOverview() overviewPage {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
 	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+}
+
+// withUnusable is the page of somebody who can't use one of two factors any more.
+func withUnusable(p person) person {
+	p.User.Factors, p.User.Passkeys, p.User.DisabledApps = 2, 1, 1
+	return p
 }
 
 func sampledPerson(tab string) person {
@@ -615,6 +623,14 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 		all = append(all, d)
 	}
 	return all
+}
+
+// withLostKey is the page after the master key was lost.
+func withLostKey(v ui.View) ui.View {
+	body := v.Body.(webhookPage)
+	body.Hook.DisabledReason = doorward.DisabledKeyLost
+	v.Body = body
+	return v
 }
 
 func sampledHookPage(n int, tab string) ui.View {

@@ -99,7 +99,7 @@ func sampledProviders() (all []provider) {
 			waiting := one.InForce
 			waiting.Issuer, waiting.EmailFrom, waiting.TestedAt = "https://login.microsoftonline.com/1b7e4a90-3c55-4c1e-8d21-7e60f2b4a9c3/v2.0", "preferred_username", nil
 			one.Pending = &waiting
-			one.Secrets = []doorward.ConnectionSecret{{ID: "ccs_1", Hint: "9xQ2", CreatedAt: used, ExpiresAt: &soon}, {ID: "ccs_2", Hint: "Ab3f", CreatedAt: used.AddDate(0, -6, 0), ExpiresAt: &used, LastUsedAt: &used}}
+			one.Secrets = []doorward.ConnectionSecret{{ID: "ccs_1", Hint: "9xQ2", CreatedAt: used, ExpiresAt: &soon}, {ID: "ccs_2", Hint: "Ab3f", CreatedAt: used.AddDate(0, -6, 0), ExpiresAt: &used, LastUsedAt: &used}, {ID: "ccs_3", Hint: "kE7w", CreatedAt: used.AddDate(-1, 0, 0), IsLost: true}}
 		case 2:
 			one.Status, one.LastSignInAt, one.InForce = doorward.ConnectionDraft, nil, doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"}
 			one.JIT, one.Mappings = doorward.JITOff, nil

@@ -79,6 +79,8 @@ func TestKindOfFactorIsSaidOnce(t *testing.T) {
 func TestDisabledFactorSaysWhy(t *testing.T) {
 	why := map[string][]string{
 		"en-security-blocked": {`<span class="tag alarm">Blocked</span>`, "Blocked on 21 November 2026: it may have been copied, or set up by somebody else. Remove it", "Blocked on 21 November 2026: it may have been set up by somebody else. Remove it"},
+		"en-security-lost":    {`<span class="tag alarm">Blocked</span>`, "Doorward can’t check its codes any more, which isn’t your fault. Set up a new one, then remove this one."},
+		"de-security-lost":    {`<span class="tag alarm">Gesperrt</span>`, "Richten Sie eine neue ein, und entfernen Sie dann diese."},
 		"de-security-blocked": {`<span class="tag alarm">Gesperrt</span>`, "Gesperrt am 21. November 2026: Er wurde vielleicht kopiert", "Gesperrt am 21. November 2026: Sie wurde vielleicht"},
 	}
 	ownSamples(t, func(name, page string) {

@@ -176,6 +176,7 @@ func factorSamples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "security", View: sampleSecurity(sampleFactors()), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-blocked", View: sampleSecurity(blockedFactors()), Frame: ui.Frame{Caller: ann}},
+		{Name: "security-lost", View: sampleSecurity(lostFactors()), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-reset", View: withReset(sampleSecurity(sampleFactors())), Frame: ui.Frame{Caller: ann}},
 		{Name: "security-unproved", View: unproved(sampleSecurity(sampleFactors())), Frame: unprovedForm},
 		{Name: "security-managed", View: managedSecurity(), Frame: ui.Frame{Caller: ann}},
@@ -244,6 +245,13 @@ func blockedFactors() factor.OwnFactors {
 	return own
 }
 
+// lostFactors are the sample factors after the master key was lost.
+func lostFactors() factor.OwnFactors {
+	own, since := sampleFactors(), noon.Add(-time.Hour)
+	own.Factors[0].DisabledAt, own.Factors[0].IsLost = &since, true
+	return own
+}
+
 // sampleTabs are the tabs of an account, of which one is shown.
 func sampleTabs(tab string) ui.Tabs {
 	return ui.Tabs{Current: tab, Items: []ui.Tab{
@@ -308,7 +316,7 @@ func sampleRecent() []recentEvent {
 	var all []accounts.Recent
 	for action, details := range map[doorward.Action][]string{
 		doorward.SessionOpen: {""}, doorward.SessionStepUp: {""}, doorward.PasswordChange: {""}, doorward.PasswordReset: {""},
-		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFAClone: {""}, doorward.MFAKeep: {""}, doorward.MFARecover: {"", accounts.Codes},
+		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFAClone: {""}, doorward.MasterKeyReplace: {""}, doorward.MFAKeep: {""}, doorward.MFARecover: {"", accounts.Codes},
 		doorward.MFAEnrol:  {"", string(doorward.TOTP), string(doorward.Passkey), accounts.Renamed, accounts.Codes},
 		doorward.MFARemove: {"", string(doorward.TOTP), string(doorward.Passkey)},
 	} {

@@ -32,7 +32,7 @@ func (s setupProvider) UsesKeys() bool { return s.Form.ClientAuth == string(door
 
 // TakesSecret reports whether another client secret can be added.
 func (s setupProvider) TakesSecret() bool {
-	return !s.UsesKeys() && len(s.Connection.Secrets) < doorward.ConnectionSecretsMax
+	return !s.UsesKeys() && s.Connection.UsableSecrets() < doorward.ConnectionSecretsMax
 }
 
 // HasEnded reports whether the instant has passed.

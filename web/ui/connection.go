@@ -99,7 +99,7 @@ func TypedParameters(c *Call) (issuer, clientID, clientAuth, emailFrom *string) 
 // CanBeTested reports whether nothing is missing that a test of the connection needs.
 func CanBeTested(c connection.Shown) bool {
 	edited, _ := c.ToTest()
-	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || len(c.Secrets) > 0)
+	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || c.UsableSecrets() > 0)
 }
 
 // PublishedKey is a key by which Doorward authenticates to a provider.

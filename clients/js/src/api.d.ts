@@ -2674,6 +2674,8 @@ export interface components {
              * @description When the provider last accepted it, to the hour
              */
             lastUsedAt?: string;
+            /** @description Only if it was lost with the master key of the installation: add it again, or a new one, which takes its place */
+            lost?: boolean;
         };
         ClientSecretInput: {
             /**
@@ -3609,7 +3611,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description Only for a passkey that was found to be cloned, and for what was set up around a change of the address that was undone: since when it can't be used
+             * @description Only for a passkey that was found to be cloned, for what was set up around a change of the address that was undone, and for what is lost: since when it can't be used. It goes on to count as a factor
              */
             disabledAt?: string;
             /** @example mfa_7vkq2m5x3yh4n6rj7wd2c5tpae */
@@ -3619,6 +3621,8 @@ export interface components {
              * @description Absent before the first use
              */
             lastUsedAt?: string;
+            /** @description Only for an authenticator app whose secret was lost with the master key of the installation: set up another factor, then remove it */
+            lost?: boolean;
             name: string;
             /** @description Only for a passkey: whether it is synced between devices */
             synced?: boolean;
@@ -5392,10 +5396,10 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             /**
-             * @description Why Doorward has disabled it; absent otherwise
+             * @description Why Doorward has disabled it; absent otherwise. After key_lost, rotate its secret before you enable it
              * @enum {string}
              */
-            disabledReason?: "gone" | "failing" | "restored";
+            disabledReason?: "gone" | "failing" | "restored" | "key_lost";
             enabled: boolean;
             /**
              * @example [

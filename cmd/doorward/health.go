@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
 )
 
 // healthTimeout is longer than the 3 s within which a server answers anything.
@@ -23,19 +25,35 @@ func healthcheckCommand() *cobra.Command {
 		Long: `Healthcheck asks /healthz of the server that runs with the same settings, and
 exits with 0 when it answers: for containers without curl or another client.
 With --ready it asks /readyz, which also needs the database, its schema and the
-node's lease.`,
+node's lease, and says if mails or deliveries to webhooks are paused.`,
 		Example: "  doorward healthcheck --listen localhost:8080\n  doorward healthcheck --ready --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err
 			}
-			return askHealth(cmd.Context(), cfg, ready)
+			if err := askHealth(cmd.Context(), cfg, ready); err != nil || !ready {
+				return err
+			}
+			printPausesOf(cmd.Context(), cmd.OutOrStdout(), cfg)
+			return nil
 		},
 	}
 	s.register(cmd.Flags())
 	cmd.Flags().BoolVar(&ready, "ready", false, "check readiness, not only liveness")
 	return cmd
+}
+
+// printPausesOf says which queues are paused, as the metrics of the server on this machine show it.
+func printPausesOf(ctx context.Context, out io.Writer, cfg node.Config) {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	m := readMetrics(ctx, cfg)
+	for _, q := range []store.Queue{store.MailQueue, store.WebhookQueue} {
+		if m[`doorward_queue_paused{queue="`+string(q)+`"}`] > 0 {
+			fmt.Fprintf(out, "Ready, but %s are paused; \"doorward doctor\" says since when and why.\n", queueOf[q].rows)
+		}
+	}
 }
 
 func askHealth(ctx context.Context, cfg node.Config, ready bool) error {

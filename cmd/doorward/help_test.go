@@ -73,7 +73,7 @@ func TestHelpNamesPermissions(t *testing.T) {
 var onlyReads = []string{
 	"audit export", "audit search", "audit verify", "config check", "config print", "dev", "doctor", "doctor sso", "domain list", "explain", "healthcheck", "key list-operators", "key list-services",
 	"maintenance on", // its --reason is another one
-	"maintenance status", "migrate", "model diff", "model show", "serve", "sso list", "support-bundle", "tenant list", "user list", "user show", "webhook deliveries", "webhook list",
+	"mail queue list", "maintenance status", "migrate", "model diff", "model show", "serve", "sso list", "support-bundle", "tenant list", "user list", "user show", "webhook deliveries", "webhook list", "webhook queue list",
 }
 
 // TestCommandsTakeReason: each command on a database either only reads or takes --reason.

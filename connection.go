@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -243,6 +244,12 @@ type ConnectionTest struct {
 	BegunAt, EndedAt *time.Time
 	Claims           json.RawMessage // of the provider, for OWNERs; empty: there are none
 	Checks           []TestCheck
+}
+
+// IsOf reports whether the test is of exactly what a test of the connection would try now.
+func (t ConnectionTest) IsOf(c Connection) bool {
+	now, isPending := c.ToTest()
+	return t.Pending == isPending && bytes.Equal(t.Fingerprint, now.Fingerprint())
 }
 
 // TestStatus says how far a test is.

@@ -185,6 +185,27 @@ func TestConnectionPages(t *testing.T) {
 	b.submit(at+"/delete", url.Values{}, "The connection is deleted", "There are no connections yet")
 }
 
+// The tab of tests shows the newest one without its address: that of a provider that hasn't led back with what to
+// compare, and with the address of its beginning only where it can begin.
+func TestUnansweredTestOfAConnection(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	at := s.made(b)
+	lacks(t, b.get(at+"?tab=test", http.StatusOK), "compare there")
+	b.ask("POST", at+"/test?tab=test", url.Values{})
+	page := b.get(at+"?tab=test", http.StatusOK, "Sign in to test", "compare there", "/callback</code>", "doorward</code>", "Assign the person")
+	another := &browser{T: t, server: s.Server, token: s.people["OWNER"].Login()}
+	lacks(t, another.get(at+"?tab=test", http.StatusOK, "A test begins once", "compare there"), "Sign in to test")
+	start, err := url.Parse(html.UnescapeString(b.findOn(testLink, page)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ask("GET", start.RequestURI(), nil)
+	lacks(t, b.get(at+"?tab=test", http.StatusOK, "A test begins once", "compare there"), "Sign in to test")
+	s.Advance(11 * time.Minute)
+	b.get(at+"?tab=test", http.StatusOK, "The test has not passed", "compare there", "doorward</code>")
+}
+
 // Who gets in, with which role, is in one form, whose rows are removed by emptying them.
 func TestAccessOfAConnection(t *testing.T) {
 	s := newSignOn(t)

@@ -230,6 +230,33 @@ func TestSetupByLink(t *testing.T) {
 	b.send("/setup/test").is(t, 503, "", "The provider doesn’t answer now")
 }
 
+// A provider that doesn't know the redirect address or the client shows an error of its own and doesn't lead back. The
+// step shows the newest test without its address, and what to compare; after ten minutes, too.
+func TestSetupByAProviderThatDoesNotLeadBack(t *testing.T) {
+	s := newSetup(t)
+	b := s.begun(t)
+	s.save(b, "clientId", "a-mistyped-client", "clientSecret", providersSecret)
+	b.get("/setup/test").is(t, 200, "").lacks(t, "a-mistyped-client")
+	start, err := url.Parse(b.send("/setup/test").to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := b.get(start.RequestURI()).to; !strings.HasPrefix(at, s.provider.Issuer()) { // where the browser stays
+		t.Fatalf("the test begins at %q", at)
+	}
+	compare := []string{"compare there", "/api/v2/auth/sso/" + s.con + "/callback</code>", "a-mistyped-client</code>", "Register the redirect address", "Compare the client ID", "Assign the person"}
+	b.get("/setup/test").is(t, 200, "", append(compare, "has not led back yet")...)
+	b.get("/setup/test?test=mistyped").is(t, 200, "").lacks(t, "has not led back")
+	s.Advance(11 * time.Minute)
+	b.get("/setup/test").is(t, 200, "", append(compare, "The test has not passed", "11 minutes ago")...).lacks(t, "something was changed")
+	s.save(b, "clientId", "doorward")
+	b.get("/setup/test").is(t, 200, "", "something was changed: test again")
+	s.test(b).is(t, 200, "", "The test has passed")
+	b.get("/setup/test").is(t, 200, "", "The test has passed").lacks(t, "compare there")
+	s.Advance(25 * time.Hour)
+	b.get("/setup/test").is(t, 200, "").lacks(t, "The test has passed")
+}
+
 // The step of domains shows the records of the connection's own, and looks at them.
 func TestSetupDomains(t *testing.T) {
 	s := newSetup(t)

@@ -181,7 +181,7 @@ func (h *hosted) verifySetupDomain(ctx context.Context, c *ui.Call, s setupStep)
 // setupTest is the step with the test.
 type setupTest struct {
 	setupStep
-	Result *ui.TestResult // of the test that the address names
+	Result *ui.TestResult // of the test that the address names, or else of the newest; nil: there is none
 }
 
 // CanBegin reports whether nothing is missing for a test.
@@ -193,23 +193,26 @@ func (s setupTest) TestedAt() *time.Time {
 	return edited.TestedAt
 }
 
-// showSetupTest shows the test that the query names, for a day.
+// showSetupTest shows the test that the query names, or else the one that was made last: a browser that the provider
+// doesn't lead back has no other way to it. A test is kept for a day.
 func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	v := s.view("test")
 	v.FormSignsOn = true // its form leads to the provider
+	v.Scripts = copyScript
 	body := setupTest{setupStep: s}
-	if id := c.R.URL.Query().Get("test"); id != "" {
-		found, err := h.app.Connections.Test(ctx, c.Caller, s.Connection.ID, id)
-		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
-			return v, err
-		}
-		if err == nil {
-			result := ui.NewTestResult(found, h.app.Connections.StartURL(s.Connection.ID), s.Connection.Product)
-			body.Result = &result
-		}
-	}
 	v.Body = body
-	return v, nil
+	id := c.R.URL.Query().Get("test")
+	if id != "" && !front.IsID(id, doorward.PrefixTest) { // mistyped
+		return v, nil
+	}
+	found, err := h.app.Connections.Test(ctx, c.Caller, s.Connection.ID, id)
+	if doorward.HasCode(err, doorward.CodeNotFound) { // none yet, or a day later it is gone
+		return v, nil
+	}
+	result := ui.NewTestResult(found, s.Connection.Connection, h.app.Connections.CallbackURL(s.Connection.ID), s.Link.MakerEmail)
+	body.Result = &result
+	v.Body = body
+	return v, err
 }
 
 // beginSetupTest leads to the provider, and back to the page of the test.
@@ -220,7 +223,7 @@ func (h *hosted) beginSetupTest(ctx context.Context, c *ui.Call, s setupStep) (u
 		v.Note, v.Status = "setup.silent", front.Status(doorward.CodeProviderUnavailable)
 		return v, err
 	}
-	return c.Redirect(ui.NewTestResult(begun, h.app.Connections.StartURL(s.Connection.ID), s.Connection.Product).URL), err
+	return c.Redirect(h.app.SignOn.TestURL(begun)), err
 }
 
 // setupProtocol is the step with what was tested, what has failed, and why.
@@ -238,7 +241,7 @@ const (
 func (h *hosted) showSetupProtocol(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	v := s.view("protocol")
 	body := setupProtocol{setupStep: s}
-	all, err := h.setupAttempts(ctx, c, s.Connection)
+	all, err := h.setupAttempts(ctx, c, s.Connection, s.Link.MakerEmail)
 	body.Attempts, body.setupPages = pageOf(c, "protocol", all, attemptsPerPage, 0)
 	v.Body = body
 	return v, err
@@ -246,7 +249,7 @@ func (h *hosted) showSetupProtocol(ctx context.Context, c *ui.Call, s setupStep)
 
 // setupAttempts returns the protocol, which has the last 200 entries of each kind: tests, and what has failed.
 // Who signs in is none of the link's business.
-func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Shown) (all []ui.Attempt, err error) {
+func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Shown, maker string) (all []ui.Attempt, err error) {
 	for window := (doorward.Window{Limit: attemptsAtOnce}); ; {
 		found, err := h.app.Connections.Attempts(ctx, c.Caller, of.ID, window)
 		if err != nil {
@@ -255,7 +258,7 @@ func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Sh
 		for _, a := range found.Items {
 			hasFailed := a.Outcome == doorward.AttemptRefused || a.Outcome == doorward.AttemptUnavailable
 			if hasFailed || a.Kind == doorward.AttemptTest {
-				all = append(all, ui.Attempt{Attempt: a, Product: of.Product})
+				all = append(all, ui.Attempt{Attempt: a, Product: of.Product, Maker: maker})
 			}
 		}
 		if found.Next == nil {

@@ -3,13 +3,13 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/internal/oidcrp"
 )
 
 // What the console and the pages of set-up links both show of a connection. Their templates are in
@@ -119,25 +119,43 @@ func PublishedKeys(set []json.RawMessage) (all []PublishedKey) {
 	return all
 }
 
-// TestResult is a test of a connection. The template "testResult" shows it.
+// TestResult is a test of a connection. The templates "testResult" and "compare" show it.
 type TestResult struct {
 	doorward.ConnectionTest
-	URL    string // where it begins, while it waits
-	Checks []TestCheck
+	Checks    []TestCheck
+	URL       string // where this browser begins it; empty: it can't
+	IsChanged bool   // what the connection has now is something else than what was tested
+	Callback  string // the redirect address
+	ClientID  string
+	product   doorward.Product
 }
 
-// NewTestResult returns the test of a connection to a provider of the product. start is where sign-ins by the
-// connection begin.
-func NewTestResult(test doorward.ConnectionTest, start string, product doorward.Product) TestResult {
-	shown := TestResult{ConnectionTest: test, URL: start + "?" + url.Values{"test": {test.ID}}.Encode()}
+// NewTestResult returns the test of the connection. callback is the connection's redirect address, and maker the
+// address of who made the set-up link by which it is shown; empty in the console.
+func NewTestResult(test doorward.ConnectionTest, of doorward.Connection, callback, maker string) TestResult {
+	edited, _ := of.ToTest()
+	shown := TestResult{ConnectionTest: test, IsChanged: !test.IsOf(of), Callback: callback, ClientID: edited.ClientID, product: of.Product}
 	for _, check := range test.Checks {
-		shown.Checks = append(shown.Checks, TestCheck{check, product})
+		shown.Checks = append(shown.Checks, TestCheck{check, of.Product, maker})
 	}
 	return shown
 }
 
 // Waits reports whether nobody has signed in yet.
 func (t TestResult) Waits() bool { return t.Status == doorward.TestWaiting }
+
+// IsUnanswered reports whether the provider hasn't led back, or not in time. To somebody whose redirect address or
+// client it doesn't know it shows an error of its own (RFC 6749, section 4.1.2.1), so that nothing is known here.
+func (t TestResult) IsUnanswered() bool { return t.EndedAt == nil && (t.Waits() || t.BegunAt != nil) }
+
+// RedirectAdvice is the key of the message about where the provider has the redirect address.
+func (t TestResult) RedirectAdvice() string { return AdviceKey(oidcrp.AdviceRedirectURI, t.product) }
+
+// ClientAdvice is the key of the message about where the provider has the client ID.
+func (t TestResult) ClientAdvice() string { return AdviceKey(oidcrp.AdviceClientID, t.product) }
+
+// AssignmentAdvice is the key of the message about where the provider says who may use the application.
+func (t TestResult) AssignmentAdvice() string { return AdviceKey(oidcrp.AdviceAssignment, t.product) }
 
 // HasPassed reports whether the test has passed.
 func (t TestResult) HasPassed() bool { return t.Status == doorward.TestPassed }
@@ -156,18 +174,20 @@ func (t TestResult) Quiet() []TestCheck {
 type TestCheck struct {
 	doorward.TestCheck
 	Product doorward.Product // of the provider
+	Maker   string           // of the set-up link by which it is shown; empty in the console
 }
 
 // CheckKey is the key of the message about the check; empty if there is none.
 func (s TestCheck) CheckKey() string { return checkKey(s.Name) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (s TestCheck) AdviceKey() string { return AdviceKey(s.Advice, s.Product) }
+func (s TestCheck) AdviceKey() string { return adviceFor(s.Maker, s.Advice, s.Product) }
 
 // Attempt is an entry of a connection's protocol. The template "attempt" shows what was tried.
 type Attempt struct {
 	doorward.Attempt
 	Product doorward.Product // of the provider
+	Maker   string           // of the set-up link by which it is shown; empty in the console
 }
 
 // Tone is the class of the outcome's tag.
@@ -185,13 +205,24 @@ func (a Attempt) Tone() string {
 func (a Attempt) CheckKey() string { return checkKey(a.Check) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (a Attempt) AdviceKey() string { return AdviceKey(a.Advice, a.Product) }
+func (a Attempt) AdviceKey() string { return adviceFor(a.Maker, a.Advice, a.Product) }
 
 func checkKey(check string) string {
 	if key := "sso.check." + check; hasMessage(key) {
 		return key
 	}
 	return ""
+}
+
+// byLink ends the key of an advice for somebody who has only the set-up link: what to do is up to its maker.
+const byLink = ".link"
+
+// adviceFor returns AdviceKey, or the key of the message for those who have only the link of the maker.
+func adviceFor(maker, advice string, product doorward.Product) string {
+	if key := "sso.advice." + advice + byLink; maker != "" && hasMessage(key) {
+		return key
+	}
+	return AdviceKey(advice, product)
 }
 
 // AdviceKey returns the key of the message about the advice, in the words of the provider's product where there

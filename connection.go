@@ -141,6 +141,17 @@ func (p Product) DefaultClientAuth() ClientAuth {
 	return SecretBasic
 }
 
+// OffersKeys reports whether clients of the product can authenticate by keys that it reads from an address
+// (docs/sign-on-*.md). Others know client secrets alone, or keys that a person uploads.
+func (p Product) OffersKeys() bool {
+	return p.DefaultClientAuth() == PrivateKeyJWT || p == OtherProduct
+}
+
+// UsesKeys reports whether clients authenticate by keys now, or would after the switch that waits.
+func (c Connection) UsesKeys() bool {
+	return c.InForce.ClientAuth == PrivateKeyJWT || c.Pending != nil && c.Pending.ClientAuth == PrivateKeyJWT
+}
+
 // JIT says whom a connection makes a member at the first sign-in.
 type JIT string
 

@@ -155,7 +155,7 @@ func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error
 // guideOf returns what to do in the console of the connection's provider.
 func (h *console) guideOf(p provider) ui.Guide {
 	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID)}
-	if p.UsesKeys() {
+	if p.UsesKeys() || p.Product.OffersKeys() {
 		guide.KeysURL = h.app.Connections.KeysURL(p.ID)
 	}
 	return guide
@@ -193,17 +193,17 @@ func (h *console) editConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 	return redirectDone(c, connectionPath+"/"+p.ID, done, nil), faultsToFormFields(err)
 }
 
-// addConnectionSecret adds a client secret. Its end is typed as a day, which it still works on.
+// addConnectionSecret adds a client secret.
 func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View, error) {
 	p, err := h.connectionAt(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
-	ends, faults := typedInstant(c, "expiresAt", periodEnd, nil)
-	if len(faults) > 0 {
-		return ui.View{}, doorward.InvalidFields(faults...)
+	typed, err := ui.TypedSecret(c)
+	if err != nil {
+		return ui.View{}, err
 	}
-	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, connection.NewSecret{Secret: strings.TrimSpace(c.Value("clientSecret")), ExpiresAt: ends})
+	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, typed)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret-add", nil), err
 }
 

@@ -239,7 +239,7 @@ func TestSecretsOfAConnection(t *testing.T) {
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {" "}}, http.StatusUnprocessableEntity, "Copy the secret from the provider")
 	refused := b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"not shown again"}, "expiresAt": {"1999-01-01"}}, http.StatusUnprocessableEntity, "A secret ends in the future")
 	lacks(t, refused, "not shown again")
-	page := b.submit(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"another secret of it"}}, "There are two already", "not known")
+	page := b.submit(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"another secret of it"}, "expiresAt": {"2031-05-31"}}, "There are two already", `<time datetime="2031-05-31">31 May 2031</time>`)
 	lacks(t, page, "another secret", providersSecret)
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"one more"}}, http.StatusConflict, "There are two secrets already")
 	secret := b.findOn(regexp.MustCompile(at+`/secret/(ccs_[a-z0-9]+)`), page)

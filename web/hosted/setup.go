@@ -141,6 +141,12 @@ type setupStep struct {
 	Domains    []doorward.Domain // of the connection, the oldest first
 }
 
+// usesKeys reports whether Doorward authenticates by a key of its own, by what is saved.
+func (s setupStep) usesKeys() bool {
+	edited, _ := s.Connection.ToTest()
+	return edited.ClientAuth == doorward.PrivateKeyJWT
+}
+
 // setupHandler shows a step, or takes a form of it. The caller of c is the link.
 type setupHandler func(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error)
 

@@ -192,26 +192,26 @@ func TestSetupLinkIsOver(t *testing.T) {
 func TestSetupByLink(t *testing.T) {
 	s := newSetup(t)
 	b := s.begun(t)
-	b.get("/setup/provider").is(t, 200, "", "/api/v2/auth/sso/"+s.con+"/callback</code>", "In your provider’s console", "once a test has passed").lacks(t, "/jwks")
+	b.get("/setup/provider").is(t, 200, "", "/api/v2/auth/sso/"+s.con+"/callback</code>", "In your provider’s console", "once a test has passed", `<div class="by-key">`, `class="pair by-secret"`).lacks(t, "Still missing", `required maxlength="1000" aria-describedby="clientSecret-hint`)
 	b.get("/setup/domains").is(t, 200, "", "No domain belongs to this connection", s.tenant.Owner.Email)
-	b.get("/setup/test").is(t, 200, "", "Something is missing for a test")
+	b.get("/setup/test").is(t, 200, "", "Still missing for a test: <strong>Issuer</strong>, <strong>Client ID</strong>, <strong>Client secret</strong>")
 	b.get("/setup/protocol").is(t, 200, "", "No test was made yet")
 	b.send("/setup/test").is(t, 422, "")
 
-	s.save(b, "issuer", "https://login.microsoftonline.com/common/v2.0", "clientId", "mine", "clientSecret", "never shown again").is(t, 422, "", "every directory of the world", `value="mine"`).lacks(t, "never shown again")
-	s.save(b, "clientSecret", "never shown again", "expiresAt", "1999-01-01").is(t, 422, "", "A secret ends in the future", `value="doorward"`).lacks(t, "never shown again")
+	s.save(b, "clientSecret", "never shown again", "expiresAt", "1999-01-01").is(t, 422, "", "A secret ends in the future", `value="doorward"`, "Enter it once more").lacks(t, "never shown again")
 	s.save(b, "expiresAt", "2099-01-01").is(t, 422, "", "Copy the secret from the provider")
 	s.save(b, "version", "old", "emailFrom", "mail").is(t, 412, "", "Somebody else has changed the connection", `value="mail"`)
 	s.save(b).is(t, 303, "/setup/provider?done=setup-incomplete")
-	s.save(b, "clientSecret", "a wrong secret").is(t, 303, "/setup/domains?done=setup-saved")
-	b.get("/setup/domains?done=setup-saved").is(t, 200, "", "Saved. The domains come next.")
+	b.get("/setup/provider?done=setup-incomplete").is(t, 200, "", ">Saved.<", "Still missing for a test: <strong>Client secret</strong>")
+	s.save(b, "clientSecret", "a wrong secret").is(t, 303, "/setup/test?done=setup-saved-test")
+	b.get("/setup/test?done=setup-saved-test").is(t, 200, "", "Saved. The test comes next.")
 
 	s.test(b).is(t, 200, "", "The test has not passed", "the client’s authentication", "The secret is wrong")
 	page := b.get("/setup/provider").is(t, 200, "", "Works until")
 	secret := regexp.MustCompile(`/setup/secrets/(ccs_[a-z0-9]+)/delete`).FindStringSubmatch(page.body)[1]
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 303, "/setup/provider?done=setup-secret-deleted")
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 404, "", "deleted before")
-	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/domains?done=setup-saved")
+	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/test?done=setup-saved-test")
 	s.test(b).is(t, 200, "", "The test has passed", ann).lacks(t, "ann-1", "&#34;sub&#34;")
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Test</strong>", "the client’s authentication", ">Done<", ">Refused<")
 
@@ -224,10 +224,27 @@ func TestSetupByLink(t *testing.T) {
 
 	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "active"})
 	b.get("/setup/provider").is(t, 200, "", ">Active<", "People sign in by this connection")
+	s.giveDomain(t)
 	s.save(b, "emailFrom", "mail").is(t, 303, "/setup/domains?done=setup-saved")
+	b.get("/setup/domains?done=setup-saved").is(t, 200, "", "Saved. The domains come next.")
 	b.get("/setup/provider").is(t, 200, "", "switches to it", `value="mail"`)
 	s.provider.Close()
 	b.send("/setup/test").is(t, 503, "", "The provider doesn’t answer now")
+}
+
+// A client secret isn't lost with a refused form: it is saved first, with the day as it was typed, unless it is what was
+// refused.
+func TestSetupKeepsASecretOfARefusedForm(t *testing.T) {
+	s := newSetup(t)
+	b := s.begun(t)
+	refused := s.save(b, "issuer", "https://login.microsoftonline.com/common/v2.0", "clientId", "mine", "clientSecret", "never shown again", "expiresAt", "2031-05-31")
+	refused.is(t, 422, "", "every directory of the world", `value="mine"`, "The client secret is saved", "gain</code>", ">31 May 2031<").lacks(t, "never shown again", "Enter it once more", "2031-06-01")
+	version := formVersion.FindStringSubmatch(refused.body)[1]
+	s.save(b, "version", version, "clientId", "mine").is(t, 303, "/setup/test?done=setup-saved-test")
+	s.save(b, "version", version, "clientSecret", "another secret of it").is(t, 412, "", "Enter it once more").lacks(t, "The client secret is saved")
+	s.save(b, "expiresAt", "31.5.2031").is(t, 422, "", `id="expiresAt" name="expiresAt" type="date" autocomplete="off" value="31.5.2031"`)
+	s.save(b, "clientAuth", "private_key_jwt", "clientSecret", "of no use with a key").is(t, 303, "/setup/test?done=setup-saved-test")
+	b.get("/setup/provider").is(t, 200, "", "/jwks</code>", "ES256").lacks(t, "gain</code>", "a key</code>")
 }
 
 // A provider that doesn't know the redirect address or the client shows an error of its own and doesn't lead back. The

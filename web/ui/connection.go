@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
@@ -37,7 +38,8 @@ func hasMessage(key string) bool { return english()[key] != "" }
 // Guide says what to do in the console of a connection's provider.
 type Guide struct {
 	Product doorward.Product
-	// Addresses of this server, to enter there. KeysURL is empty for a connection with client secrets.
+	// Addresses of this server, to enter there. KeysURL is empty where clients can't authenticate by keys. A page whose
+	// form says that they don't hides it (see .by-key in the style sheet).
 	Callback, Start, KeysURL string
 }
 
@@ -58,6 +60,25 @@ func (g Guide) Steps() (keys []string) {
 // IssuerHint is the key of where the issuer is found.
 func (g Guide) IssuerHint() string { return "sso.issuer." + string(g.Product) }
 
+// ClientIDHint is the key of what the product calls the client ID.
+func (g Guide) ClientIDHint() string { return "sso.clientId." + string(g.Product) }
+
+// ClientAuths are what the form offers: what the product can, and what is chosen in any case.
+func (g Guide) ClientAuths(chosen string) []string {
+	if g.Product.OffersKeys() || chosen == string(doorward.PrivateKeyJWT) {
+		return ClientAuths
+	}
+	return ClientAuths[1:]
+}
+
+// AuthHint is the key of the hint at that choice; empty: there is none.
+func (g Guide) AuthHint() string {
+	if !g.Product.OffersKeys() {
+		return ""
+	}
+	return "sso.auth.hint"
+}
+
 // Copied is a value to copy, with the key of its label.
 type Copied struct{ Label, Value string }
 
@@ -68,11 +89,9 @@ func copied(label, value string) Copied { return Copied{label, value} }
 // "parameterFields" shows them.
 type ParameterForm struct{ Issuer, ClientID, ClientAuth, EmailFrom string }
 
-// ClientAuths are the ways in which Doorward can authenticate to a provider, in the order of the form.
+// ClientAuths are the ways in which Doorward can authenticate to a provider, in the order of the form: that by keys is
+// the first.
 var ClientAuths = []string{string(doorward.PrivateKeyJWT), string(doorward.SecretBasic), string(doorward.SecretPost)}
-
-// ClientAuths are what the form offers.
-func (ParameterForm) ClientAuths() []string { return ClientAuths }
 
 // ParameterFormOf returns the fields: as typed if the form is shown again, else as stored.
 func ParameterFormOf(c *Call, stored doorward.ConnectionParameters) ParameterForm {
@@ -96,11 +115,40 @@ func TypedParameters(c *Call) (issuer, clientID, clientAuth, emailFrom *string) 
 	return typed("issuer"), typed("clientId"), typed("clientAuth"), typed("emailFrom")
 }
 
-// CanBeTested reports whether nothing is missing that a test of the connection needs.
-func CanBeTested(c connection.Shown) bool {
-	edited, _ := c.ToTest()
-	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || len(c.Secrets) > 0)
+// TypedSecret returns the client secret of a form with its end: the last second of the typed day (UTC), so that pages
+// show the same day. Errors: validation_failed, for what is no day.
+func TypedSecret(c *Call) (typed connection.NewSecret, err error) {
+	typed.Secret = strings.TrimSpace(c.Value("clientSecret"))
+	day := strings.TrimSpace(c.Value("expiresAt"))
+	if day == "" {
+		return typed, nil
+	}
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return typed, doorward.Invalid("/expiresAt", "invalid", "Write a day such as 2031-05-06.")
+	}
+	at = at.AddDate(0, 0, 1).Add(-time.Second)
+	typed.ExpiresAt = &at
+	return typed, nil
 }
+
+// MissingForTest returns the keys of the labels of what a test of the connection needs and it doesn't have.
+func MissingForTest(c connection.Shown) (labels []string) {
+	edited, _ := c.ToTest()
+	if edited.Issuer == "" {
+		labels = append(labels, "field.issuer")
+	}
+	if edited.ClientID == "" {
+		labels = append(labels, "field.clientId")
+	}
+	if edited.ClientAuth != doorward.PrivateKeyJWT && len(c.Secrets) == 0 {
+		labels = append(labels, "field.clientSecret")
+	}
+	return labels
+}
+
+// CanBeTested reports whether nothing is missing that a test of the connection needs.
+func CanBeTested(c connection.Shown) bool { return len(MissingForTest(c)) == 0 }
 
 // PublishedKey is a key by which Doorward authenticates to a provider.
 type PublishedKey struct {

@@ -3,6 +3,7 @@ package hosted_test
 import (
 	"encoding/json"
 	"html"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -75,6 +76,29 @@ func (s setup) api(t *testing.T, method, path string, body map[string]any) (answ
 		}
 	}
 	return answer
+}
+
+// request sends a request as the OWNER with headers, given as pairs of name and value.
+func (s setup) request(t *testing.T, method, path, body string, headers ...string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.tenant.Owner.Token())
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
 }
 
 // giveDomain gives the domain to the connection.
@@ -150,7 +174,7 @@ func TestSetupLinkIsBoundByBegin(t *testing.T) {
 	code := s.link(t)
 	b, other := open(t, s.Server), open(t, s.Server)
 	for range 2 {
-		b.get("/setup").is(t, 200, "", "Open the link that you were sent")
+		b.get("/setup").is(t, 200, "", "Open the link that you were sent", "Code from the link").lacks(t, "Code from the mail")
 		b.send("/setup", "token", code).is(t, 200, "", "Acme &lt;ID&gt;", s.tenant.Owner.Email, "Begin")
 	}
 	b.send("/setup").is(t, 422, "")
@@ -223,8 +247,20 @@ func TestSetupByLink(t *testing.T) {
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Sign-in</strong>", "<code>req_refused-one</code>").lacks(t, "came-in", ">refused-one", s.tenant.Owner.ID, "Provider’s document")
 
 	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "active"})
-	b.get("/setup/provider").is(t, 200, "", ">Active<", "People sign in by this connection")
+	b.get("/setup/provider").is(t, 200, "", ">Active<", "Nobody signs in by this connection now")
+	start := "/api/v2/auth/sso/" + s.con + "/start"
+	for path, want := range map[string]string{
+		"/sso/" + s.con: "hasn’t turned this sign-in on", start: "hasn’t turned this sign-in on", start + "?test=tst_6tqm7x3yh4n6rj7wd2c5tpae7k": "This test can’t begin",
+	} {
+		if status, page := s.request(t, "GET", path, "", "Accept", "text/html"); status != 404 || !strings.Contains(page, want) {
+			t.Errorf("%s: %d without %q:\n%s", path, status, want, page)
+		}
+	}
 	s.giveDomain(t)
+	if status, got := s.request(t, "PUT", "/api/v2/sso/policy", `{"mode":"optional","guests":"allowed"}`, "If-Match", "*", "Content-Type", "application/json"); status != 200 {
+		t.Fatalf("the policy: %d %s", status, got)
+	}
+	b.get("/setup/provider").is(t, 200, "", ">Active<", "People sign in by this connection")
 	s.save(b, "emailFrom", "mail").is(t, 303, "/setup/domains?done=setup-saved")
 	b.get("/setup/domains?done=setup-saved").is(t, 200, "", "Saved. The domains come next.")
 	b.get("/setup/provider").is(t, 200, "", "switches to it", `value="mail"`)

@@ -17,7 +17,7 @@ func setupSamples() []uitest.Sample {
 	other.Other = "Globex Entra"
 	goOn := askCode("setup")
 	form, _ := goOn.Body.(codeForm)
-	form.GoOn = "/setup/provider"
+	form.GoOn, form.Label = "/setup/provider", "setup.token"
 	goOn.Body = form
 	refused := ui.Frame{Posted: true, Alert: true, Faults: map[string]string{"issuer": "The provider calls itself by another issuer. Copy it exactly, with or without the slash at its end.", "clientSecret": "Copy the secret from the provider."}}
 	unproved := ui.Frame{Posted: true, Alert: true, Fault: "The record was not found."}
@@ -34,6 +34,7 @@ func setupSamples() []uitest.Sample {
 		{Name: "setupdomains", View: saved(sampledSetupDomains(false))},
 		{Name: "setupdomains-unproved", View: sampledSetupDomains(true), Frame: unproved},
 		{Name: "setupdomains-none", View: noSetupDomains()},
+		{Name: "setuptest-idle", View: idleSetup()},
 		{Name: "setuptest", View: sampledSetupTest("")},
 		{Name: "setuptest-missing", View: missingSetupTest()},
 		{Name: "setuptest-waiting", View: sampledSetupTest(doorward.TestWaiting)},
@@ -182,6 +183,13 @@ func unansweredSetupTest() ui.View {
 		result := ui.NewTestResult(test, s.Connection.Connection, setupAddress+"callback", s.Link.MakerEmail)
 		return setupTest{setupStep: s, Result: &result}
 	})
+}
+
+// idleSetup is a connection that is active while the policy is off.
+func idleSetup() ui.View {
+	s := sampledSetup(doorward.Entra, doorward.ConnectionActive)
+	s.IsIdle = true
+	return onStep(s, "test", func(s setupStep) any { return setupTest{setupStep: s} })
 }
 
 func sampledSetupProtocol() ui.View {

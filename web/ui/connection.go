@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/publicdomain"
 )
 
 // What the console and the pages of set-up links both show of a connection. Their templates are in
@@ -285,10 +286,17 @@ func AdviceKey(advice string, product doorward.Product) string {
 }
 
 // ProvingRecord is the DNS record that proves a domain. The template "record" shows it.
-type ProvingRecord struct{ Name, Value string }
+type ProvingRecord struct {
+	Name, Value string
+	// Zone is the domain as it was registered, whose name the consoles of many name servers add to what is entered, and
+	// Host what to enter there.
+	Zone, Host string
+}
 
 // RecordOf returns the record that proves the domain.
 func RecordOf(d doorward.Domain) (r ProvingRecord) {
 	r.Name, r.Value = d.Record()
+	r.Zone = publicdomain.Registered(d.Name)
+	r.Host = strings.TrimSuffix(r.Name, "."+r.Zone)
 	return r
 }

@@ -28,8 +28,8 @@ type connectionPage struct {
 	Form       ui.ParameterForm
 	Guide      ui.Guide
 	SetupLink  *doorward.SetupLink // nil: none
-	Test       *ui.TestResult // nil: none
-	Claims     string // of the test, on several lines; empty for none
+	Test       *ui.TestResult      // nil: none
+	Claims     string              // of the test, on several lines; empty for none
 	Keys       []ui.PublishedKey
 	Roles      []doorward.Role // that a connection may give, the highest first
 	Mappings   []doorward.GroupMapping

@@ -257,7 +257,7 @@ func TestSetupLinkPages(t *testing.T) {
 	b := s.browserOf(t, "OWNER")
 	at := s.made(b)
 	b.get(at, http.StatusOK, "Let the customer’s IT set it up", `href="`+at+`/setup-link"`)
-	lacks(t, b.get(at+"/setup-link", http.StatusOK, "Acme &lt;ID&gt;", `<option value="7" selected>7 days`, `<option value="1">1 day<`), "ends.</li>")
+	lacks(t, b.get(at+"/setup-link", http.StatusOK, "Acme &lt;ID&gt;", `<option value="7" selected>7 days`, `<option value="1">1 day<`, "No domain belongs to this connection yet"), "ends.</li>")
 	for _, days := range []string{"0", "8", "x", ""} {
 		b.post(at+"/setup-link", url.Values{"days": {days}}, http.StatusUnprocessableEntity, "number of days")
 	}
@@ -283,7 +283,7 @@ func TestDomainPages(t *testing.T) {
 	at := s.made(b)
 	b.get("/console/sso/domains", http.StatusOK, "There are no domains yet")
 	b.post("/console/sso/domains", url.Values{"domain": {"gmail.com"}}, http.StatusUnprocessableEntity, "Use one of your own")
-	page := b.submit("/console/sso/domains", url.Values{"domain": {"Acme.example "}}, "Publish its record", "_doorward.acme.example", ">Not proved<")
+	page := b.submit("/console/sso/domains", url.Values{"domain": {"Acme.example "}}, "Publish its record", "_doorward.acme.example", "enter only <strong><bdi>_doorward</bdi></strong>", ">Not proved<")
 	domain := "/console/sso/domains/" + b.findOn(domainLink, page)
 	b.post("/console/sso/domains", url.Values{"domain": {"acme.example"}}, http.StatusConflict, "in the list already")
 	s.dns.Fail("_doorward.acme.example", true)
@@ -296,6 +296,7 @@ func TestDomainPages(t *testing.T) {
 	con := strings.TrimPrefix(at, "/console/sso/connections/")
 	version := b.version(b.get(domain, http.StatusOK))
 	b.submit(domain+"/connection", url.Values{"connectionId": {con}, "version": {version}}, "The connection of the domain is saved", `value="`+con+`" selected`)
+	lacks(t, b.get(at+"/setup-link", http.StatusOK), "No domain belongs")
 	b.post(domain+"/connection", url.Values{"connectionId": {""}, "version": {version}}, http.StatusPreconditionFailed)
 	b.get("/console/sso/domains", http.StatusOK, "1 domain<", "Acme &lt;ID&gt;")
 	b.get("/console/sso", http.StatusOK, "<bdi>acme.example</bdi>")

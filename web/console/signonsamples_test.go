@@ -63,7 +63,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connectionact-disable", View: act("disable", connectionQuestion{Ends: connection.Ended{Sessions: 2, Managed: 12, People: people[:1]}}), Frame: owner},
 		{Name: "connectionact-switch", View: act("switch", connectionQuestion{Resting: 2, Concerned: people}), Frame: owner},
 		{Name: "connectionact-setup-end", View: act("setup-end", connectionQuestion{}), Frame: owner},
-		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7}}, Frame: owner},
+		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7, false}}, Frame: owner},
 		{Name: "setuplinkmade", View: ui.View{Page: "setuplinkmade", Title: "sso.link.made.title", Scripts: []string{"secret.js"}, Body: madeSetupLink{basePage, setuplink.Made{SetupLink: *sampledSetupLink(), URL: "https://auth.acme.example/setup#token=XJ0Mvz5XtmLcDHXCQ1AFSSSmYyKJGEcjKMoTPcuMgRk"}, sampledProviders()[1]}}, Frame: owner},
 		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
 		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},

@@ -83,9 +83,9 @@ type Endpoint struct {
 	takesForm bool // see TakesForm
 	formPage  string
 
-	serve   func(ctx context.Context, c *Call) error
-	fail    func(ctx context.Context, c *Call, err error)       // nil: a problem
-	amend   func(ctx context.Context, c *Call, err error) error // see AmendErrors; may be nil
+	serve func(ctx context.Context, c *Call) error
+	fail  func(ctx context.Context, c *Call, err error)       // nil: a problem
+	amend func(ctx context.Context, c *Call, err error) error // see AmendErrors; may be nil
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with

@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -140,6 +141,17 @@ func (p Product) DefaultClientAuth() ClientAuth {
 	return SecretBasic
 }
 
+// OffersKeys reports whether clients of the product can authenticate by keys that it reads from an address
+// (docs/sign-on-*.md). Others know client secrets alone, or keys that a person uploads.
+func (p Product) OffersKeys() bool {
+	return p.DefaultClientAuth() == PrivateKeyJWT || p == OtherProduct
+}
+
+// UsesKeys reports whether clients authenticate by keys now, or would after the switch that waits.
+func (c Connection) UsesKeys() bool {
+	return c.InForce.ClientAuth == PrivateKeyJWT || c.Pending != nil && c.Pending.ClientAuth == PrivateKeyJWT
+}
+
 // JIT says whom a connection makes a member at the first sign-in.
 type JIT string
 
@@ -245,6 +257,12 @@ type ConnectionTest struct {
 	BegunAt, EndedAt *time.Time
 	Claims           json.RawMessage // of the provider, for OWNERs; empty: there are none
 	Checks           []TestCheck
+}
+
+// IsOf reports whether the test is of exactly what a test of the connection would try now.
+func (t ConnectionTest) IsOf(c Connection) bool {
+	now, isPending := c.ToTest()
+	return t.Pending == isPending && bytes.Equal(t.Fingerprint, now.Fingerprint())
 }
 
 // TestStatus says how far a test is.

@@ -34,8 +34,10 @@ func (j jsonText) Scan(v any) error {
 }
 
 const (
-	sqlConnectionTest = `SELECT id, connection_id, pending, browser_hash, fingerprint, status, created_at, begun_at, ended_at, claims, checks
-FROM connection_tests WHERE id = $1`
+	selectConnectionTest = `SELECT id, connection_id, pending, browser_hash, fingerprint, status, created_at, begun_at, ended_at, claims, checks
+FROM connection_tests `
+	sqlConnectionTest       = selectConnectionTest + `WHERE id = $1`
+	sqlNewestConnectionTest = selectConnectionTest + `WHERE connection_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1`
 	sqlInsertConnectionTest = `INSERT INTO connection_tests (id, connection_id, pending, browser_hash, fingerprint, status, created_at)
 VALUES ($1, $2, $3, $4, $5, 'waiting', $6)`
 	sqlBeginConnectionTest = `UPDATE connection_tests SET begun_at = $2 WHERE id = $1 AND begun_at IS NULL AND created_at > $3`
@@ -47,6 +49,11 @@ WHERE id = $1 AND status = 'waiting' AND created_at > $6`
 // ConnectionTest returns the test, or ErrNone.
 func (r Reader) ConnectionTest(ctx context.Context, id string) (doorward.ConnectionTest, error) {
 	return one(ctx, r, connectionTestFields, sqlConnectionTest, id)
+}
+
+// NewestConnectionTest returns the test of the connection that was made last, or ErrNone.
+func (r Reader) NewestConnectionTest(ctx context.Context, connectionID string) (doorward.ConnectionTest, error) {
+	return one(ctx, r, connectionTestFields, sqlNewestConnectionTest, connectionID)
 }
 
 // InsertConnectionTest adds the test, which is waiting.

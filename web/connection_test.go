@@ -61,6 +61,9 @@ func TestConnections(t *testing.T) {
 		if !strings.HasSuffix(made.text("callbackUrl"), "/api/v2/auth/sso/"+id+"/callback") || !strings.HasSuffix(made.text("startUrl"), "/api/v2/auth/sso/"+id+"/start") {
 			t.Errorf("the addresses are %s and %s", made.text("callbackUrl"), made.text("startUrl"))
 		}
+		if !strings.HasSuffix(made.text("jwksUrl"), "/api/v2/auth/sso/"+id+"/jwks") {
+			t.Errorf("the keys are at %s", made.text("jwksUrl"))
+		}
 		path := connectionsPath + "/" + id
 		keys := d.send(t, "GET /api/v2/auth/sso/"+id+"/jwks", nil).ok(http.StatusOK)
 		if set := keys.at("keys").([]any); len(set) != 1 || set[0].(m)["kty"] != "EC" || set[0].(m)["d"] != nil || keys.header.Get("Cache-Control") != "max-age=300" {
@@ -71,7 +74,7 @@ func TestConnections(t *testing.T) {
 		d.send(t, "PATCH "+path, m{"issuer": "https://10.0.0.1"}, owner).invalid("/issuer", "address_refused")
 		before := d.send(t, "GET "+path, nil, owner).ok(http.StatusOK).header.Get("ETag")
 		d.send(t, "PATCH "+path, m{"issuer": provider.Issuer(), "clientId": "doorward", "clientAuth": "secret_basic"}, owner, with("If-Match", before)).ok(http.StatusOK).
-			is("connection.issuer", provider.Issuer()).is("ended.sessions", 0.0)
+			is("connection.issuer", provider.Issuer()).is("connection.jwksUrl", nil).is("ended.sessions", 0.0)
 		d.send(t, "PATCH "+path, m{"name": "x"}, owner, with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		secret := d.send(t, "POST "+path+"/secrets", m{"clientSecret": "the client's own secret", "expiresAt": d.clock.now().Add(1000 * time.Hour)}, owner).ok(http.StatusCreated)
 		secret.is("hint", "cret").members("", "id", "hint", "createdAt", "expiresAt")

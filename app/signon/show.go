@@ -31,6 +31,12 @@ func (s *SignOn) Show(ctx context.Context, conID string) (Shown, error) {
 	return Shown{c, tenant}, err
 }
 
+// SignsIn reports whether the connection signs people in now: it is active, and so is its tenant's policy. Errors:
+// unavailable.
+func (s *SignOn) SignsIn(ctx context.Context, of doorward.Connection) (bool, error) {
+	return s.signsIn(ctx, s.db.Read(), of)
+}
+
 // Names returns the names of the connections that vouch for the sessions, by their ids. Errors: unavailable.
 func (s *SignOn) Names(ctx context.Context, sessions []doorward.Session) (map[doorward.Issuer]string, error) {
 	names := map[doorward.Issuer]string{}

@@ -1,6 +1,7 @@
 package signon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,11 @@ func (s *SignOn) Test(ctx context.Context, by doorward.Caller, conID string) (do
 // TestURL returns where the browser begins the test.
 func (s *SignOn) TestURL(test doorward.ConnectionTest) string {
 	return s.connections.StartURL(test.ConnectionID) + "?test=" + test.ID
+}
+
+// CanBegin reports whether the caller's browser can begin the test: it has asked for it, and nobody has begun it.
+func (s *SignOn) CanBegin(by doorward.Caller, test doorward.ConnectionTest) bool {
+	return test.Status == doorward.TestWaiting && test.BegunAt == nil && bytes.Equal(test.BrowserHash, browserHash(browserOf(by)))
 }
 
 // finishTest writes the result of a test: what every check says, and the claims. A fault of the provider fails

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -227,32 +228,31 @@ func describePause(p store.QueuePause) string {
 	return text
 }
 
+// printSome prints what each passes to its function while it is read, at most limit rows; 0: all.
+func printSome[T any](cmd *cobra.Command, to *listing[T], limit int, each func(context.Context, func(T) error) error) error {
+	more, err := to.printEach(cmd.OutOrStdout(), rowsOf(cmd.Context(), each), limit)
+	if more {
+		fmt.Fprintf(cmd.ErrOrStderr(), "There are more than %d. Narrow the search, or name a larger --limit.\n", limit)
+	}
+	return err
+}
+
 var errEnough = errors.New("enough")
 
-// printSome prints what each passes to its function, page by page, at most limit rows; 0: all.
-func printSome[T any](cmd *cobra.Command, to *listing[T], limit int, each func(context.Context, func(T) error) error) error {
-	var page []T
-	printed := 0
-	flush := func() error {
-		err := to.print(cmd.OutOrStdout(), page)
-		to.head, page = nil, page[:0]
-		return err
-	}
-	err := each(cmd.Context(), func(row T) error {
-		if limit > 0 && printed == limit {
-			return errEnough
-		}
-		printed++
-		if page = append(page, row); len(page) < searchPage {
+// rowsOf are the rows that each passes to its function.
+func rowsOf[T any](ctx context.Context, each func(context.Context, func(T) error) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := each(ctx, func(row T) error {
+			if !yield(row, nil) {
+				return errEnough
+			}
 			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			var none T
+			yield(none, err)
 		}
-		return flush()
-	})
-	if errors.Is(err, errEnough) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "There are more than %d. Narrow the search, or name a larger --limit.\n", limit)
-		err = nil
 	}
-	return errors.Join(err, flush())
 }
 
 func mailQueueRetryCommand() *cobra.Command {

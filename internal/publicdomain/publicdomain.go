@@ -39,3 +39,13 @@ func Is(domain string) bool {
 	}
 	return false
 }
+
+// Registered returns the domain that somebody has registered to have this one: a public suffix with one more label, such
+// as acme.co.uk for mail.acme.co.uk. Without one it returns the domain itself.
+func Registered(domain string) string {
+	registered, err := publicsuffix.EffectiveTLDPlusOne(domain)
+	if err != nil {
+		return domain
+	}
+	return registered
+}

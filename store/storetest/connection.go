@@ -256,6 +256,17 @@ func testsOfConnections(f *fixture) {
 	})
 	f.wantNone(f.Read().ConnectionTest(ctx, "tst_none"))
 	equal(f, f.value(f.Read().ConnectionTest(ctx, made.ID)), made)
+	f.wantNone(f.Read().NewestConnectionTest(ctx, "con_none"))
+	older, newest := made, made
+	older.ID, newest.ID = f.id(doorward.PrefixTest), f.id(doorward.PrefixTest)
+	older.ConnectionID = f.connection(f.tenant("Other"), "Two").ID
+	newest.ConnectionID = older.ConnectionID
+	older.CreatedAt, newest.CreatedAt = made.CreatedAt.Add(time.Second), made.CreatedAt.Add(time.Minute)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertConnectionTest(ctx, newest))
+		noError(f, tx.InsertConnectionTest(ctx, older))
+	})
+	equal(f, f.value(f.Read().NewestConnectionTest(ctx, newest.ConnectionID)), newest)
 	checks := []doorward.TestCheck{{Name: "iss", OK: true}, {Name: "email", Seen: "é", Wanted: "x", Advice: "email_claim"}}
 	claims := json.RawMessage(`{"sub":"7"}`)
 	f.write(func(tx *store.Tx) {

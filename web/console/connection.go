@@ -28,8 +28,8 @@ type connectionPage struct {
 	Form       ui.ParameterForm
 	Guide      ui.Guide
 	SetupLink  *doorward.SetupLink // nil: none
-	Test       *ui.TestResult
-	Claims     string // of the test, on several lines; empty for none
+	Test       *ui.TestResult      // nil: none
+	Claims     string              // of the test, on several lines; empty for none
 	Keys       []ui.PublishedKey
 	Roles      []doorward.Role // that a connection may give, the highest first
 	Mappings   []doorward.GroupMapping
@@ -101,7 +101,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	}
 	err = h.fillTab(ctx, c, &body)
 	v := ui.View{Page: "connection", Title: "sso.title", Note: note, Body: body, Wide: true}
-	if slices.Contains([]string{"setup", "keys"}, body.Tabs.Current) {
+	if slices.Contains([]string{"setup", "keys", "test"}, body.Tabs.Current) {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v, err
@@ -155,7 +155,7 @@ func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error
 // guideOf returns what to do in the console of the connection's provider.
 func (h *console) guideOf(p provider) ui.Guide {
 	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID)}
-	if p.UsesKeys() {
+	if p.UsesKeys() || p.Product.OffersKeys() {
 		guide.KeysURL = h.app.Connections.KeysURL(p.ID)
 	}
 	return guide
@@ -193,17 +193,17 @@ func (h *console) editConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 	return redirectDone(c, connectionPath+"/"+p.ID, done, nil), faultsToFormFields(err)
 }
 
-// addConnectionSecret adds a client secret. Its end is typed as a day, which it still works on.
+// addConnectionSecret adds a client secret.
 func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View, error) {
 	p, err := h.connectionAt(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
-	ends, faults := typedInstant(c, "expiresAt", periodEnd, nil)
-	if len(faults) > 0 {
-		return ui.View{}, doorward.InvalidFields(faults...)
+	typed, err := ui.TypedSecret(c)
+	if err != nil {
+		return ui.View{}, err
 	}
-	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, connection.NewSecret{Secret: strings.TrimSpace(c.Value("clientSecret")), ExpiresAt: ends})
+	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, typed)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret-add", nil), err
 }
 
@@ -283,9 +283,10 @@ func (h *console) testConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 	return c.To(connectionPath + "/" + p.ID + "?" + q.Encode()), nil
 }
 
+// fillTest reads the test that the query names, or else the one that was made last, here or by the set-up link.
 func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage) error {
 	id := c.R.URL.Query().Get(testParameter)
-	if !front.IsID(id, doorward.PrefixTest) { // empty, or mistyped
+	if id != "" && !front.IsID(id, doorward.PrefixTest) { // mistyped
 		return nil
 	}
 	found, err := h.app.Connections.Test(ctx, c.Caller, body.Connection.ID, id)
@@ -295,7 +296,10 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 	if err != nil {
 		return err
 	}
-	shown := ui.NewTestResult(found, body.Guide.Start, body.Connection.Product)
+	shown := ui.NewTestResult(found, body.Connection.Connection, body.Guide.Callback, "")
+	if h.app.SignOn.CanBegin(c.Caller, found) {
+		shown.URL = h.app.SignOn.TestURL(found)
+	}
 	body.Test, body.Claims = &shown, readable(found.Claims)
 	return nil
 }

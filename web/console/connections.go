@@ -80,6 +80,9 @@ func (p provider) Edited() doorward.ConnectionParameters {
 	return edited
 }
 
+// MissingForTest are the keys of the labels of what is missing for a test.
+func (p provider) MissingForTest() []string { return ui.MissingForTest(p.Shown) }
+
 // CanBeTested reports whether nothing is missing that a test needs.
 func (p provider) CanBeTested() bool { return ui.CanBeTested(p.Shown) }
 

@@ -25,6 +25,7 @@ type setupLinkQuestion struct {
 	Connection provider
 	Link       *doorward.SetupLink // that the connection has; nil: none
 	Chosen     int                 // days
+	HasDomain  bool                // a domain belongs to the connection, so that the link shows its record
 }
 
 // Days are the choices.
@@ -47,6 +48,11 @@ func (h *console) askSetupLink(ctx context.Context, c *ui.Call) (ui.View, error)
 	if typed, err := strconv.Atoi(c.Value("days")); err == nil {
 		q.Chosen = typed
 	}
+	domains, err := h.app.Domains.OfConnection(ctx, c.Caller, q.Connection.ID)
+	if err != nil {
+		return ui.View{}, err
+	}
+	q.HasDomain = len(domains) > 0
 	q.Link, err = h.setupLinkOf(ctx, c, q.Connection.ID)
 	return ui.View{Page: "setuplink", Title: "sso.link", Body: q}, err
 }

@@ -186,6 +186,27 @@ func TestConnectionPages(t *testing.T) {
 	b.submit(at+"/delete", url.Values{}, "The connection is deleted", "There are no connections yet")
 }
 
+// The tab of tests shows the newest one without its address: that of a provider that hasn't led back with what to
+// compare, and with the address of its beginning only where it can begin.
+func TestUnansweredTestOfAConnection(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	at := s.made(b)
+	lacks(t, b.get(at+"?tab=test", http.StatusOK), "compare there")
+	b.ask("POST", at+"/test?tab=test", url.Values{})
+	page := b.get(at+"?tab=test", http.StatusOK, "Sign in to test", "compare there", "/callback</code>", "doorward</code>", "Assign the person")
+	another := &browser{T: t, server: s.Server, token: s.people["OWNER"].Login()}
+	lacks(t, another.get(at+"?tab=test", http.StatusOK, "A test begins once", "compare there"), "Sign in to test")
+	start, err := url.Parse(html.UnescapeString(b.findOn(testLink, page)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ask("GET", start.RequestURI(), nil)
+	lacks(t, b.get(at+"?tab=test", http.StatusOK, "A test begins once", "compare there"), "Sign in to test")
+	s.Advance(11 * time.Minute)
+	b.get(at+"?tab=test", http.StatusOK, "The test has not passed", "compare there", "doorward</code>")
+}
+
 // Who gets in, with which role, is in one form, whose rows are removed by emptying them.
 func TestAccessOfAConnection(t *testing.T) {
 	s := newSignOn(t)
@@ -219,7 +240,7 @@ func TestSecretsOfAConnection(t *testing.T) {
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {" "}}, http.StatusUnprocessableEntity, "Copy the secret from the provider")
 	refused := b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"not shown again"}, "expiresAt": {"1999-01-01"}}, http.StatusUnprocessableEntity, "A secret ends in the future")
 	lacks(t, refused, "not shown again")
-	page := b.submit(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"another secret of it"}}, "There are two already", "not known")
+	page := b.submit(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"another secret of it"}, "expiresAt": {"2031-05-31"}}, "There are two already", `<time datetime="2031-05-31">31 May 2031</time>`)
 	lacks(t, page, "another secret", providersSecret)
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"one more"}}, http.StatusConflict, "There are two secrets already")
 	secret := b.findOn(regexp.MustCompile(at+`/secret/(ccs_[a-z0-9]+)`), page)
@@ -237,7 +258,7 @@ func TestSetupLinkPages(t *testing.T) {
 	b := s.browserOf(t, "OWNER")
 	at := s.made(b)
 	b.get(at, http.StatusOK, "Let the customer’s IT set it up", `href="`+at+`/setup-link"`)
-	lacks(t, b.get(at+"/setup-link", http.StatusOK, "Acme &lt;ID&gt;", `<option value="7" selected>7 days`, `<option value="1">1 day<`), "ends.</li>")
+	lacks(t, b.get(at+"/setup-link", http.StatusOK, "Acme &lt;ID&gt;", `<option value="7" selected>7 days`, `<option value="1">1 day<`, "No domain belongs to this connection yet"), "ends.</li>")
 	for _, days := range []string{"0", "8", "x", ""} {
 		b.post(at+"/setup-link", url.Values{"days": {days}}, http.StatusUnprocessableEntity, "number of days")
 	}
@@ -267,7 +288,7 @@ func TestDomainPages(t *testing.T) {
 	at := s.made(b)
 	b.get("/console/sso/domains", http.StatusOK, "There are no domains yet")
 	b.post("/console/sso/domains", url.Values{"domain": {"gmail.com"}}, http.StatusUnprocessableEntity, "Use one of your own")
-	page := b.submit("/console/sso/domains", url.Values{"domain": {"Acme.example "}}, "Publish its record", "_doorward.acme.example", ">Not proved<")
+	page := b.submit("/console/sso/domains", url.Values{"domain": {"Acme.example "}}, "Publish its record", "_doorward.acme.example", "enter only <strong><bdi>_doorward</bdi></strong>", ">Not proved<")
 	domain := "/console/sso/domains/" + b.findOn(domainLink, page)
 	b.post("/console/sso/domains", url.Values{"domain": {"acme.example"}}, http.StatusConflict, "in the list already")
 	s.dns.Fail("_doorward.acme.example", true)
@@ -280,6 +301,7 @@ func TestDomainPages(t *testing.T) {
 	con := strings.TrimPrefix(at, "/console/sso/connections/")
 	version := b.version(b.get(domain, http.StatusOK))
 	b.submit(domain+"/connection", url.Values{"connectionId": {con}, "version": {version}}, "The connection of the domain is saved", `value="`+con+`" selected`)
+	lacks(t, b.get(at+"/setup-link", http.StatusOK), "No domain belongs")
 	b.post(domain+"/connection", url.Values{"connectionId": {""}, "version": {version}}, http.StatusPreconditionFailed)
 	b.get("/console/sso/domains", http.StatusOK, "1 domain<", "Acme &lt;ID&gt;")
 	b.get("/console/sso", http.StatusOK, "<bdi>acme.example</bdi>")
@@ -301,7 +323,7 @@ func TestSignOnPolicy(t *testing.T) {
 		}
 		return f
 	}
-	b.get("/console/sso/policy", http.StatusOK, `value="off" checked`, "<span>Active members</span> <strong>4</strong>", "Not without it")
+	b.get("/console/sso/policy", http.StatusOK, `value="off" checked`, "<span>Active members</span> <strong>4</strong>", "By the connection alone")
 	b.post("/console/sso/policy", put("required", "confirmed", "1"), http.StatusConflict, "Enable a connection first")
 	b.post("/console/sso/policy", put("optional", "guests", "x"), http.StatusUnprocessableEntity)
 	b.post("/console/sso/policy", put("required", "guests", "x"), http.StatusUnprocessableEntity)

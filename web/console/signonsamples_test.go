@@ -51,6 +51,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connection-keys", View: sampledConnection(1, "keys"), Frame: owner},
 		{Name: "connection-test", View: sampledTestPage(1, doorward.TestPassed), Frame: owner},
 		{Name: "connection-test-waiting", View: sampledTestPage(0, doorward.TestWaiting), Frame: owner},
+		{Name: "connection-test-begun", View: begunTestPage(), Frame: owner},
 		{Name: "connection-test-failed", View: sampledTestPage(0, doorward.TestFailed), Frame: owner},
 		{Name: "connection-test-missing", View: sampledConnection(2, "test"), Frame: owner},
 		{Name: "connection-access", View: sampledConnection(1, "access"), Frame: owner},
@@ -62,7 +63,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connectionact-disable", View: act("disable", connectionQuestion{Ends: connection.Ended{Sessions: 2, Managed: 12, People: people[:1]}}), Frame: owner},
 		{Name: "connectionact-switch", View: act("switch", connectionQuestion{Resting: 2, Concerned: people}), Frame: owner},
 		{Name: "connectionact-setup-end", View: act("setup-end", connectionQuestion{}), Frame: owner},
-		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7}}, Frame: owner},
+		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7, false}}, Frame: owner},
 		{Name: "setuplinkmade", View: ui.View{Page: "setuplinkmade", Title: "sso.link.made.title", Scripts: []string{"secret.js"}, Body: madeSetupLink{basePage, setuplink.Made{SetupLink: *sampledSetupLink(), URL: "https://auth.acme.example/setup#token=XJ0Mvz5XtmLcDHXCQ1AFSSSmYyKJGEcjKMoTPcuMgRk"}, sampledProviders()[1]}}, Frame: owner},
 		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
 		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},
@@ -129,7 +130,7 @@ func sampledConnection(n int, tab string) ui.View {
 		body.Attempts, body.Identities = sampledAttempts(), sampledIdentities()
 	}
 	v := ui.View{Page: "connection", Title: "sso.title", Body: body, Wide: true}
-	if tab == "setup" || tab == "keys" {
+	if tab == "setup" || tab == "keys" || tab == "test" {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v
@@ -176,12 +177,16 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 	if status == doorward.TestFailed {
 		checks = append(checks[:3], doorward.TestCheck{Name: "aud", Seen: "0oaAnotherClient", Wanted: "0oa1b2c3d4e5F6g7H8i9", Advice: "client_id"})
 	}
-	shown := ui.NewTestResult(doorward.ConnectionTest{ID: "tst_1", Status: status}, "https://auth.acme.example/start", "")
+	edited, isPending := body.Connection.ToTest()
+	begun := noon.Add(-time.Hour)
+	test := doorward.ConnectionTest{ID: "tst_1", Status: status, Pending: isPending, Fingerprint: edited.Fingerprint(), CreatedAt: begun}
 	if status != doorward.TestWaiting {
+		test.Checks, test.BegunAt, test.EndedAt = checks, &begun, &begun
 		body.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
-		for _, one := range checks {
-			shown.Checks = append(shown.Checks, ui.TestCheck{TestCheck: one})
-		}
+	}
+	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide.Callback, "")
+	if shown.Waits() {
+		shown.URL = body.Guide.Start + "?test=tst_1"
 	}
 	body.Test = &shown
 	v.Body = body
@@ -234,4 +239,12 @@ func sampledSSOPolicy(provisional bool) ssoPolicyPage {
 		p.Doors = []door{{"Acme Okta", "/start"}}
 	}
 	return p
+}
+
+// begunTestPage has a test that another browser has begun.
+func begunTestPage() ui.View {
+	v := sampledTestPage(0, doorward.TestWaiting)
+	body, _ := v.Body.(connectionPage)
+	body.Test.URL = ""
+	return v
 }

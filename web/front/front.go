@@ -224,25 +224,27 @@ const callOutWithin = 11500 * time.Millisecond
 // Handler serves the routes, with and without the base URL's path as a prefix: a proxy
 // may strip it.
 func (s *Site) Handler(routes []Route) http.Handler {
-	methods := map[string]map[string]Route{} // by path, then by method
+	byPath := map[string]*resource{}
 	mux := http.NewServeMux()
 	s.files = map[string]*Content{}
 	for _, r := range routes {
 		if r.file != nil {
 			s.files[r.fileName] = r.file
 		}
-		if methods[r.Path] == nil {
-			methods[r.Path] = map[string]Route{}
-			mux.Handle(r.Path, s.dispatch(methods[r.Path]))
+		if byPath[r.Path] == nil {
+			byPath[r.Path] = &resource{byMethod: map[string]Route{}}
+			mux.Handle(r.Path, s.dispatch(byPath[r.Path]))
 		}
 		r.counts = s.Metrics.Route(r.Method, r.Path)
-		methods[r.Path][r.Method] = r
+		byPath[r.Path].byMethod[r.Method] = r
 	}
+	leadToPages(byPath)
 	return s.harden(s.findRoute(mux), s.unknown)
 }
 
-// dispatch chooses by method, so that a wrong method gets a problem.
-func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
+// dispatch chooses by method, so that a wrong method gets a problem, or leads to the page of the form.
+func (s *Site) dispatch(to *resource) http.Handler {
+	byMethod := to.byMethod
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := byMethod[r.Method]
 		if get, has := byMethod[http.MethodGet]; !ok && r.Method == http.MethodHead && has {
@@ -253,6 +255,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 			s.serve(w, r, route)
 		case r.Method == http.MethodOptions && isAPI(r) && s.isAllowed(r.Header):
 			preflight(w, r, allowed(byMethod))
+		case s.leadToPage(w, r, to):
 		default:
 			w.Header().Set("Allow", allowed(byMethod))
 			s.Fail(w, r, s.refuseMethod(r))

@@ -79,9 +79,13 @@ type Endpoint struct {
 	// Foreign: another specification defines the form of its bodies. Every fault of the body
 	// except its size is 400, and the request keeps any visible X-Request-Id.
 	Foreign bool
-	serve   func(ctx context.Context, c *Call) error
-	fail    func(ctx context.Context, c *Call, err error)       // nil: a problem
-	amend   func(ctx context.Context, c *Call, err error) error // see AmendErrors; may be nil
+
+	takesForm bool // see TakesForm
+	formPage  string
+
+	serve func(ctx context.Context, c *Call) error
+	fail  func(ctx context.Context, c *Call, err error)       // nil: a problem
+	amend func(ctx context.Context, c *Call, err error) error // see AmendErrors; may be nil
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with

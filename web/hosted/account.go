@@ -39,6 +39,9 @@ type account struct {
 	Tenants []tenantRow
 	Exports bool // what is held may be downloaded now; else /step-up comes first
 	Managed bool // the tenant's sign-on has made the account, and decides on the address
+	// KeptBy is the key of the message that says why the account can't be erased in this session, and what to do;
+	// empty: it can.
+	KeptBy string
 	// Affected are the tenants that don't allow the new address that was asked for: the page asks whether
 	// these memberships may be suspended.
 	Affected  []doorward.TenantName
@@ -100,12 +103,33 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	case organisationsTab:
 		a.Tenants = tenantRows(c.Caller, memberships)
 	case dataTab:
-		a.Exports, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountExport, doorward.Object{Type: "user", ID: c.Caller.ID}))
+		err = h.loadData(ctx, c, &a)
 	}
 	if err != nil {
 		return ui.View{}, err
 	}
 	return h.ownView(ctx, c, ui.View{Page: "account", Body: a}, memberships)
+}
+
+// loadData adds what may be done with what is held about the caller.
+func (h *hosted) loadData(ctx context.Context, c *ui.Call, a *account) (err error) {
+	own := doorward.Object{Type: "user", ID: c.Caller.ID}
+	a.Exports, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountExport, own))
+	if doorward.HasCode(err, doorward.CodeSignInRequired) { // the session can't; the page of the file says how to go on
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountErase, own))
+	if !doorward.HasCode(err, doorward.CodeSignInRequired) {
+		return err
+	}
+	a.KeptBy = "data.erase.signIn"
+	if c.Caller.IsManaged {
+		a.KeptBy = "data.erase.managed"
+	}
+	return nil
 }
 
 // ownView completes the view of a page of one's account.

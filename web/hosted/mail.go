@@ -35,6 +35,7 @@ func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
 type codeForm struct {
 	Action    string // path of the form
 	KeyPrefix string // of the messages
+	Label     string // key of the label of its field; with .hint that of the hint
 	GoOn      string // path of a page that the browser has opened by a code before; empty: none
 }
 
@@ -44,7 +45,7 @@ var codeScript = []string{"code.js"}
 // askCode returns the page that asks for the code of a mail. The name is its path, and begins
 // the keys of its messages.
 func askCode(name string) ui.View {
-	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, KeepsReturn: true, Body: codeForm{Action: "/" + name, KeyPrefix: name}}
+	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, KeepsReturn: true, Body: codeForm{Action: "/" + name, KeyPrefix: name, Label: "field.token"}}
 }
 
 func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {

@@ -111,6 +111,7 @@ func samples() []uitest.Sample {
 		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},
 		{Name: "account-affected", View: affected(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation that you are in doesn’t allow this address.", Form: url.Values{"email": {"ann@lee.example"}}}},
 		{Name: "account-managed", View: managedAccount(), Frame: ui.Frame{Caller: ann}},
+		{Name: "account-data-managed", View: managedData(), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-saved", View: saved(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Home: returnAddress}},
 		{Name: "account-brand", View: branded(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-sessions", View: sampleAccount(sessionsTab), Frame: ui.Frame{Caller: ann}},
@@ -298,6 +299,14 @@ func managedAccount() ui.View {
 	v := sampleAccount(profileTab)
 	a := v.Body.(account)
 	a.Managed = true
+	v.Body = a
+	return v
+}
+
+func managedData() ui.View {
+	v := sampleAccount(dataTab)
+	a := v.Body.(account)
+	a.Managed, a.KeptBy = true, "data.erase.managed"
 	v.Body = a
 	return v
 }

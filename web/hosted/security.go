@@ -282,7 +282,7 @@ func (h *hosted) keepFactors(ctx context.Context, c *ui.Call) (ui.View, error) {
 type factorReset struct{ Token, Email string }
 
 func factorCodePage() ui.View {
-	return ui.View{Page: "code", Title: "factorreset.title", Scripts: codeScript, Body: codeForm{Action: "/factors/reset", KeyPrefix: "factorreset"}}
+	return ui.View{Page: "code", Title: "factorreset.title", Scripts: codeScript, Body: codeForm{Action: "/factors/reset", KeyPrefix: "factorreset", Label: "field.token"}}
 }
 
 func (h *hosted) askFactorCode(context.Context, *ui.Call) (ui.View, error) {

@@ -47,6 +47,7 @@ func (h *hosted) setupRoutes() []front.Route {
 func (h *hosted) askSetupCode(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v := askCode("setup")
 	form, _ := v.Body.(codeForm)
+	form.Label = "setup.token"
 	_, _, isBegun, err := h.setupOfBrowser(ctx, c)
 	if isBegun {
 		form.GoOn = pathOfStep(setupSteps[0])
@@ -139,6 +140,13 @@ type setupStep struct {
 	Connection connection.Shown
 	Tenant     doorward.Tenant
 	Domains    []doorward.Domain // of the connection, the oldest first
+	IsIdle     bool              // the connection is active, and the tenant's policy lets none sign anybody in
+}
+
+// usesKeys reports whether Doorward authenticates by a key of its own, by what is saved.
+func (s setupStep) usesKeys() bool {
+	edited, _ := s.Connection.ToTest()
+	return edited.ClientAuth == doorward.PrivateKeyJWT
 }
 
 // setupHandler shows a step, or takes a form of it. The caller of c is the link.
@@ -180,6 +188,11 @@ func (h *hosted) setupStep(ctx context.Context, c *ui.Call) (s setupStep, err er
 	if err == nil {
 		s.Tenant, err = h.app.Tenants.Get(ctx, s.Link.TenantID)
 	}
+	if err == nil && s.Connection.Status == doorward.ConnectionActive {
+		var signsIn bool
+		signsIn, err = h.app.SignOn.SignsIn(ctx, s.Connection.Connection)
+		s.IsIdle = !signsIn
+	}
 	if doorward.HasCode(err, doorward.CodeNotFound) { // deleted since
 		err = doorward.Fail(doorward.CodeSetupLinkOver, "")
 	}
@@ -211,6 +224,8 @@ func (s setupStep) NextKey() string {
 	edited, isPending := s.Connection.ToTest()
 	key := "setup.next.draft"
 	switch {
+	case s.IsIdle:
+		return "setup.next.idle"
 	case isPending:
 		key = "setup.next.pending"
 	case s.Connection.Status == doorward.ConnectionActive:

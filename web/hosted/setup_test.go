@@ -3,6 +3,7 @@ package hosted_test
 import (
 	"encoding/json"
 	"html"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -75,6 +76,29 @@ func (s setup) api(t *testing.T, method, path string, body map[string]any) (answ
 		}
 	}
 	return answer
+}
+
+// request sends a request as the OWNER with headers, given as pairs of name and value.
+func (s setup) request(t *testing.T, method, path, body string, headers ...string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.tenant.Owner.Token())
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
 }
 
 // giveDomain gives the domain to the connection.
@@ -150,7 +174,7 @@ func TestSetupLinkIsBoundByBegin(t *testing.T) {
 	code := s.link(t)
 	b, other := open(t, s.Server), open(t, s.Server)
 	for range 2 {
-		b.get("/setup").is(t, 200, "", "Open the link that you were sent")
+		b.get("/setup").is(t, 200, "", "Open the link that you were sent", "Code from the link").lacks(t, "Code from the mail")
 		b.send("/setup", "token", code).is(t, 200, "", "Acme &lt;ID&gt;", s.tenant.Owner.Email, "Begin")
 	}
 	b.send("/setup").is(t, 422, "")
@@ -192,26 +216,26 @@ func TestSetupLinkIsOver(t *testing.T) {
 func TestSetupByLink(t *testing.T) {
 	s := newSetup(t)
 	b := s.begun(t)
-	b.get("/setup/provider").is(t, 200, "", "/api/v2/auth/sso/"+s.con+"/callback</code>", "In your provider’s console", "once a test has passed").lacks(t, "/jwks")
+	b.get("/setup/provider").is(t, 200, "", "/api/v2/auth/sso/"+s.con+"/callback</code>", "In your provider’s console", "once a test has passed", `<div class="by-key">`, `class="pair by-secret"`).lacks(t, "Still missing", `required maxlength="1000" aria-describedby="clientSecret-hint`)
 	b.get("/setup/domains").is(t, 200, "", "No domain belongs to this connection", s.tenant.Owner.Email)
-	b.get("/setup/test").is(t, 200, "", "Something is missing for a test")
+	b.get("/setup/test").is(t, 200, "", "Still missing for a test: <strong>Issuer</strong>, <strong>Client ID</strong>, <strong>Client secret</strong>")
 	b.get("/setup/protocol").is(t, 200, "", "No test was made yet")
 	b.send("/setup/test").is(t, 422, "")
 
-	s.save(b, "issuer", "https://login.microsoftonline.com/common/v2.0", "clientId", "mine", "clientSecret", "never shown again").is(t, 422, "", "every directory of the world", `value="mine"`).lacks(t, "never shown again")
-	s.save(b, "clientSecret", "never shown again", "expiresAt", "1999-01-01").is(t, 422, "", "A secret ends in the future", `value="doorward"`).lacks(t, "never shown again")
+	s.save(b, "clientSecret", "never shown again", "expiresAt", "1999-01-01").is(t, 422, "", "A secret ends in the future", `value="doorward"`, "Enter it once more").lacks(t, "never shown again")
 	s.save(b, "expiresAt", "2099-01-01").is(t, 422, "", "Copy the secret from the provider")
 	s.save(b, "version", "old", "emailFrom", "mail").is(t, 412, "", "Somebody else has changed the connection", `value="mail"`)
 	s.save(b).is(t, 303, "/setup/provider?done=setup-incomplete")
-	s.save(b, "clientSecret", "a wrong secret").is(t, 303, "/setup/domains?done=setup-saved")
-	b.get("/setup/domains?done=setup-saved").is(t, 200, "", "Saved. The domains come next.")
+	b.get("/setup/provider?done=setup-incomplete").is(t, 200, "", ">Saved.<", "Still missing for a test: <strong>Client secret</strong>")
+	s.save(b, "clientSecret", "a wrong secret").is(t, 303, "/setup/test?done=setup-saved-test")
+	b.get("/setup/test?done=setup-saved-test").is(t, 200, "", "Saved. The test comes next.")
 
 	s.test(b).is(t, 200, "", "The test has not passed", "the client’s authentication", "The secret is wrong")
 	page := b.get("/setup/provider").is(t, 200, "", "Works until", "Added: ", "Last used: never")
 	secret := regexp.MustCompile(`/setup/secrets/(ccs_[a-z0-9]+)/delete`).FindStringSubmatch(page.body)[1]
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 303, "/setup/provider?done=setup-secret-deleted")
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 404, "", "deleted before")
-	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/domains?done=setup-saved")
+	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/test?done=setup-saved-test")
 	s.test(b).is(t, 200, "", "The test has passed", ann).lacks(t, "ann-1", "&#34;sub&#34;")
 	b.get("/setup/provider").is(t, 200, "", "Last used: <time").lacks(t, "Last used: never")
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Test</strong>", "the client’s authentication", ">Done<", ">Refused<")
@@ -224,11 +248,67 @@ func TestSetupByLink(t *testing.T) {
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Sign-in</strong>", "<code>req_refused-one</code>").lacks(t, "came-in", ">refused-one", s.tenant.Owner.ID, "Provider’s document")
 
 	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "active"})
+	b.get("/setup/provider").is(t, 200, "", ">Active<", "Nobody signs in by this connection now")
+	start := "/api/v2/auth/sso/" + s.con + "/start"
+	for path, want := range map[string]string{
+		"/sso/" + s.con: "hasn’t turned this sign-in on", start: "hasn’t turned this sign-in on", start + "?test=tst_6tqm7x3yh4n6rj7wd2c5tpae7k": "This test can’t begin",
+	} {
+		if status, page := s.request(t, "GET", path, "", "Accept", "text/html"); status != 404 || !strings.Contains(page, want) {
+			t.Errorf("%s: %d without %q:\n%s", path, status, want, page)
+		}
+	}
+	s.giveDomain(t)
+	if status, got := s.request(t, "PUT", "/api/v2/sso/policy", `{"mode":"optional","guests":"allowed"}`, "If-Match", "*", "Content-Type", "application/json"); status != 200 {
+		t.Fatalf("the policy: %d %s", status, got)
+	}
 	b.get("/setup/provider").is(t, 200, "", ">Active<", "People sign in by this connection")
 	s.save(b, "emailFrom", "mail").is(t, 303, "/setup/domains?done=setup-saved")
+	b.get("/setup/domains?done=setup-saved").is(t, 200, "", "Saved. The domains come next.")
 	b.get("/setup/provider").is(t, 200, "", "switches to it", `value="mail"`)
 	s.provider.Close()
 	b.send("/setup/test").is(t, 503, "", "The connection is refused there")
+}
+
+// A client secret isn't lost with a refused form: it is saved first, with the day as it was typed, unless it is what was
+// refused.
+func TestSetupKeepsASecretOfARefusedForm(t *testing.T) {
+	s := newSetup(t)
+	b := s.begun(t)
+	refused := s.save(b, "issuer", "https://login.microsoftonline.com/common/v2.0", "clientId", "mine", "clientSecret", "never shown again", "expiresAt", "2031-05-31")
+	refused.is(t, 422, "", "every directory of the world", `value="mine"`, "The client secret is saved", "gain</code>", ">31 May 2031<").lacks(t, "never shown again", "Enter it once more", "2031-06-01")
+	version := formVersion.FindStringSubmatch(refused.body)[1]
+	s.save(b, "version", version, "clientId", "mine").is(t, 303, "/setup/test?done=setup-saved-test")
+	s.save(b, "version", version, "clientSecret", "another secret of it").is(t, 412, "", "Enter it once more").lacks(t, "The client secret is saved")
+	s.save(b, "expiresAt", "31.5.2031").is(t, 422, "", `id="expiresAt" name="expiresAt" type="date" autocomplete="off" value="31.5.2031"`)
+	s.save(b, "clientAuth", "private_key_jwt", "clientSecret", "of no use with a key").is(t, 303, "/setup/test?done=setup-saved-test")
+	b.get("/setup/provider").is(t, 200, "", "/jwks</code>", "ES256").lacks(t, "gain</code>", "a key</code>")
+}
+
+// A provider that doesn't know the redirect address or the client shows an error of its own and doesn't lead back. The
+// step shows the newest test without its address, and what to compare; after ten minutes, too.
+func TestSetupByAProviderThatDoesNotLeadBack(t *testing.T) {
+	s := newSetup(t)
+	b := s.begun(t)
+	s.save(b, "clientId", "a-mistyped-client", "clientSecret", providersSecret)
+	b.get("/setup/test").is(t, 200, "").lacks(t, "a-mistyped-client")
+	start, err := url.Parse(b.send("/setup/test").to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := b.get(start.RequestURI()).to; !strings.HasPrefix(at, s.provider.Issuer()) { // where the browser stays
+		t.Fatalf("the test begins at %q", at)
+	}
+	compare := []string{"compare there", "/api/v2/auth/sso/" + s.con + "/callback</code>", "a-mistyped-client</code>", "Register the redirect address", "Compare the client ID", "Assign the person"}
+	b.get("/setup/test").is(t, 200, "", append(compare, "has not led back yet")...)
+	b.get("/setup/test?test=mistyped").is(t, 200, "").lacks(t, "has not led back")
+	s.Advance(11 * time.Minute)
+	b.get("/setup/test").is(t, 200, "", append(compare, "The test has not passed", "11 minutes ago")...).lacks(t, "something was changed")
+	s.save(b, "clientId", "doorward")
+	b.get("/setup/test").is(t, 200, "", "something was changed: test again")
+	s.test(b).is(t, 200, "", "The test has passed")
+	b.get("/setup/test").is(t, 200, "", "The test has passed").lacks(t, "compare there")
+	s.Advance(25 * time.Hour)
+	b.get("/setup/test").is(t, 200, "").lacks(t, "The test has passed")
 }
 
 // The step of domains shows the records of the connection's own, and looks at them.

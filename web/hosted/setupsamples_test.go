@@ -17,7 +17,7 @@ func setupSamples() []uitest.Sample {
 	other.Other = "Globex Entra"
 	goOn := askCode("setup")
 	form, _ := goOn.Body.(codeForm)
-	form.GoOn = "/setup/provider"
+	form.GoOn, form.Label = "/setup/provider", "setup.token"
 	goOn.Body = form
 	refused := ui.Frame{Posted: true, Alert: true, Faults: map[string]string{"issuer": "The provider calls itself by another issuer. Copy it exactly, with or without the slash at its end.", "clientSecret": "Copy the secret from the provider."}}
 	unproved := ui.Frame{Posted: true, Alert: true, Fault: "The record was not found."}
@@ -34,11 +34,13 @@ func setupSamples() []uitest.Sample {
 		{Name: "setupdomains", View: saved(sampledSetupDomains(false))},
 		{Name: "setupdomains-unproved", View: sampledSetupDomains(true), Frame: unproved},
 		{Name: "setupdomains-none", View: noSetupDomains()},
+		{Name: "setuptest-idle", View: idleSetup()},
 		{Name: "setuptest", View: sampledSetupTest("")},
 		{Name: "setuptest-missing", View: missingSetupTest()},
 		{Name: "setuptest-waiting", View: sampledSetupTest(doorward.TestWaiting)},
 		{Name: "setuptest-passed", View: sampledSetupTest(doorward.TestPassed)},
 		{Name: "setuptest-failed", View: sampledSetupTest(doorward.TestFailed)},
+		{Name: "setuptest-unanswered", View: unansweredSetupTest()},
 		{Name: "setupprotocol", View: sampledSetupProtocol()},
 		{Name: "setupprotocol-none", View: noSetupProtocol()},
 	}
@@ -81,11 +83,14 @@ func onStep(s setupStep, name string, body func(setupStep) any) ui.View {
 	s.Tabs.Items = s.tabs("")
 	v := s.view(name)
 	v.Body = body(s)
+	if name == "test" {
+		v.Scripts = copyScript
+	}
 	return v
 }
 
 func sampledProvider(p doorward.Product, status doorward.ConnectionStatus) ui.View {
-	const address = "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
+	const address = setupAddress
 	v := onStep(sampledSetup(p, status), "provider", func(s setupStep) any {
 		edited, _ := s.Connection.ToTest()
 		body := setupProvider{setupStep: s, Form: ui.StoredParameters(edited), Version: "v", now: noon, Guide: ui.Guide{Product: p, Callback: address + "callback", Start: address + "start"}}
@@ -130,6 +135,20 @@ func missingSetupTest() ui.View {
 	return onStep(s, "test", func(s setupStep) any { return setupTest{setupStep: s} })
 }
 
+// setupAddress is the beginning of the addresses of the connection.
+const setupAddress = "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
+
+// sampledTest is a test of what the connection has now, which was begun an hour ago.
+func sampledTest(s setupStep, status doorward.TestStatus, checks []doorward.TestCheck) doorward.ConnectionTest {
+	edited, isPending := s.Connection.ToTest()
+	begun := noon.Add(-time.Hour)
+	test := doorward.ConnectionTest{ID: "tst_1", Status: status, Checks: checks, Pending: isPending, Fingerprint: edited.Fingerprint(), CreatedAt: begun, BegunAt: &begun}
+	if status != doorward.TestWaiting && checks[len(checks)-1].Name != "callback" {
+		test.EndedAt = &begun
+	}
+	return test
+}
+
 func sampledSetupTest(status doorward.TestStatus) ui.View {
 	s := sampledSetup(doorward.Entra, doorward.ConnectionActive)
 	if status != doorward.TestPassed {
@@ -147,11 +166,30 @@ func sampledSetupTest(status doorward.TestStatus) ui.View {
 	return onStep(s, "test", func(s setupStep) any {
 		body := setupTest{setupStep: s}
 		if status != "" {
-			result := ui.NewTestResult(doorward.ConnectionTest{ID: "tst_1", Status: status, Checks: checks}, "/start", doorward.Entra)
+			result := ui.NewTestResult(sampledTest(s, status, checks), s.Connection.Connection, setupAddress+"callback", s.Link.MakerEmail)
 			body.Result = &result
 		}
 		return body
 	})
+}
+
+// unansweredSetupTest is a test whose provider hasn't led back in time, and whose connection was changed since.
+func unansweredSetupTest() ui.View {
+	s := sampledSetup(doorward.Okta, doorward.ConnectionDraft)
+	s.Connection.InForce.Issuer, s.Connection.InForce.ClientID = "https://acme.okta.com", "0oa1b2c3d4e5F6g7H8i9"
+	return onStep(s, "test", func(s setupStep) any {
+		test := sampledTest(s, doorward.TestFailed, []doorward.TestCheck{{Name: "callback", Advice: "redirect_uri"}})
+		test.Fingerprint = nil
+		result := ui.NewTestResult(test, s.Connection.Connection, setupAddress+"callback", s.Link.MakerEmail)
+		return setupTest{setupStep: s, Result: &result}
+	})
+}
+
+// idleSetup is a connection that is active while the policy is off.
+func idleSetup() ui.View {
+	s := sampledSetup(doorward.Entra, doorward.ConnectionActive)
+	s.IsIdle = true
+	return onStep(s, "test", func(s setupStep) any { return setupTest{setupStep: s} })
 }
 
 func sampledSetupProtocol() ui.View {

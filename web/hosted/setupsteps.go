@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -24,15 +23,34 @@ type setupProvider struct {
 	Form    ui.ParameterForm
 	Version string // that the form is based on
 	Keys    []ui.PublishedKey
+	Again   bool // the form was refused, and has to get the client secret once more: no page repeats it
 	now     time.Time
 }
 
-// UsesKeys reports whether the form says that Doorward authenticates by a key of its own.
-func (s setupProvider) UsesKeys() bool { return s.Form.ClientAuth == string(doorward.PrivateKeyJWT) }
+// UsesKeys reports whether Doorward authenticates by a key of its own, by what is saved.
+func (s setupProvider) UsesKeys() bool { return s.usesKeys() }
 
-// TakesSecret reports whether another client secret can be added.
+// TakesSecret reports whether another client secret can be added. The form has the field even if a key is chosen: its
+// style sheet shows it with the choice of a secret.
 func (s setupProvider) TakesSecret() bool {
-	return !s.UsesKeys() && s.Connection.UsableSecrets() < doorward.ConnectionSecretsMax
+	return s.Connection.UsableSecrets() < doorward.ConnectionSecretsMax
+}
+
+// Missing are the keys of the labels of what is missing for a test, once something of it is saved.
+func (s setupProvider) Missing() []string {
+	edited, _ := s.Connection.ToTest()
+	if edited.Issuer == "" && edited.ClientID == "" && len(s.Connection.Secrets) == 0 {
+		return nil
+	}
+	return ui.MissingForTest(s.Connection)
+}
+
+// SecretHint is the key of the hint at the field of the client secret.
+func (s setupProvider) SecretHint() string {
+	if s.Again {
+		return "setup.secret.again"
+	}
+	return "sso.secret.hint"
 }
 
 // HasEnded reports whether the instant has passed.
@@ -47,9 +65,15 @@ func (h *hosted) showSetupProvider(ctx context.Context, c *ui.Call, s setupStep)
 	}
 	id := s.Connection.ID
 	body.Guide = ui.Guide{Product: s.Connection.Product, Callback: h.app.Connections.CallbackURL(id), Start: h.app.Connections.StartURL(id)}
-	var err error
-	if body.UsesKeys() {
+	if s.usesKeys() || s.Connection.Product.OffersKeys() {
 		body.Guide.KeysURL = h.app.Connections.KeysURL(id)
+	}
+	body.Again = c.WasRefused() && c.Value("clientSecret") != ""
+	if c.WasRefused() && c.Value(secretSaved) != "" {
+		v.Note = "setup.secret.saved"
+	}
+	var err error
+	if s.usesKeys() {
 		body.Keys, err = h.publishedKeys(ctx, id)
 	}
 	v.Body, v.Scripts = body, copyScript
@@ -61,53 +85,52 @@ func (h *hosted) publishedKeys(ctx context.Context, conID string) ([]ui.Publishe
 	return ui.PublishedKeys(keys), err
 }
 
-// saveSetupProvider saves what the connection signs people in by, and then the client secret, if one was typed.
-// A secret that is refused has to be typed again.
+// secretSaved is the name under which a refused form says that its client secret was saved.
+const secretSaved = "secretSaved"
+
+// saveSetupProvider saves the client secret, if one was typed, and then what the connection signs people in by. A form
+// with a faulty issuer so loses no secret, which no page repeats.
 func (h *hosted) saveSetupProvider(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
-	secret, err := typedSecret(c)
-	if err != nil {
+	if err := h.saveTypedSecret(ctx, c, s); err != nil {
 		return ui.View{}, err
 	}
-	var change connection.Change
-	change.Versions = []string{c.Value("version")}
+	change := connection.Change{Versions: []string{c.Value("version")}}
 	change.Issuer, change.ClientID, change.ClientAuth, change.EmailFrom = ui.TypedParameters(c)
-	after, _, err := h.app.Connections.Edit(ctx, c.Caller, s.Connection.ID, change)
-	if err != nil {
+	if _, _, err := h.app.Connections.Edit(ctx, c.Caller, s.Connection.ID, change); err != nil {
 		return ui.View{}, err
 	}
-	if secret.Secret != "" {
-		c.Preset("version", after.Version()) // if the secret is refused, the rest is saved
-		if _, err = h.app.Connections.AddSecret(ctx, c.Caller, s.Connection.ID, secret); err != nil {
-			return ui.View{}, err
-		}
-		if after, err = h.app.Connections.Connection(ctx, c.Caller, s.Connection.ID); err != nil {
-			return ui.View{}, err
-		}
-	}
-	if !ui.CanBeTested(after) {
+	after, err := h.app.Connections.Connection(ctx, c.Caller, s.Connection.ID)
+	switch {
+	case err != nil:
+		return ui.View{}, err
+	case !ui.CanBeTested(after):
 		return toStep(c, "provider", "setup-incomplete"), nil
+	case len(s.Domains) == 0: // the step of the domains would have nothing to do
+		return toStep(c, "test", "setup-saved-test"), nil
 	}
 	return toStep(c, "domains", "setup-saved"), nil
 }
 
-// typedSecret returns the client secret of the form with its end, which is a day that it still works on. Errors:
-// validation_failed.
-func typedSecret(c *ui.Call) (typed connection.NewSecret, err error) {
-	typed.Secret = strings.TrimSpace(c.Value("clientSecret"))
-	day := strings.TrimSpace(c.Value("expiresAt"))
-	if day == "" {
-		return typed, nil
+// saveTypedSecret adds the client secret of the form and takes it out of the form, whose version becomes that of the
+// connection with it. It does nothing for a form that chooses a key, or that somebody else's change has overtaken.
+// Errors: those of connection.Connections.AddSecret.
+func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) error {
+	if c.Value("clientAuth") == string(doorward.PrivateKeyJWT) || c.Value("version") != s.Connection.Version() {
+		return nil
 	}
-	at, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return typed, doorward.Invalid("/expiresAt", "invalid", "Write a day such as 2031-05-06.")
+	secret, err := ui.TypedSecret(c)
+	if err != nil || secret.Secret == "" && secret.ExpiresAt == nil {
+		return err
 	}
-	if typed.Secret == "" {
-		return typed, doorward.Invalid("/clientSecret", "required", "Copy the secret from the provider.")
+	if _, err = h.app.Connections.AddSecret(ctx, c.Caller, s.Connection.ID, secret); err != nil {
+		return err
 	}
-	at = at.AddDate(0, 0, 1)
-	typed.ExpiresAt = &at
-	return typed, nil
+	now, err := h.app.Connections.Connection(ctx, c.Caller, s.Connection.ID)
+	c.Preset("version", now.Version())
+	c.Preset("clientSecret", "")
+	c.Preset("expiresAt", "")
+	c.Preset(secretSaved, "1")
+	return err
 }
 
 func (h *hosted) deleteSetupSecret(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
@@ -181,11 +204,11 @@ func (h *hosted) verifySetupDomain(ctx context.Context, c *ui.Call, s setupStep)
 // setupTest is the step with the test.
 type setupTest struct {
 	setupStep
-	Result *ui.TestResult // of the test that the address names
+	Result *ui.TestResult // of the test that the address names, or else of the newest; nil: there is none
 }
 
-// CanBegin reports whether nothing is missing for a test.
-func (s setupTest) CanBegin() bool { return ui.CanBeTested(s.Connection) }
+// Missing are the keys of the labels of what is missing for a test.
+func (s setupTest) Missing() []string { return ui.MissingForTest(s.Connection) }
 
 // TestedAt is when a test of what the connection has now has passed; nil: none has.
 func (s setupTest) TestedAt() *time.Time {
@@ -193,29 +216,32 @@ func (s setupTest) TestedAt() *time.Time {
 	return edited.TestedAt
 }
 
-// showSetupTest shows the test that the query names, for a day.
+// showSetupTest shows the test that the query names, or else the one that was made last: a browser that the provider
+// doesn't lead back has no other way to it. A test is kept for a day.
 func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	v := s.view("test")
 	v.FormSignsOn = true // its form leads to the provider
+	v.Scripts = copyScript
 	body := setupTest{setupStep: s}
-	if id := c.R.URL.Query().Get("test"); id != "" {
-		found, err := h.app.Connections.Test(ctx, c.Caller, s.Connection.ID, id)
-		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
-			return v, err
-		}
-		if err == nil {
-			result := ui.NewTestResult(found, h.app.Connections.StartURL(s.Connection.ID), s.Connection.Product)
-			body.Result = &result
-		}
-	}
 	v.Body = body
-	return v, nil
+	id := c.R.URL.Query().Get("test")
+	if id != "" && !front.IsID(id, doorward.PrefixTest) { // mistyped
+		return v, nil
+	}
+	found, err := h.app.Connections.Test(ctx, c.Caller, s.Connection.ID, id)
+	if doorward.HasCode(err, doorward.CodeNotFound) { // none yet, or a day later it is gone
+		return v, nil
+	}
+	result := ui.NewTestResult(found, s.Connection.Connection, h.app.Connections.CallbackURL(s.Connection.ID), s.Link.MakerEmail)
+	body.Result = &result
+	v.Body = body
+	return v, err
 }
 
 // beginSetupTest leads to the provider, and back to the page of the test.
 func (h *hosted) beginSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	begun, err := h.app.SignOn.Test(ctx, c.Caller, s.Connection.ID)
-	return c.Redirect(ui.NewTestResult(begun, h.app.Connections.StartURL(s.Connection.ID), s.Connection.Product).URL), err
+	return c.Redirect(h.app.SignOn.TestURL(begun)), err
 }
 
 // setupProtocol is the step with what was tested, what has failed, and why.
@@ -233,7 +259,7 @@ const (
 func (h *hosted) showSetupProtocol(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	v := s.view("protocol")
 	body := setupProtocol{setupStep: s}
-	all, err := h.setupAttempts(ctx, c, s.Connection)
+	all, err := h.setupAttempts(ctx, c, s.Connection, s.Link.MakerEmail)
 	body.Attempts, body.setupPages = pageOf(c, "protocol", all, attemptsPerPage, 0)
 	v.Body = body
 	return v, err
@@ -241,7 +267,7 @@ func (h *hosted) showSetupProtocol(ctx context.Context, c *ui.Call, s setupStep)
 
 // setupAttempts returns the protocol, which has the last 200 entries of each kind: tests, and what has failed.
 // Who signs in is none of the link's business.
-func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Shown) (all []ui.Attempt, err error) {
+func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Shown, maker string) (all []ui.Attempt, err error) {
 	for window := (doorward.Window{Limit: attemptsAtOnce}); ; {
 		found, err := h.app.Connections.Attempts(ctx, c.Caller, of.ID, window)
 		if err != nil {
@@ -250,7 +276,7 @@ func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Sh
 		for _, a := range found.Items {
 			hasFailed := a.Outcome == doorward.AttemptRefused || a.Outcome == doorward.AttemptUnavailable
 			if hasFailed || a.Kind == doorward.AttemptTest {
-				all = append(all, ui.Attempt{Attempt: a, Product: of.Product})
+				all = append(all, ui.Attempt{Attempt: a, Product: of.Product, Maker: maker})
 			}
 		}
 		if found.Next == nil {

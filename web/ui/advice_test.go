@@ -41,7 +41,7 @@ func TestEachAdviceHasASentence(t *testing.T) {
 		}
 		for key := range have {
 			advice, product, hasProduct := strings.Cut(key, ".")
-			if !slices.Contains(signon.Advices, advice) || hasProduct && !slices.Contains(doorward.Products, doorward.Product(product)) {
+			if !slices.Contains(signon.Advices, advice) || hasProduct && "."+product != byLink && !slices.Contains(doorward.Products, doorward.Product(product)) {
 				t.Errorf("%s: nothing leads to the sentence %q", l.Tag, key)
 			}
 		}
@@ -95,7 +95,7 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 			}
 		}
 		advice, product, hasProduct := strings.Cut(key, ".")
-		if !hasProduct {
+		if !hasProduct || "."+product == byLink {
 			continue
 		}
 		page, err := os.ReadFile("../../docs/sign-on-" + product + ".md")
@@ -114,5 +114,33 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 	}
 	if got := AdviceKey("client_secret", doorward.OtherProduct); got != "sso.advice.client_secret" {
 		t.Errorf("the advice of another product is shown as %q", got)
+	}
+}
+
+// TestAdviceByALink: what only an OWNER can do, somebody with a set-up link is told to ask of its maker. The rest is as in
+// the console.
+func TestAdviceByALink(t *testing.T) {
+	const maker = "ann@acme.example"
+	for _, advice := range signon.Advices {
+		shown := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Product: doorward.Entra, Maker: maker}.AdviceKey()
+		if tried := (Attempt{Attempt: doorward.Attempt{Advice: advice}, Product: doorward.Entra, Maker: maker}).AdviceKey(); tried != shown {
+			t.Errorf("the advice %s is %s in tests, and %s in protocols", advice, shown, tried)
+		}
+		console := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Product: doorward.Entra}.AdviceKey()
+		isOwners := slices.Contains([]string{"domain", "factor", "hosted_domain", "invite", "joining", "network", "reinstate"}, advice)
+		if isOwners != (shown != console) || isOwners != strings.Contains(english()[shown], "{maker}") || strings.Contains(english()[console], "{maker}") {
+			t.Errorf("the advice %s is %q by a link, and %q in the console", advice, english()[shown], english()[console])
+		}
+	}
+}
+
+// TestRecordOf: a record says what to enter where the console adds the domain itself.
+func TestRecordOf(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"acme.example": {"acme.example", "_doorward"}, "mail.acme.co.uk": {"acme.co.uk", "_doorward.mail"}, "a.b.xn--bcher-kva.example": {"xn--bcher-kva.example", "_doorward.a.b"},
+	} {
+		if got := RecordOf(doorward.Domain{Name: name}); got.Zone != want[0] || got.Host != want[1] || got.Name != "_doorward."+name {
+			t.Errorf("the record of %s is %+v", name, got)
+		}
 	}
 }

@@ -157,7 +157,7 @@ func (s *Set) take(path string, fn, again, translate func(ctx context.Context, c
 			return err
 		}
 		return c.answer(v)
-	}).WithErrorHandler(s.errorHandler(path))
+	}).TakesForm(path).WithErrorHandler(s.errorHandler(path))
 }
 
 // choosesAppearance reports whether the form was only sent to show the page in another language or

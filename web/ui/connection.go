@@ -3,13 +3,15 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/publicdomain"
 )
 
 // What the console and the pages of set-up links both show of a connection. Their templates are in
@@ -37,7 +39,8 @@ func hasMessage(key string) bool { return english()[key] != "" }
 // Guide says what to do in the console of a connection's provider.
 type Guide struct {
 	Product doorward.Product
-	// Addresses of this server, to enter there. KeysURL is empty for a connection with client secrets.
+	// Addresses of this server, to enter there. KeysURL is empty where clients can't authenticate by keys. A page whose
+	// form says that they don't hides it (see .by-key in the style sheet).
 	Callback, Start, KeysURL string
 }
 
@@ -58,6 +61,25 @@ func (g Guide) Steps() (keys []string) {
 // IssuerHint is the key of where the issuer is found.
 func (g Guide) IssuerHint() string { return "sso.issuer." + string(g.Product) }
 
+// ClientIDHint is the key of what the product calls the client ID.
+func (g Guide) ClientIDHint() string { return "sso.clientId." + string(g.Product) }
+
+// ClientAuths are what the form offers: what the product can, and what is chosen in any case.
+func (g Guide) ClientAuths(chosen string) []string {
+	if g.Product.OffersKeys() || chosen == string(doorward.PrivateKeyJWT) {
+		return ClientAuths
+	}
+	return ClientAuths[1:]
+}
+
+// AuthHint is the key of the hint at that choice; empty: there is none.
+func (g Guide) AuthHint() string {
+	if !g.Product.OffersKeys() {
+		return ""
+	}
+	return "sso.auth.hint"
+}
+
 // Copied is a value to copy, with the key of its label.
 type Copied struct{ Label, Value string }
 
@@ -68,11 +90,9 @@ func copied(label, value string) Copied { return Copied{label, value} }
 // "parameterFields" shows them.
 type ParameterForm struct{ Issuer, ClientID, ClientAuth, EmailFrom string }
 
-// ClientAuths are the ways in which Doorward can authenticate to a provider, in the order of the form.
+// ClientAuths are the ways in which Doorward can authenticate to a provider, in the order of the form: that by keys is
+// the first.
 var ClientAuths = []string{string(doorward.PrivateKeyJWT), string(doorward.SecretBasic), string(doorward.SecretPost)}
-
-// ClientAuths are what the form offers.
-func (ParameterForm) ClientAuths() []string { return ClientAuths }
 
 // ParameterFormOf returns the fields: as typed if the form is shown again, else as stored.
 func ParameterFormOf(c *Call, stored doorward.ConnectionParameters) ParameterForm {
@@ -96,11 +116,40 @@ func TypedParameters(c *Call) (issuer, clientID, clientAuth, emailFrom *string) 
 	return typed("issuer"), typed("clientId"), typed("clientAuth"), typed("emailFrom")
 }
 
-// CanBeTested reports whether nothing is missing that a test of the connection needs.
-func CanBeTested(c connection.Shown) bool {
-	edited, _ := c.ToTest()
-	return edited.Issuer != "" && edited.ClientID != "" && (edited.ClientAuth == doorward.PrivateKeyJWT || c.UsableSecrets() > 0)
+// TypedSecret returns the client secret of a form with its end: the last second of the typed day (UTC), so that pages
+// show the same day. Errors: validation_failed, for what is no day.
+func TypedSecret(c *Call) (typed connection.NewSecret, err error) {
+	typed.Secret = strings.TrimSpace(c.Value("clientSecret"))
+	day := strings.TrimSpace(c.Value("expiresAt"))
+	if day == "" {
+		return typed, nil
+	}
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return typed, doorward.Invalid("/expiresAt", "invalid", "Write a day such as 2031-05-06.")
+	}
+	at = at.AddDate(0, 0, 1).Add(-time.Second)
+	typed.ExpiresAt = &at
+	return typed, nil
 }
+
+// MissingForTest returns the keys of the labels of what a test of the connection needs and it doesn't have.
+func MissingForTest(c connection.Shown) (labels []string) {
+	edited, _ := c.ToTest()
+	if edited.Issuer == "" {
+		labels = append(labels, "field.issuer")
+	}
+	if edited.ClientID == "" {
+		labels = append(labels, "field.clientId")
+	}
+	if edited.ClientAuth != doorward.PrivateKeyJWT && c.UsableSecrets() == 0 {
+		labels = append(labels, "field.clientSecret")
+	}
+	return labels
+}
+
+// CanBeTested reports whether nothing is missing that a test of the connection needs.
+func CanBeTested(c connection.Shown) bool { return len(MissingForTest(c)) == 0 }
 
 // PublishedKey is a key by which Doorward authenticates to a provider.
 type PublishedKey struct {
@@ -119,25 +168,43 @@ func PublishedKeys(set []json.RawMessage) (all []PublishedKey) {
 	return all
 }
 
-// TestResult is a test of a connection. The template "testResult" shows it.
+// TestResult is a test of a connection. The templates "testResult" and "compare" show it.
 type TestResult struct {
 	doorward.ConnectionTest
-	URL    string // where it begins, while it waits
-	Checks []TestCheck
+	Checks    []TestCheck
+	URL       string // where this browser begins it; empty: it can't
+	IsChanged bool   // what the connection has now is something else than what was tested
+	Callback  string // the redirect address
+	ClientID  string
+	product   doorward.Product
 }
 
-// NewTestResult returns the test of a connection to a provider of the product. start is where sign-ins by the
-// connection begin.
-func NewTestResult(test doorward.ConnectionTest, start string, product doorward.Product) TestResult {
-	shown := TestResult{ConnectionTest: test, URL: start + "?" + url.Values{"test": {test.ID}}.Encode()}
+// NewTestResult returns the test of the connection. callback is the connection's redirect address, and maker the
+// address of who made the set-up link by which it is shown; empty in the console.
+func NewTestResult(test doorward.ConnectionTest, of doorward.Connection, callback, maker string) TestResult {
+	edited, _ := of.ToTest()
+	shown := TestResult{ConnectionTest: test, IsChanged: !test.IsOf(of), Callback: callback, ClientID: edited.ClientID, product: of.Product}
 	for _, check := range test.Checks {
-		shown.Checks = append(shown.Checks, TestCheck{check, product})
+		shown.Checks = append(shown.Checks, TestCheck{check, of.Product, maker})
 	}
 	return shown
 }
 
 // Waits reports whether nobody has signed in yet.
 func (t TestResult) Waits() bool { return t.Status == doorward.TestWaiting }
+
+// IsUnanswered reports whether the provider hasn't led back, or not in time. To somebody whose redirect address or
+// client it doesn't know it shows an error of its own (RFC 6749, section 4.1.2.1), so that nothing is known here.
+func (t TestResult) IsUnanswered() bool { return t.EndedAt == nil && (t.Waits() || t.BegunAt != nil) }
+
+// RedirectAdvice is the key of the message about where the provider has the redirect address.
+func (t TestResult) RedirectAdvice() string { return AdviceKey(oidcrp.AdviceRedirectURI, t.product) }
+
+// ClientAdvice is the key of the message about where the provider has the client ID.
+func (t TestResult) ClientAdvice() string { return AdviceKey(oidcrp.AdviceClientID, t.product) }
+
+// AssignmentAdvice is the key of the message about where the provider says who may use the application.
+func (t TestResult) AssignmentAdvice() string { return AdviceKey(oidcrp.AdviceAssignment, t.product) }
 
 // HasPassed reports whether the test has passed.
 func (t TestResult) HasPassed() bool { return t.Status == doorward.TestPassed }
@@ -156,18 +223,20 @@ func (t TestResult) Quiet() []TestCheck {
 type TestCheck struct {
 	doorward.TestCheck
 	Product doorward.Product // of the provider
+	Maker   string           // of the set-up link by which it is shown; empty in the console
 }
 
 // CheckKey is the key of the message about the check; empty if there is none.
 func (s TestCheck) CheckKey() string { return checkKey(s.Name) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (s TestCheck) AdviceKey() string { return AdviceKey(s.Advice, s.Product) }
+func (s TestCheck) AdviceKey() string { return adviceFor(s.Maker, s.Advice, s.Product) }
 
 // Attempt is an entry of a connection's protocol. The template "attempt" shows what was tried.
 type Attempt struct {
 	doorward.Attempt
 	Product doorward.Product // of the provider
+	Maker   string           // of the set-up link by which it is shown; empty in the console
 }
 
 // Tone is the class of the outcome's tag.
@@ -185,13 +254,24 @@ func (a Attempt) Tone() string {
 func (a Attempt) CheckKey() string { return checkKey(a.Check) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (a Attempt) AdviceKey() string { return AdviceKey(a.Advice, a.Product) }
+func (a Attempt) AdviceKey() string { return adviceFor(a.Maker, a.Advice, a.Product) }
 
 func checkKey(check string) string {
 	if key := "sso.check." + check; hasMessage(key) {
 		return key
 	}
 	return ""
+}
+
+// byLink ends the key of an advice for somebody who has only the set-up link: what to do is up to its maker.
+const byLink = ".link"
+
+// adviceFor returns AdviceKey, or the key of the message for those who have only the link of the maker.
+func adviceFor(maker, advice string, product doorward.Product) string {
+	if key := "sso.advice." + advice + byLink; maker != "" && hasMessage(key) {
+		return key
+	}
+	return AdviceKey(advice, product)
 }
 
 // AdviceKey returns the key of the message about the advice, in the words of the provider's product where there
@@ -206,10 +286,17 @@ func AdviceKey(advice string, product doorward.Product) string {
 }
 
 // ProvingRecord is the DNS record that proves a domain. The template "record" shows it.
-type ProvingRecord struct{ Name, Value string }
+type ProvingRecord struct {
+	Name, Value string
+	// Zone is the domain as it was registered, whose name the consoles of many name servers add to what is entered, and
+	// Host what to enter there.
+	Zone, Host string
+}
 
 // RecordOf returns the record that proves the domain.
 func RecordOf(d doorward.Domain) (r ProvingRecord) {
 	r.Name, r.Value = d.Record()
+	r.Zone = publicdomain.Registered(d.Name)
+	r.Host = strings.TrimSuffix(r.Name, "."+r.Zone)
 	return r
 }

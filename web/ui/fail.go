@@ -121,7 +121,7 @@ func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
 		return ErrorPage{}, err
 	}
 	wait, err := p.words.waitText(e.RetryAfter)
-	problem, key := e.Code.Problem(), errorKey(e)
+	problem, key := e.Code.Problem(), c.pageKey(e)
 	texts := []string{key + ".text"}
 	if !front.Safe(c.R.Method) { // not_found is about what the form names, not about the address
 		texts = []string{"notice." + string(e.Code), key + ".text"}
@@ -159,4 +159,21 @@ func errorKey(e *doorward.Error) string {
 		return "error." + string(e.Code) + "." + string(e.Quota)
 	}
 	return "error." + string(e.Code)
+}
+
+// pageKey is errorKey for the page of the error. There an address of a tenant's sign-on has messages of its own, since a
+// tile of the provider's portal may lead to it while it is turned off, and so has an account without a password to sign in
+// with.
+func (c *Call) pageKey(e *doorward.Error) string {
+	isOfSignOn := c.R.PathValue("con") != ""
+	switch key := errorKey(e); {
+	case e.Code == doorward.CodeNotFound && isOfSignOn && c.R.URL.Query().Has("test"):
+		return key + ".test"
+	case e.Code == doorward.CodeNotFound && isOfSignOn:
+		return key + ".sso"
+	case e.Code == doorward.CodeSignInRequired && c.Caller.IsManaged:
+		return key + ".managed"
+	default:
+		return key
+	}
 }

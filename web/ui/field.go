@@ -16,6 +16,7 @@ type Field struct {
 	Autocomplete string // for password managers and browsers
 	Value, Fault string
 	Optional     bool
+	IsLenient    bool   // may be sent empty, though the label doesn't call it optional
 	Focus        bool   // has the focus when the page opens
 	New          int    // a new password's minimum length in code points; else 0
 	Words        string // words that a new password may not contain, separated by line breaks
@@ -70,6 +71,8 @@ func (f *Field) set(attribute string, value any) error {
 		}
 	case attribute == "optional":
 		f.Optional, _ = value.(bool)
+	case attribute == "lenient":
+		f.IsLenient, _ = value.(bool)
 	case attribute == "focus":
 		f.Focus, _ = value.(bool)
 	case attribute == "new":

@@ -2812,10 +2812,10 @@ export interface components {
             /** @example USER */
             jitRole: string;
             /**
-             * @description Where the provider reads the keys of private_key_jwt
+             * @description Where the provider reads the keys of private_key_jwt; absent where that is neither in force nor pending
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks
              */
-            jwksUrl: string;
+            jwksUrl?: string;
             /** Format: date-time */
             lastSignInAt?: string;
             mappings: components["schemas"]["GroupMapping"][];

@@ -90,6 +90,8 @@ func TestErasureInASessionOfAConnection(t *testing.T) {
 			page, want string
 		}{
 			{load(ann, "/account?tab=data"), "sign in with your password or a passkey"},
+			{load(ann, "/account?tab=data"), "To have the file, sign out"},
+			{load(nia, "/account?tab=data"), ">Download</a>"},
 			{load(nia, "/account?tab=data"), "ask an administrator there to remove you"},
 			{load(nia, "/account?tab=data"), "Forgot your password?"},
 			{load(ann, "/account/erase"), "Sign out, and sign in with your password or a passkey"},

@@ -38,7 +38,9 @@ type account struct {
 	ownPage
 	Tenants []tenantRow
 	Exports bool // what is held may be downloaded now; else /step-up comes first
-	Managed bool // the tenant's sign-on has made the account, and decides on the address
+	// KeepsData: this session can't have the file, even after a proof; one of Doorward's own can.
+	KeepsData bool
+	Managed   bool // the tenant's sign-on has made the account, and decides on the address
 	// KeptBy is the key of the message that says why the account can't be erased in this session, and what to do;
 	// empty: it can.
 	KeptBy string
@@ -115,8 +117,8 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 func (h *hosted) loadData(ctx context.Context, c *ui.Call, a *account) (err error) {
 	own := doorward.Object{Type: "user", ID: c.Caller.ID}
 	a.Exports, err = isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountExport, own))
-	if doorward.HasCode(err, doorward.CodeSignInRequired) { // the session can't; the page of the file says how to go on
-		err = nil
+	if doorward.HasCode(err, doorward.CodeSignInRequired) {
+		a.KeepsData, err = true, nil
 	}
 	if err != nil {
 		return err

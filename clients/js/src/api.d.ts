@@ -2873,7 +2873,7 @@ export interface components {
              *     ]
              */
             requestIds: string[];
-            /** @description What the provider said, without tokens */
+            /** @description What the provider said, without tokens; of people who are refused before they have an account here the address, marked if the provider does not call it verified */
             seen?: string;
             subject?: string;
             /** @description The account here, if it is known; of a test, who tests */
@@ -12176,7 +12176,7 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
-            /** @description `invalid_body`, `invalid_idempotency_key` */
+            /** @description `invalid_body`, `invalid_idempotency_key`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12306,6 +12306,16 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -12393,6 +12403,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description `unauthenticated` */
             401: {
@@ -12500,7 +12520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
-            /** @description `invalid_body` */
+            /** @description `invalid_body`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12645,6 +12665,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Domain"];
+                };
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated` */
@@ -16411,7 +16441,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `quota_exceeded` */
+            /** @description `nothing_pending`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17416,6 +17446,16 @@ export interface operations {
                     "application/json": components["schemas"]["SsoPolicy"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -17499,7 +17539,7 @@ export interface operations {
                     "application/json": components["schemas"]["SsoPolicy"];
                 };
             };
-            /** @description `invalid_body` */
+            /** @description `invalid_body`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17648,6 +17688,16 @@ export interface operations {
                     "application/json": components["schemas"]["SsoPolicy"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -17740,6 +17790,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated` */

@@ -46,7 +46,7 @@ var siblings = map[string][]string{
 	"rules":      {"cedar", "modelfile"},
 	"session":    {"proof", "registry"},
 	"tenant":     {"roster"},
-	"user":       {"member", "roster"},
+	"user":       {"member", "proof", "roster"},
 	"webhook":    {"masterkey", "outbox"},
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
@@ -52,19 +53,12 @@ func checkConfirmation(account doorward.Account, confirm string) error {
 // EraseAddress deletes the account of an address, for an operator, also one in no tenant.
 // Errors: validation_failed, not_found, last_owner, unavailable.
 func (u *Users) EraseAddress(ctx context.Context, by doorward.Caller, address string) (Erasure, error) {
-	email, err := mailaddr.Parse(address)
-	if err != nil {
-		return Erasure{}, doorward.Invalid("", "invalid", "This is "+err.Error()+".")
-	}
-	account, err := u.db.Read().AccountByEmail(ctx, email)
-	if errors.Is(err, store.ErrNone) {
-		return Erasure{}, errNoAccount()
-	}
+	account, err := proof.FindAccount(ctx, u.db.Read(), address)
 	if err != nil {
 		return Erasure{}, err
 	}
 	return u.erase(ctx, by, account.ID, func(_ *access.Tx, locked doorward.Account) error {
-		if locked.Email != email { // it has got another address since
+		if locked.Email != account.Email { // it has got another address since
 			return errNoAccount()
 		}
 		return nil

@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,13 +113,8 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertConnection(ctx, c); err != nil {
 			return err
 		}
-		if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: c.ID, At: tx.Now, Subject: "Vera Vanish", UserID: p.User.ID}); err != nil {
+		if err := leaveAttempts(ctx, tx, c.ID, p.User.ID, first, second); err != nil {
 			return err
-		}
-		for id, address := range map[string]string{"2": first, "3": second} { // refused before the account knew the connection
-			if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: id, ConnectionID: c.ID, At: tx.Now, Subject: "unknown " + id, Seen: address, Address: address}); err != nil {
-				return err
-			}
 		}
 		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
 			return err
@@ -160,6 +156,16 @@ func ids(f *apptest.Fixture, table string) (all []string) {
 	}
 	f.NoError(rows.Err())
 	return all
+}
+
+// leaveAttempts leaves entries of a protocol about the account, and about the addresses, of a subject that no account has.
+func leaveAttempts(ctx context.Context, tx *store.Tx, conID, userID string, addresses ...string) error {
+	err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: conID, At: tx.Now, Subject: "Vera Vanish", UserID: userID})
+	for _, address := range addresses {
+		a := doorward.Attempt{ID: "of " + address, ConnectionID: conID, At: tx.Now, Subject: "unknown", Seen: address, Address: address}
+		err = errors.Join(err, tx.InsertAttemptEntry(ctx, a))
+	}
+	return err
 }
 
 func tableOf(row string) string {

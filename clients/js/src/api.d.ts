@@ -2875,7 +2875,7 @@ export interface components {
              *     ]
              */
             requestIds: string[];
-            /** @description What the provider said, without tokens */
+            /** @description What the provider said, without tokens; of people who are refused before they have an account here the address, marked if the provider does not call it verified */
             seen?: string;
             subject?: string;
             /** @description The account here, if it is known; of a test, who tests */
@@ -12180,7 +12180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
-            /** @description `invalid_body`, `invalid_idempotency_key` */
+            /** @description `invalid_body`, `invalid_idempotency_key`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12310,6 +12310,16 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -12397,6 +12407,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description `unauthenticated` */
             401: {
@@ -12504,7 +12524,7 @@ export interface operations {
                     "application/json": components["schemas"]["Domain"];
                 };
             };
-            /** @description `invalid_body` */
+            /** @description `invalid_body`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12649,6 +12669,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Domain"];
+                };
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated` */
@@ -16415,7 +16445,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `quota_exceeded` */
+            /** @description `nothing_pending`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17420,6 +17450,16 @@ export interface operations {
                     "application/json": components["schemas"]["SsoPolicy"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -17503,7 +17543,7 @@ export interface operations {
                     "application/json": components["schemas"]["SsoPolicy"];
                 };
             };
-            /** @description `invalid_body` */
+            /** @description `invalid_body`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17652,6 +17692,16 @@ export interface operations {
                     "application/json": components["schemas"]["SsoPolicy"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -17744,6 +17794,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthenticated` */

@@ -11,25 +11,25 @@ func TestLoosening(t *testing.T) {
 	since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	strict := TenantSettings{
 		SessionIdle: time.Minute, SessionAbsolute: time.Hour, InvitationDays: 2, AllowedDomains: []string{"acme.example"}, StepUp: time.Minute,
-		SecondFactor: SecondFactor{Since: since, Roles: []Role{RoleAdmin, RoleOwner}, GraceDays: 1, RememberDays: 1},
+		SecondFactor:   SecondFactor{Since: since, Roles: []Role{RoleAdmin, RoleOwner}, GraceDays: 1, RememberDays: 1},
 		KeepEventsDays: 60,
 	}
 	for name, loosen := range map[string]func(*TenantSettings){
-		"idle":             func(s *TenantSettings) { s.SessionIdle = 2 * time.Minute },
-		"idle, none":       func(s *TenantSettings) { s.SessionIdle = 0 },
-		"absolute":         func(s *TenantSettings) { s.SessionAbsolute = 2 * time.Hour },
-		"absolute, none":   func(s *TenantSettings) { s.SessionAbsolute = 0 },
-		"invitations":      func(s *TenantSettings) { s.InvitationDays = 3 },
-		"invitations, all": func(s *TenantSettings) { s.InvitationDays = 0 },
-		"a domain more":    func(s *TenantSettings) { s.AllowedDomains = []string{"acme.example", "evil.example"} },
-		"another domain":   func(s *TenantSettings) { s.AllowedDomains = []string{"evil.example"} },
-		"all domains":      func(s *TenantSettings) { s.AllowedDomains = nil },
+		"idle":                 func(s *TenantSettings) { s.SessionIdle = 2 * time.Minute },
+		"idle, none":           func(s *TenantSettings) { s.SessionIdle = 0 },
+		"absolute":             func(s *TenantSettings) { s.SessionAbsolute = 2 * time.Hour },
+		"absolute, none":       func(s *TenantSettings) { s.SessionAbsolute = 0 },
+		"invitations":          func(s *TenantSettings) { s.InvitationDays = 3 },
+		"invitations, all":     func(s *TenantSettings) { s.InvitationDays = 0 },
+		"a domain more":        func(s *TenantSettings) { s.AllowedDomains = []string{"acme.example", "evil.example"} },
+		"another domain":       func(s *TenantSettings) { s.AllowedDomains = []string{"evil.example"} },
+		"all domains":          func(s *TenantSettings) { s.AllowedDomains = nil },
 		"fewer days of events": func(s *TenantSettings) { s.KeepEventsDays = 59 },
-		"step-up":          func(s *TenantSettings) { s.StepUp = 0 },
-		"no demand":        func(s *TenantSettings) { s.SecondFactor.Since = time.Time{} },
-		"fewer roles":      func(s *TenantSettings) { s.SecondFactor.Roles = []Role{RoleAdmin} },
-		"grace":            func(s *TenantSettings) { s.SecondFactor.GraceDays = 2 },
-		"remember":         func(s *TenantSettings) { s.SecondFactor.RememberDays = 2 },
+		"step-up":              func(s *TenantSettings) { s.StepUp = 0 },
+		"no demand":            func(s *TenantSettings) { s.SecondFactor.Since = time.Time{} },
+		"fewer roles":          func(s *TenantSettings) { s.SecondFactor.Roles = []Role{RoleAdmin} },
+		"grace":                func(s *TenantSettings) { s.SecondFactor.GraceDays = 2 },
+		"remember":             func(s *TenantSettings) { s.SecondFactor.RememberDays = 2 },
 	} {
 		loose := strict
 		loosen(&loose)

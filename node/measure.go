@@ -71,7 +71,7 @@ func (n *Node) registerFactors(m *telemetry.Metrics) {
 	} {
 		m.Counter(name, help, func() float64 { return float64(n.App.Factors.Tallied(metric)) }, "result", result)
 	}
-	const kinds, kindsHelp = "doorward_factors_enrolled", "Second factors and passkeys that can be used, in the whole installation; counted once a minute."
+	const kinds, kindsHelp = "doorward_factors_enrolled", "Second factors and passkeys that can be used, in the whole installation; counted every five minutes."
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Apps) }, "type", string(doorward.TOTP))
 	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Passkeys) }, "type", string(doorward.Passkey))
 	m.Gauge("doorward_accounts_with_factor", "Accounts that have a second factor or a passkey that can be used; counted every five minutes.", func() float64 { return float64(n.App.Factors.Totals().Accounts) })

@@ -133,8 +133,8 @@ type TenantFilter struct {
 
 // A text contains an id if removing it makes the text shorter, see sqlDueMails.
 var tenantPages = newPages(listing[doorward.Tenant]{
-	head:   selectTenant,
-	count:  `FROM tenants t `,
+	head:  selectTenant,
+	count: `FROM tenants t `,
 	where: "WHERE ($1 = '' OR replace($1, ' ' || t.id || ' ', '') <> $1) AND ($2 = '' OR t.status = $2)\n" +
 		contains("t.search", 3),
 	args:   2 + maxWords,

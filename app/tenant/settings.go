@@ -36,7 +36,9 @@ type Edit struct {
 }
 
 // Settings returns the settings that a tenant can change, with the limits of the installation.
-func (t *Tenants) Settings() []doorward.Setting { return doorward.Settings(t.sessions.SessionLimits, t.keepEvents) }
+func (t *Tenants) Settings() []doorward.Setting {
+	return doorward.Settings(t.sessions.SessionLimits, t.keepEvents)
+}
 
 // Changed is a tenant after a change, and how it was confirmed on all nodes.
 type Changed struct {

@@ -1956,7 +1956,7 @@ export interface paths {
         };
         /**
          * List the tenants of the installation
-         * @description The oldest first.
+         * @description The oldest first, unless sorted otherwise. Pages neither repeat nor skip tenants when others are added or destroyed.
          */
         get: operations["listTenants"];
         put?: never;
@@ -2318,6 +2318,7 @@ export interface components {
              * @description Absent if it was never used
              */
             lastUsedAt?: string;
+            /** @description Absent 90 days after the last use, too */
             lastUsedIp?: string;
             /** @example Export of the shop */
             name: string;
@@ -4959,6 +4960,7 @@ export interface components {
              * @description When the session ends if it isn't used
              */
             idleExpiresAt: string;
+            /** @description Where the session was opened; empty after 90 days */
             ip: string;
             /** Format: date-time */
             lastSeenAt: string;
@@ -5003,6 +5005,12 @@ export interface components {
              * @example 14
              */
             invitationDays: number;
+            /**
+             * Format: int64
+             * @description For how many days events of the audit trail are kept; 0: for ever
+             * @example 365
+             */
+            keepEventsDays: number;
             /**
              * @description Whether members need a second factor
              * @enum {string}
@@ -5062,6 +5070,12 @@ export interface components {
              * @example 14
              */
             invitationDays?: number;
+            /**
+             * Format: int64
+             * @description 30 or more, and at most as long as the installation keeps them; 0: as long as the installation does. Older events are deleted within minutes; to keep fewer days than before needs a recent proof
+             * @example 365
+             */
+            keepEventsDays?: number;
             /**
              * @description Whether members need a second factor
              * @enum {string}
@@ -18550,6 +18564,10 @@ export interface operations {
     listTenants: {
         parameters: {
             query?: {
+                /** @description Only tenants with this status; one that is closed and frozen, too, is frozen */
+                status?: "active" | "frozen" | "closing";
+                /** @description Only tenants whose name or id contains these words, in any order, without regard to case and accents */
+                q?: string;
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "createdAt" | "-createdAt" | "name" | "-name";
                 /** @description Rows at most */

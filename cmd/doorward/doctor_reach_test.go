@@ -115,8 +115,8 @@ func TestDoctorFindsAnUntrustedProxy(t *testing.T) {
 	checkDoctorFails(t, args, "FAIL  proxies        requests with X-Forwarded-For come from an address that is not in --trusted-proxies", "Add the proxy's address, which the server's log names")
 }
 
-// TestRaceDoctorFindsAFullPool: more people sign in than passwords can be hashed.
-func TestRaceDoctorFindsAFullPool(t *testing.T) {
+// TestDoctorFindsAFullPool: more people sign in than passwords can be hashed.
+func TestDoctorFindsAFullPool(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	_, args := openInstallation(t, dsn)
 	address := startServe(t, dsn, "--limit-login-ip", "0", "--limit-login-account", "0", "--password-time", "20")

@@ -67,11 +67,13 @@ func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (
 	case err != nil:
 		return Restored{}, err
 	}
-	info, err := transfer.Check(ctx, backup, o.AcceptDamage)
-	if err != nil {
-		return Restored{}, err
-	}
-	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) { return info, transfer.Copy(ctx, backup, to) })
+	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) {
+		info, err := transfer.Check(ctx, backup, o.AcceptDamage)
+		if err != nil {
+			return info, err
+		}
+		return info, transfer.Copy(ctx, backup, to)
+	})
 }
 
 // RestoreFrom is Restore with a backup from a pipe, which is read to its end before

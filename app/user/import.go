@@ -129,6 +129,7 @@ func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []ros
 	if err := r.faults.Err(); err != nil {
 		return Imported{}, err
 	}
+	progress.Step(ctx, "recording what was imported", 0, nil)
 	return r.done, r.finish()
 }
 

@@ -94,7 +94,7 @@ func TestConnections(t *testing.T) {
 		d.send(t, "POST "+path+"/switch", nil, owner).ok(http.StatusOK).is("connection.issuer", next.Issuer())
 		d.send(t, "PATCH "+path, m{"emailFrom": "upn"}, owner).ok(http.StatusOK)
 		d.send(t, "DELETE "+path+"/pending", nil, owner).ok(http.StatusNoContent)
-		d.send(t, "DELETE "+path+"/pending", nil, owner).fails(http.StatusNotFound, "not_found")
+		d.send(t, "DELETE "+path+"/pending", nil, owner).fails(http.StatusConflict, "nothing_pending")
 
 		for _, request := range []string{"GET " + path, "DELETE " + path, "GET " + path + "/attempts", "GET " + path + "/identities", "GET " + path + "/tests/tst_x", "DELETE " + path + "/pending"} {
 			d.send(t, request, nil, other).fails(http.StatusNotFound, "not_found")

@@ -68,8 +68,11 @@ func TestOperatorOfNobody(t *testing.T) {
 		_, _, link := accounts.ResetLink(f.Context(), apptest.Operator, "nobody@acme.example")
 		f.WantCodes([]error{
 			apptest.ErrorOf(accounts.SignOut(f.Context(), apptest.Operator, "nobody@acme.example")),
-			apptest.ErrorOf(accounts.Show(f.Context(), "nobody")),
+			apptest.ErrorOf(accounts.Show(f.Context(), "nobody@acme.example")),
 			accounts.Unlock(f.Context(), apptest.Operator, "nobody@acme.example"), link,
 		}, apptest.Codes{doorward.CodeNotFound: 4})
+		if _, err := accounts.Show(f.Context(), "nobody"); apptest.Code(err) != doorward.CodeValidationFailed {
+			t.Errorf("what is no address: %v", err)
+		}
 	})
 }

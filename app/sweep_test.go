@@ -82,6 +82,8 @@ func TestAddressesOfClientsEnd(t *testing.T) {
 			"events.ip":            "the trail, which keepEventsDays and --keep-events end",
 			"devices.ip":           "blanked when the browser stands in for no factor any more, after 30 days",
 			"api_keys.allowed_ips": "a setting of the key, not where somebody was",
+			"connection_attempts.address": "a mail address",
+			"former_domains.address":      "a mail address",
 		}
 		var columns string
 		f.NoError(f.SQL().QueryRowContext(f.Context(), `SELECT group_concat(m.name || '.' || c.name, ' ') FROM sqlite_master m JOIN pragma_table_info(m.name) c

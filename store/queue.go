@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -36,11 +38,15 @@ const (
 	deliveriesGoOn = ` AND NOT EXISTS (SELECT 1 FROM queue_pauses p WHERE p.queue = 'webhook' AND p.scope IN ('', w.tenant_id, w.id))`
 )
 
-const sqlQueuePauses = `SELECT queue, scope, since, reason FROM queue_pauses ORDER BY queue, scope`
+const sqlQueuePauses = `SELECT queue, scope, since, reason FROM queue_pauses`
 
-// QueuePauses returns all pauses.
+// QueuePauses returns all pauses, by queue and scope.
 func (r Reader) QueuePauses(ctx context.Context) ([]QueuePause, error) {
-	return list(ctx, r, pauseFields, sqlQueuePauses)
+	all, err := list(ctx, r, pauseFields, sqlQueuePauses)
+	slices.SortFunc(all, func(a, b QueuePause) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Scope, b.Scope))
+	})
+	return all, err
 }
 
 const sqlPauseQueue = `INSERT INTO queue_pauses (queue, scope, since, reason) VALUES ($1, $2, $3, $4) ON CONFLICT (queue, scope) DO NOTHING`

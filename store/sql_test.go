@@ -160,7 +160,7 @@ var rules = []struct {
 	},
 	{
 		"parameters are numbered", "write $1, $2 …",
-		func(query string) bool { return strings.ContainsAny(query, "?@") || strings.Contains(query, ":") },
+		func(query string) bool { return strings.ContainsAny(quotedText.ReplaceAllString(query, ""), "?@:") },
 		`SELECT id FROM users WHERE email = ?`, `SELECT id FROM users WHERE email = $1`,
 	},
 	{
@@ -186,6 +186,9 @@ var rules = []struct {
 }
 
 var parameter = regexp.MustCompile(`\$(\d+)`)
+
+// quotedText is a literal of text.
+var quotedText = regexp.MustCompile(`'[^']*'`)
 
 func hasGap(query string) bool {
 	seen := map[string]bool{}

@@ -80,7 +80,7 @@ type connectionView struct {
 
 	CallbackURL string `json:"callbackUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback" doc:"To be registered at the provider, exactly"`
 	StartURL    string `json:"startUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start" doc:"Where a sign-in begins"`
-	JWKSURL     string `json:"jwksUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks" doc:"Where the provider reads the keys of private_key_jwt; absent where that is neither in force nor pending"`
+	JWKSURL     string `json:"jwksUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks" doc:"Where the provider reads the keys of private_key_jwt"`
 }
 
 func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
@@ -93,10 +93,7 @@ func (a *api) viewConnection(s connection.Shown) connectionView {
 		Issuer: s.InForce.Issuer, ClientID: s.InForce.ClientID, ClientAuth: s.InForce.ClientAuth, EmailFrom: s.InForce.EmailFrom, TestedAt: s.InForce.TestedAt,
 		JIT: s.JIT, JITRole: s.JITRole, Mappings: []groupMapping{}, GroupsFrom: s.GroupsFrom,
 		FactorACR: append([]string{}, s.FactorACR...), TrustProviderFactor: s.TrustFactor, Secrets: []clientSecretView{},
-		CallbackURL: a.app.Connections.CallbackURL(s.ID), StartURL: a.app.Connections.StartURL(s.ID),
-	}
-	if s.UsesKeys() {
-		v.JWKSURL = a.app.Connections.KeysURL(s.ID)
+		CallbackURL: a.app.Connections.CallbackURL(s.ID), StartURL: a.app.Connections.StartURL(s.ID), JWKSURL: a.app.Connections.KeysURL(s.ID),
 	}
 	if s.Pending != nil {
 		pending := viewParameters(*s.Pending)

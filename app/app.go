@@ -43,6 +43,7 @@ import (
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/setuplink"
+	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
@@ -104,6 +105,7 @@ type App struct {
 	Access      *access.Writer
 	Login       *login.Login
 	SignOn      *signon.SignOn
+	SignOff     *signoff.SignOff
 	Factors     *factor.Factors
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
@@ -174,6 +176,7 @@ func New(db *store.DB, s Settings) *App {
 		Access:       writer,
 		Login:        logins,
 		SignOn:       signon.New(writer, db, providers, logins, factors, verifier, sessions, s.LinkURL),
+		SignOff:      signoff.New(writer, db, providers, lifetime),
 		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
@@ -370,7 +373,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
-		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,
+		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep, a.SignOff.Sweep,
 		a.Demands.Sweep, a.SetupLinks.Sweep,
 	} {
 		errs = append(errs, sweep(ctx))

@@ -17,7 +17,7 @@ func (f *fixture) connection(t doorward.Tenant, name string) doorward.Connection
 		Status: doorward.ConnectionDraft, CreatedAt: f.clock.read(),
 		InForce: doorward.ConnectionParameters{Issuer: "https://idp.example/ß", ClientID: "client", ClientAuth: doorward.SecretBasic, EmailFrom: "email"},
 		JIT:     doorward.JITInvited, JITRole: doorward.RoleUser, GroupsFrom: "groups", FactorACR: []string{"phr", "phrh"}, TrustFactor: true,
-		Ends: doorward.EndsTenant,
+		Ends:     doorward.EndsTenant,
 		Mappings: []doorward.GroupMapping{{Group: "Ops  team", Role: doorward.RoleAdmin}, {Group: "ops  team", Role: doorward.RoleViewer}},
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertConnection(f.Context(), c)) })

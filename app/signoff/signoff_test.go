@@ -94,6 +94,8 @@ func TestNobody(t *testing.T) {
 	onSQLite(t, func(s *site) {
 		s.person("7")
 		in := s.signIn("7", "s")
+		s.Exec(`INSERT INTO identities (id, connection_id, tenant_id, issuer, subject, user_id, created_at, last_used_at)
+SELECT 'idn_old', connection_id, tenant_id, 'https://other.example', '7', user_id, 0, 0 FROM identities WHERE subject = '7'`)
 		_, elsewhere := s.Tenant()
 		for what, who := range map[string]signoff.Subject{
 			"a subject":                     s.bySubject("8"),
@@ -345,12 +347,12 @@ func TestSecondStepUnderWay(t *testing.T) {
 	}
 }
 
-// TestRaceSignInAndRevoke: whatever comes first, once the revocation is answered no session of a sign-in that began before is
+// TestRaceSignInAndRevoke: whatever comes first, once the end is answered no session of a sign-in that began before is
 // accepted.
 func TestRaceSignInAndRevoke(t *testing.T) {
 	onEach(t, func(s *site) {
 		s.person("7")
-		for range 6 {
+		for round := range 8 {
 			var all sync.WaitGroup
 			opened := make([]apptest.Person, 4)
 			for i := range opened {
@@ -364,6 +366,10 @@ func TestRaceSignInAndRevoke(t *testing.T) {
 				})
 			}
 			all.Go(func() {
+				if round%2 == 0 {
+					s.wantCode("beside sign-ins", s.logout(1, s.logoutToken(m{"sid": "s"})), "")
+					return
+				}
 				_, err := s.revoke(1, s.revocation(nil), s.bySubject("7"))
 				s.wantCode("beside sign-ins", err, "")
 			})

@@ -171,7 +171,7 @@ func (d document) add(r front.Route) {
 	}
 	d.addErrors(op, append(impliedErrors(r), r.Doc.Errors...))
 	if fault := r.Endpoint.Fault; fault != nil {
-		op.Responses["400"] = &huma.Response{Description: "The request is faulty", Headers: headersOf(http.StatusBadRequest), Content: d.content("application/json", fault)}
+		op.Responses["400"] = &huma.Response{Description: "In the form of OAuth: `invalid_body`", Headers: headersOf(http.StatusBadRequest), Content: d.content("application/json", fault)}
 	}
 	for _, res := range op.Responses {
 		if r.Endpoint.Foreign {

@@ -20,6 +20,9 @@ type Assurance struct {
 	AMR    []string // methods (RFC 8176)
 	// ProviderAMR is what the provider of a connection said of its own methods; nobody else has checked it.
 	ProviderAMR []string
+	// ProviderSession is a hash of the provider's own session (its claim sid), by which it ends this one; empty: it
+	// named none. It is written, and not read again with the session.
+	ProviderSession string
 	// ProvedAt is the last proof of any kind by what vouches for the session, Doorward itself or a connection: at a
 	// connection's provider, when that says it was, which may be before the session; now if it doesn't say.
 	ProvedAt time.Time

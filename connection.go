@@ -35,6 +35,10 @@ type Connection struct {
 	// values of acr that say so.
 	TrustFactor bool
 	FactorACR   []string
+	// Ends says which sessions of a person end when the provider revokes that person, and EndsKeys whether the
+	// person's API keys end, too. A logout ends sessions of the connection alone.
+	Ends     Ends
+	EndsKeys bool
 	// SwitchedAt is the last switch to another issuer or client; the zero Time for none. Identities count
 	// from their first use after it.
 	SwitchedAt time.Time
@@ -67,6 +71,7 @@ const connectionVersionSeparator = "\x00"
 func (c Connection) Version() string {
 	parts := []string{
 		c.ID, c.Name, string(c.Status), string(c.JIT), string(c.JITRole), c.GroupsFrom, fmt.Sprint(c.TrustFactor), strings.Join(c.FactorACR, " "),
+		string(c.Ends), fmt.Sprint(c.EndsKeys),
 		string(c.InForce.Fingerprint()),
 	}
 	if c.Pending != nil {
@@ -162,6 +167,15 @@ const (
 	JITDomains JIT = "domains" // people with an address in a proved domain of the connection
 )
 
+// Ends says which sessions of a person end when the provider revokes that person.
+type Ends string
+
+// The values of Ends.
+const (
+	EndsConnection Ends = "connection" // those that the connection has vouched for
+	EndsTenant     Ends = "tenant"     // all in the tenant
+)
+
 // GroupMapping is the role that a group of the provider gives.
 type GroupMapping struct {
 	Group string
@@ -199,6 +213,19 @@ type Identity struct {
 // Key names whom the identity's issuer means, at whatever connection.
 func (i Identity) Key() string { return i.Issuer + connectionVersionSeparator + i.Subject }
 
+// EndedUser names whose sign-ins a provider has ended: the person with the id. See store.Tx.EndSignIns.
+func EndedUser(id string) string { return "user" + connectionVersionSeparator + id }
+
+// EndedSubject is EndedUser for the subject that the issuer names.
+func EndedSubject(issuer, subject string) string {
+	return "subject" + connectionVersionSeparator + Identity{Issuer: issuer, Subject: subject}.Key()
+}
+
+// EndedSession is EndedUser for all sign-ins of the session at the provider: a value of Assurance.ProviderSession.
+func EndedSession(providerSession string) string {
+	return "session" + connectionVersionSeparator + providerSession
+}
+
 // Attempt is an entry of a connection's protocol. Equal faults in a row are one entry.
 type Attempt struct {
 	ID, ConnectionID string
@@ -228,11 +255,12 @@ const (
 	AttemptSignIn   AttemptKind = "sign_in"
 	AttemptTest     AttemptKind = "test"
 	AttemptStepUp   AttemptKind = "step_up"
+	AttemptRevoke   AttemptKind = "revoke"   // the provider ended sessions itself: a revocation, or a logout
 	AttemptMetadata AttemptKind = "metadata" // the reading of what the provider says of itself
 )
 
 // AttemptKinds lists all kinds.
-var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptMetadata}
+var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptRevoke, AttemptMetadata}
 
 // AttemptOutcome is how an attempt has ended.
 type AttemptOutcome string

@@ -44,6 +44,7 @@ import (
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/setuplink"
+	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
@@ -105,6 +106,7 @@ type App struct {
 	Access      *access.Writer
 	Login       *login.Login
 	SignOn      *signon.SignOn
+	SignOff     *signoff.SignOff
 	Factors     *factor.Factors
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
@@ -176,6 +178,7 @@ func New(db *store.DB, s Settings) *App {
 		Access:       writer,
 		Login:        logins,
 		SignOn:       signon.New(writer, db, providers, logins, factors, verifier, sessions, s.LinkURL),
+		SignOff:      signoff.New(writer, db, providers, lifetime),
 		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),

@@ -203,7 +203,7 @@ func TestOwnersByAConnection(t *testing.T) {
 		bySSO := func(p *apptest.Person) {
 			begun, err := f.Node(0).Login.BeginStepUp(f.Context(), p.Caller)
 			f.NoError(err)
-			opened, err := f.Node(0).Login.StepUpBySSO(f.Context(), p.Caller, begun.Token.Reveal(), nil)
+			opened, err := f.Node(0).Login.StepUpBySSO(f.Context(), p.Caller, begun.Token.Reveal(), doorward.Assurance{})
 			f.NoError(err)
 			p.Caller.Principal = doorward.PrincipalOf(opened.User, opened.Session)
 		}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -187,6 +189,33 @@ func rejoin(f *apptest.Fixture, c holder) error {
 	return err
 }
 
+// endByProvider gives the tenant a connection, and the person another session that it vouches for, which must have ended on
+// every node once end has returned.
+func endByProvider(f *apptest.Fixture, c holder, end func(p *oidctest.Provider, con string) (doorward.Revocation, error)) error {
+	f.Helper()
+	p := f.Provider()
+	con := f.Active(c.owner, p)
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertIdentity(f.Context(), doorward.Identity{
+			ID: doorward.NewID(doorward.PrefixIdentity), ConnectionID: con.ID, TenantID: con.TenantID, Issuer: p.Issuer(), Subject: c.ann.User.ID,
+			UserID: c.ann.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now,
+		})
+		return err
+	})
+	f.NoError(err)
+	vouched := f.ByConnection(c.ann)
+	if got := outcomeOfSession(f, 0, &vouched); got != "valid" {
+		f.Fatalf("before it the session of the connection is %s", got)
+	}
+	_, err = end(p, con.ID)
+	for i := range f.Nodes {
+		if got := outcomeOfSession(f, i, &vouched); got != signedOut {
+			f.Errorf("node %d says of the connection's session %q", i, got)
+		}
+	}
+	return err
+}
+
 func thaw(f *apptest.Fixture, c holder) error {
 	return apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, c.ann.User.TenantID))
 }
@@ -265,6 +294,20 @@ var killSwitch = []struct {
 	{"signed out", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
 	}, signedOut + " - valid valid valid valid valid", signedOut + " valid valid valid valid valid valid", nil},
+
+	// The provider of the tenant's connection ends what it means; a logout leaves sessions that it hasn't vouched for.
+	{"revoked by the provider", func(f *apptest.Fixture, c holder) error {
+		return endByProvider(f, c, func(p *oidctest.Provider, con string) (doorward.Revocation, error) {
+			off := f.Node(1).SignOff
+			token := p.Revocation(f.Node(0).Connections.RevokeURL(con), nil)
+			return off.Revoke(f.Context(), apptest.Anonymous(1), con, token, "", signoff.Subject{Format: signoff.FormatEmail, Email: c.ann.User.Email})
+		})
+	}, signedOut + " - valid valid valid valid valid", signedOut + " valid valid valid valid valid valid", nil},
+	{"logged out by the provider", func(f *apptest.Fixture, c holder) error {
+		return endByProvider(f, c, func(p *oidctest.Provider, con string) (doorward.Revocation, error) {
+			return f.Node(1).SignOff.Logout(f.Context(), apptest.Anonymous(1), con, p.Logout(apptest.ClientID, map[string]any{"sub": c.ann.User.ID}))
+		})
+	}, "valid - valid valid valid valid valid", "valid valid valid valid valid valid valid", nil},
 
 	// Nothing ends: the domain of the invited addresses is still allowed.
 	{"stricter settings", func(f *apptest.Fixture, c holder) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/store"
@@ -23,6 +24,7 @@ func (n *Node) registerMetrics() {
 	n.registerSessions(m)
 	n.registerFactors(m)
 	n.registerSignOns(m)
+	n.registerSignOffs(m)
 	n.registerDecisions(m)
 	n.registerHashes(m)
 	n.registerMail(m)
@@ -81,6 +83,13 @@ func (n *Node) registerSignOns(m *telemetry.Metrics) {
 	const name, help = "doorward_sign_ons_total", "Sign-ins and step-ups by tenants' own providers, by outcome: signed_in; asked, for a proof or a factor of the account; done, of a step-up; refused, with the check that did; unavailable, a fault of the provider. Which connection it was is in its protocol."
 	for _, metric := range signon.Metrics {
 		m.Counter(name, help, func() float64 { return float64(n.App.SignOn.Tallied(metric)) }, "outcome", string(metric.Outcome), "check", metric.Check)
+	}
+}
+
+func (n *Node) registerSignOffs(m *telemetry.Metrics) {
+	const name, help = "doorward_sign_offs_total", "Requests by which tenants' own providers end sessions, a revocation or a logout, by outcome: done; refused; unavailable, a fault of the provider. Which connection it was is in its protocol."
+	for _, metric := range signoff.Metrics {
+		m.Counter(name, help, func() float64 { return float64(n.App.SignOff.Tallied(metric)) }, "kind", string(metric.Kind), "outcome", string(metric.Outcome))
 	}
 }
 

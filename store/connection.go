@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,14 +14,14 @@ func connectionFields(c *doorward.Connection) []any {
 	return []any{
 		&c.ID, &c.TenantID, &c.Type, &c.Name, &c.Product, &c.Status, (*storedTime)(&c.CreatedAt),
 		nullableTime{&c.LastSignInAt},
-		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor,
+		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor, &c.Ends, &c.EndsKeys,
 		optionalTime{&c.SwitchedAt},
 	}
 }
 
 const (
 	selectConnection = `SELECT c.id, c.tenant_id, c.type, c.name, c.product, c.status, c.created_at, c.last_sign_in_at,
-  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.factor_acr, c.trust_factor, c.switched_at FROM connections c
+  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.factor_acr, c.trust_factor, c.ends, c.ends_keys, c.switched_at FROM connections c
 `
 	sqlConnection    = selectConnection + `WHERE c.id = $1`
 	sqlConnectionsOf = selectConnection + `WHERE c.tenant_id = $1 ORDER BY c.created_at, c.id`
@@ -153,13 +154,13 @@ func addMappings(c *doorward.Connection, mapped []mappingRow) {
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 }
 
-const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor, ends, ends_keys)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 // InsertConnection adds the connection with its parameters in force and its mappings.
 func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error {
 	err := tx.run(ctx, sqlInsertConnection, c.ID, c.TenantID, c.Type, c.Name, c.Product, c.Status, micros(c.CreatedAt),
-		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor)
+		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(cmp.Or(c.Ends, doorward.EndsTenant)), c.EndsKeys)
 	if err != nil {
 		return err
 	}
@@ -172,12 +173,12 @@ func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error
 
 // The provider's groups are another claim after a change: it hasn't been seen yet.
 const sqlUpdateConnection = `UPDATE connections SET name = $2, jit = $3, jit_role = $4, groups_seen = groups_seen AND groups_from = $5, groups_from = $5,
-  factor_acr = $6, trust_factor = $7 WHERE id = $1`
+  factor_acr = $6, trust_factor = $7, ends = $8, ends_keys = $9 WHERE id = $1`
 
-// UpdateConnection writes what is in force as soon as it is edited: name, JIT, roles, mappings, groups and
-// factors.
+// UpdateConnection writes what is in force as soon as it is edited: name, JIT, roles, mappings, groups,
+// factors, and what a revocation ends.
 func (tx *Tx) UpdateConnection(ctx context.Context, c doorward.Connection) error {
-	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor)
+	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(c.Ends), c.EndsKeys)
 	if err != nil {
 		return err
 	}

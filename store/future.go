@@ -32,6 +32,8 @@ WHERE used_at IS NULL AND created_at > $2`
 
 	sqlClampSetupLinks = `UPDATE setup_links SET ends_at = $1 + (ends_at - created_at), created_at = $1 WHERE created_at > $2`
 
+	sqlClampEndedSignIns = `UPDATE ended_sign_ins SET ended_at = $1 WHERE ended_at > $2`
+
 	sqlClampRememberedBrowsers = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
 	sqlClampForgotten          = `UPDATE memberships SET forgotten_at = $1 WHERE forgotten_at > $2`
 	sqlClampEnrolments         = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
@@ -93,7 +95,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	for _, query := range []string{
 		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
 		sqlClampChallenges, sqlClampFactorWords, sqlClampFactorCodes, sqlClampRememberedBrowsers, sqlClampForgotten, sqlClampEnrolments, sqlClampDomains,
-		sqlClampSetupLinks,
+		sqlClampSetupLinks, sqlClampEndedSignIns,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err

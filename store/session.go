@@ -115,14 +115,14 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
-  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, epoch)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, (SELECT session_epoch FROM tenants WHERE id = $4))`
+  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, provider_session, epoch)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, (SELECT session_epoch FROM tenants WHERE id = $4))`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
 	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent,
-		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer)
+		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer, s.ProviderSession)
 }
 
 // Use is a use of a session or of a secret of an API key.

@@ -94,7 +94,7 @@ func (f *Fixture) EnterBy(i int, p Person, own ...string) (login.Outcome, error)
 	f.Helper()
 	proved := proof.Proof{
 		Account: f.Account(p), Issuer: f.IssuerOf(p), TenantID: p.User.TenantID,
-		Methods: []string{doorward.MethodFederated}, ProviderAMR: []string{"pwd", "sms"}, OwnMethods: own,
+		Methods: []string{doorward.MethodFederated}, ProviderAMR: []string{"pwd", "sms"}, OwnMethods: own, BegunAt: f.DB.Now(),
 	}
 	return f.Node(i).Login.Enter(f.Context(), Anonymous(i), proved, p.User.TenantID)
 }

@@ -29,6 +29,8 @@ type Draft struct {
 	GroupsFrom   *string
 	FactorACR    *[]string
 	TrustFactor  *bool
+	Ends         *string
+	EndsKeys     *bool
 }
 
 // Limits of what is typed, in bytes but for claims and groups, which count code points.
@@ -56,7 +58,7 @@ func newConnection(by doorward.Caller, d Draft) (made doorward.Connection, fault
 	}
 	made = doorward.Connection{
 		ID: doorward.NewID(doorward.PrefixConnection), TenantID: by.TenantID, Type: doorward.OpenIDConnect, Product: product,
-		Status: doorward.ConnectionDraft, JIT: doorward.JITOff, JITRole: doorward.RoleUser, FactorACR: []string{}, Mappings: []doorward.GroupMapping{},
+		Status: doorward.ConnectionDraft, JIT: doorward.JITOff, JITRole: doorward.RoleUser, FactorACR: []string{}, Mappings: []doorward.GroupMapping{}, Ends: doorward.EndsTenant,
 		InForce: doorward.ConnectionParameters{ClientAuth: product.DefaultClientAuth(), EmailFrom: defaultEmailClaim},
 	}
 	if d.Type != string(doorward.OpenIDConnect) {
@@ -92,6 +94,14 @@ func (d Draft) setOwn(c *doorward.Connection) (faults []doorward.FieldError) {
 	}
 	if d.TrustFactor != nil {
 		c.TrustFactor = *d.TrustFactor
+	}
+	if d.EndsKeys != nil {
+		c.EndsKeys = *d.EndsKeys
+	}
+	if d.Ends != nil {
+		if c.Ends = doorward.Ends(*d.Ends); c.Ends != doorward.EndsConnection && c.Ends != doorward.EndsTenant {
+			faults = append(faults, fault("/ends", "invalid", "Write connection or tenant."))
+		}
 	}
 	return append(faults, d.setRoles(c)...)
 }
@@ -243,6 +253,8 @@ func ownFields(c doorward.Connection) []field {
 		{"groupsFrom", c.GroupsFrom},
 		{"factorAcr", strings.Join(c.FactorACR, " ")},
 		{"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
+		{"ends", string(c.Ends)},
+		{"endsKeys", fmt.Sprint(c.EndsKeys)},
 	}
 }
 

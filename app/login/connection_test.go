@@ -118,14 +118,14 @@ func TestOwnProofsInAConnectionsSession(t *testing.T) {
 
 		begun := beginStepUp(f, ann.Caller)
 		clock.Move(time.Minute)
-		opened, err = f.Node(0).Login.StepUpBySSO(f.Context(), ann.Caller, begun, []string{"hwk"})
+		opened, err = f.Node(0).Login.StepUpBySSO(f.Context(), ann.Caller, begun, doorward.Assurance{ProviderAMR: []string{"hwk"}})
 		f.NoError(err)
 		if s := opened.Session; !s.AuthAt().Equal(f.DB.Now()) || !slices.Equal(s.ProviderAMR, []string{"hwk"}) || s.FactorAt != (time.Time{}) {
 			t.Errorf("after another sign-in the session has %+v", s.Assurance)
 		}
-		_, err = f.Node(0).Login.StepUpBySSO(f.Context(), ann.Caller, begun, nil)
+		_, err = f.Node(0).Login.StepUpBySSO(f.Context(), ann.Caller, begun, doorward.Assurance{})
 		wantCode(f, err, doorward.CodeChallengeOver)
-		_, err = f.Node(0).Login.StepUpBySSO(f.Context(), owner.Caller, beginStepUp(f, owner.Caller), nil) // it is Doorward's own session
+		_, err = f.Node(0).Login.StepUpBySSO(f.Context(), owner.Caller, beginStepUp(f, owner.Caller), doorward.Assurance{}) // it is Doorward's own session
 		wantCode(f, err, doorward.CodeChallengeOver)
 
 		managed := f.Managed(owner, doorward.RoleUser)
@@ -163,7 +163,7 @@ func TestOfferedMethods(t *testing.T) {
 		needed.Methods = []string{doorward.ByPassword}
 		offered, err = f.Node(0).Login.OfferStepUp(f.Context(), ann.Caller, needed)
 		f.NoError(err)
-		_, err = f.Node(0).Login.StepUpBySSO(f.Context(), ann.Caller, offered.Token.Reveal(), nil)
+		_, err = f.Node(0).Login.StepUpBySSO(f.Context(), ann.Caller, offered.Token.Reveal(), doorward.Assurance{})
 		wantCode(f, err, doorward.CodeChallengeOver)
 		if offered.ConnectionID != "" {
 			t.Errorf("the provider can answer a challenge for the password: %q", offered.ConnectionID)
@@ -239,7 +239,7 @@ func TestRaceFirstPassword(t *testing.T) {
 				case 1:
 					return apptest.ErrorOf(f.Node(i).Factors.Confirm(f.Context(), ann.Caller, e.ID, code))
 				}
-				return apptest.ErrorOf(f.Node(i).Login.StepUpBySSO(f.Context(), ann.Caller, begun, nil))
+				return apptest.ErrorOf(f.Node(i).Login.StepUpBySSO(f.Context(), ann.Caller, begun, doorward.Assurance{}))
 			})
 			f.NoError(errs[0])
 			f.WantOnly(errs[1:], "", doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeChallengeOver)

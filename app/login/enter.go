@@ -100,6 +100,9 @@ func (l *Login) admit(ctx context.Context, tx *access.Tx, e entry, draft session
 	if err := e.proof.Lock(ctx, tx, e.changed); err != nil {
 		return nil, err
 	}
+	if err := e.checkEnded(ctx, tx); err != nil {
+		return nil, err
+	}
 	if e.use != nil {
 		if err := e.use(ctx, tx); err != nil {
 			return nil, err

@@ -165,6 +165,9 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 		},
 		changed: a.changed(),
 	})
+	if doorward.HasCode(err, doorward.CodeSignOnRefused) { // its provider has ended it since
+		err = factor.ChallengeOver()
+	}
 	if a.challenge.SessionID != "" {
 		if err = hideMembership(err); doorward.HasCode(err, doorward.CodeUnauthenticated) {
 			err = factor.ChallengeOver() // with the session to switch from

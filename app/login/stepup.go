@@ -108,9 +108,9 @@ func (l *Login) openStepUp(ctx context.Context, by doorward.Caller, token string
 }
 
 // StepUpBySSO is StepUp for a sign-in at the provider of the session's connection, whose answer another
-// feature has checked: it is fresh, and of the identity that the session was opened for. providerAMR is what
-// the provider said of its methods. Errors: challenge_over, unauthenticated, unavailable.
-func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token string, providerAMR []string) (session.Opened, error) {
+// feature has checked: it is fresh, and of the identity that the session was opened for. said is what the
+// provider said of its methods and its session, the latter empty if it named none. Errors: challenge_over, unauthenticated, unavailable.
+func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token string, said doorward.Assurance) (session.Opened, error) {
 	c, account, err := l.openStepUp(ctx, by, token)
 	if err == nil && !c.Accepts(doorward.BySSO) {
 		err = factor.ChallengeOver()
@@ -120,7 +120,7 @@ func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token strin
 	}
 	assure := func(old store.Credential, now time.Time) doorward.Assurance {
 		a := old.Session.Assurance
-		a.ProvedAt, a.ProviderAMR = now, providerAMR
+		a.ProvedAt, a.ProviderAMR, a.ProviderSession = now, said.ProviderAMR, said.ProviderSession
 		return a
 	}
 	return l.renew(ctx, by, c, proof.Proof{Account: account}, assure, func(*access.Tx) error { return nil })

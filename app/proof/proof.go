@@ -78,6 +78,10 @@ type Proof struct {
 	// AuthTime is when the provider of a connection says that it has authenticated the person; the zero Time if
 	// it doesn't say.
 	AuthTime time.Time
+	// ProviderSession is that of doorward.Assurance. BegunAt is when the sign-in by a connection began: if its provider
+	// has ended the person's sign-ins since then, it opens no session.
+	ProviderSession string
+	BegunAt         time.Time
 
 	verifier *Verifier
 	by       doorward.Caller
@@ -89,7 +93,7 @@ type Proof struct {
 // factor of the account (Assurance.FactorAt). A sign-in at a provider is as old as that says; a time to come
 // counts as now.
 func (p Proof) Assurance(now time.Time) doorward.Assurance {
-	a := doorward.Assurance{Issuer: p.Issuer, AAL: 1, AMR: p.Methods, ProviderAMR: p.ProviderAMR, ProvedAt: now}
+	a := doorward.Assurance{Issuer: p.Issuer, AAL: 1, AMR: p.Methods, ProviderAMR: p.ProviderAMR, ProviderSession: p.ProviderSession, ProvedAt: now}
 	if p.Issuer == doorward.OwnIssuer {
 		return a
 	}
@@ -117,6 +121,8 @@ func (p Proof) Assurance(now time.Time) doorward.Assurance {
 type state struct {
 	Methods, ProviderAMR, OwnMethods []string
 	AuthTime                         time.Time `json:",omitzero"`
+	ProviderSession                  string    `json:",omitempty"`
+	BegunAt                          time.Time `json:",omitzero"`
 }
 
 // State returns what a challenge must keep of the proof, for WithState; nil if that is nothing.
@@ -124,7 +130,7 @@ func (p Proof) State() []byte {
 	if p.Issuer == doorward.OwnIssuer {
 		return nil
 	}
-	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime})
+	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime, p.ProviderSession, p.BegunAt})
 	if err != nil {
 		panic(err) // texts can't fail
 	}
@@ -139,6 +145,7 @@ func (p Proof) WithState(kept []byte) (Proof, error) {
 	var s state
 	err := json.Unmarshal(kept, &s)
 	p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime = s.Methods, s.ProviderAMR, s.OwnMethods, s.AuthTime
+	p.ProviderSession, p.BegunAt = s.ProviderSession, s.BegunAt
 	return p, err
 }
 

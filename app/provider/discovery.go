@@ -122,6 +122,11 @@ func (c *Client) discovered(ctx context.Context, id string, isPending bool) (sai
 	return said, nil
 }
 
+// Discovery is discovered for what is in force.
+func (c *Client) Discovery(ctx context.Context, id string) (oidcrp.Discovery, error) {
+	return c.discovered(ctx, id, false)
+}
+
 // claim reports whether nobody else has begun to read it since it was due.
 func (c *Client) claim(ctx context.Context, kept store.KeptDiscovery) (mine bool, err error) {
 	err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {

@@ -15,6 +15,8 @@
 //	secret.go       client secrets, sealed and open
 //	key.go          keys of private_key_jwt
 //	attempt.go      the protocol
+//	session.go      what is kept of their own sessions
+//	strays.go       counts of what anybody can send
 //	test.go         tests
 //	sweep.go        keys, retention
 package provider
@@ -79,6 +81,12 @@ func (c *Client) StartURL(id string) string { return c.address(id, "start") }
 
 // KeysURL is where the provider reads the keys of private_key_jwt.
 func (c *Client) KeysURL(id string) string { return c.address(id, "jwks") }
+
+// RevokeURL is where the provider revokes people (Global Token Revocation). It is the audience of its tokens.
+func (c *Client) RevokeURL(id string) string { return c.address(id, "revoke") }
+
+// LogoutURL is where the provider sends logout tokens (OpenID Connect Back-Channel Logout).
+func (c *Client) LogoutURL(id string) string { return c.address(id, "backchannel-logout") }
 
 func (c *Client) address(id, what string) string {
 	return c.base + "/api/v2/auth/sso/" + id + "/" + what

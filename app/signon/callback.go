@@ -93,7 +93,7 @@ func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward
 	if !signsIn {
 		return s.count(ctx, strayCounters(by), doorward.Fail(doorward.CodeNotFound, ""))
 	}
-	if n := s.strays.take(c.ID, s.db.Now()); n > 0 {
+	if n := s.strays.Take(c.ID, s.db.Now()); n > 0 {
 		s.recordStrays(ctx, by, c.ID, n)
 	}
 	return s.count(ctx, strayCounters(by), stateError())
@@ -192,7 +192,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	h := hold(joining.NewPerson(a.connection, rules, ready.Parameters.Issuer, said), ready.Parameters, said, a.s.db.Now())
+	h := hold(joining.NewPerson(a.connection, rules, ready.Parameters.Issuer, said), ready.Parameters, said, a.flow.At, a.s.db.Now())
 	if a.flow.Purpose == ForStepUp {
 		return a.stepUp(ctx, h)
 	}
@@ -312,6 +312,8 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 	switch {
 	case errors.As(err, &refused):
 		return Result{}, a.refusePerson(ctx, refused.Check, h, f)
+	case doorward.HasCode(err, doorward.CodeSignOnRefused): // the provider has ended it since it began
+		return Result{}, a.refuse(ctx, faultOf(CheckState))
 	case doorward.HasCode(err, doorward.CodeSignInRequired): // the tenant demands a factor, which is the account's to set up
 		if f.CanProve || f.Account != nil && f.Account.PasswordHash != "" {
 			return a.ask(ctx, h)

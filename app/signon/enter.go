@@ -49,6 +49,7 @@ func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f joi
 	p := own.Proof
 	p.Account, p.Issuer, p.TenantID = account, doorward.Issuer(h.Connection.ID), h.Connection.TenantID
 	p.Methods, p.ProviderAMR, p.AuthTime = []string{doorward.MethodFederated}, h.AMR, h.AuthTime
+	p.ProviderSession, p.BegunAt = h.Session, h.BegunAt
 	if trustsFactor(h.Connection, h) {
 		p.Methods = append(p.Methods, doorward.MethodSeveral)
 	}
@@ -79,6 +80,14 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 		return err
 	}
 	if !active || !policy.SignsIn() {
+		return joining.Refusal{Check: CheckState}
+	}
+	// By the subject: nobody here may have it yet. login looks at the account and the provider's session.
+	ended, err := tx.SignInsEnded(ctx, h.Connection.ID, doorward.EndedSubject(h.Issuer, h.Subject), h.BegunAt)
+	if err != nil {
+		return err
+	}
+	if ended {
 		return joining.Refusal{Check: CheckState}
 	}
 	current, err := tx.Connection(ctx, h.Connection.ID)

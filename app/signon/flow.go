@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/joining"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
@@ -132,7 +133,9 @@ type held struct {
 	Several  bool      `json:"several,omitempty"` // the provider's whole amr says that there was a second factor
 	ACR      string    `json:"acr,omitempty"`
 	AuthTime time.Time `json:"authTime,omitzero"`
-	Agreed   bool      `json:"agreed,omitempty"` // to replace the session of the browser
+	Session  string    `json:"session,omitempty"` // doorward.Assurance.ProviderSession
+	BegunAt  time.Time `json:"begunAt"`           // when the browser went to the provider
+	Agreed   bool      `json:"agreed,omitempty"`  // to replace the session of the browser
 }
 
 // Limits of held, so that the cookie stays small.
@@ -142,9 +145,9 @@ const (
 	maxACRBytes = 255
 )
 
-// hold returns what is kept of the provider's words.
-func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserted, now time.Time) held {
-	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), Several: saysSeveral(a.AMR), AuthTime: a.AuthTime}
+// hold returns what is kept of the provider's words, for a sign-in that began at begun.
+func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserted, begun, now time.Time) held {
+	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), Several: saysSeveral(a.AMR), AuthTime: a.AuthTime, BegunAt: begun, Session: provider.SessionOf(a.Session)}
 	if len(a.ACR) <= maxACRBytes {
 		h.ACR = a.ACR
 	}

@@ -50,7 +50,7 @@ type SignOn struct {
 
 	cookieKey atomic.Pointer[seal.Key]
 	starts    starts
-	strays    strays
+	strays    provider.Strays
 	tally     tally
 }
 
@@ -104,7 +104,7 @@ func (s *SignOn) signsIn(ctx context.Context, read store.Reader, c doorward.Conn
 
 // Sweep writes into protocols what was counted and not written yet. Errors: unavailable.
 func (s *SignOn) Sweep(ctx context.Context) error {
-	for conID, n := range s.strays.overdue(s.db.Now()) {
+	for conID, n := range s.strays.Overdue(s.db.Now()) {
 		s.recordStrays(ctx, doorward.Caller{}, conID, n)
 	}
 	return nil

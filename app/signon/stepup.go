@@ -30,7 +30,7 @@ func (a *attempt) stepUp(ctx context.Context, h held) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	opened, err := a.s.login.StepUpBySSO(ctx, by, begun.Token.Reveal(), h.AMR)
+	opened, err := a.s.login.StepUpBySSO(ctx, by, begun.Token.Reveal(), doorward.Assurance{ProviderAMR: h.AMR, ProviderSession: h.Session})
 	if err != nil {
 		return Result{}, err
 	}

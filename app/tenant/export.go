@@ -349,6 +349,8 @@ type exportedConnection struct {
 	GroupsFrom          string            `json:"groupsFrom,omitempty"`
 	FactorACR           []string          `json:"factorAcr"`
 	TrustProviderFactor bool              `json:"trustProviderFactor"`
+	Ends                string            `json:"ends"`
+	EndsKeys            bool              `json:"endsKeys"`
 }
 
 type exportedMapping struct {
@@ -360,7 +362,7 @@ func connectionOf(c doorward.Connection) exportedConnection {
 	e := exportedConnection{
 		ID: c.ID, Type: string(c.Type), Name: c.Name, Product: string(c.Product), Status: string(c.Status), CreatedAt: c.CreatedAt,
 		Issuer: c.InForce.Issuer, ClientID: c.InForce.ClientID, ClientAuth: string(c.InForce.ClientAuth), EmailFrom: c.InForce.EmailFrom,
-		JIT: string(c.JIT), JITRole: string(c.JITRole), Mappings: []exportedMapping{}, GroupsFrom: c.GroupsFrom, FactorACR: c.FactorACR, TrustProviderFactor: c.TrustFactor,
+		JIT: string(c.JIT), JITRole: string(c.JITRole), Mappings: []exportedMapping{}, GroupsFrom: c.GroupsFrom, FactorACR: c.FactorACR, TrustProviderFactor: c.TrustFactor, Ends: string(c.Ends), EndsKeys: c.EndsKeys,
 	}
 	for _, m := range c.Mappings {
 		e.Mappings = append(e.Mappings, exportedMapping{m.Group, string(m.Role)})

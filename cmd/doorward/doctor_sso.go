@@ -117,10 +117,25 @@ func describeConnection(c doorward.Connection) finding {
 	if c.Pending != nil {
 		text += ", a change of it waits for a test and a switch"
 	}
+	if c.Status == doorward.ConnectionActive {
+		text += ", a revocation by the provider ends " + describeEnds(c)
+	}
 	if c.LastSignInAt != nil {
 		text += ", last sign-in " + day(*c.LastSignInAt)
 	}
 	return finding{check: "connection", fine: text}
+}
+
+// describeEnds says what a revocation ends.
+func describeEnds(c doorward.Connection) string {
+	text := "all sessions of a person"
+	if c.Ends == doorward.EndsConnection {
+		text = "a person's sessions by it"
+	}
+	if c.EndsKeys {
+		text += " and API keys"
+	}
+	return text
 }
 
 func findProvider(e provider.Examined) []finding {

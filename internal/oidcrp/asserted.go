@@ -16,6 +16,7 @@ import (
 // Asserted is what a provider says of somebody.
 type Asserted struct {
 	Subject         string
+	Session         string // of the provider, by which it can end this sign-in (claim sid); empty: it names none
 	Address         string // empty: the claim is absent, no text, or can't be an address
 	AddressVerified bool   // only if the address is of the claim email, and email_verified is JSON true
 	Groups          Groups
@@ -75,6 +76,7 @@ func (c *Client) Finish(ctx context.Context, d Discovery, cfg Config, f Flow, ca
 // asserted fills in what the checked claims say.
 func (c claims) asserted(cfg Config, a Asserted) Asserted {
 	a.Subject, _ = c.text("sub")
+	a.Session, _ = c.text("sid")
 	a.Address = c.address(cfg.emailClaim())
 	a.AddressVerified = a.Address != "" && cfg.emailClaim() == "email" && c.isTrue("email_verified")
 	a.Groups = c.groups(cfg.GroupsClaim)
@@ -168,11 +170,11 @@ func (c claims) shown(cfg Config) map[string]any {
 // is its JSON, cut off.
 func (c claims) bounded(name string, raw jsontext.Value) any {
 	if text, ok := c.text(name); ok {
-		return clip(text)
+		return Clip(text)
 	}
 	if list, ok := c.texts(name); ok {
 		for i, text := range list {
-			list[i] = clip(text)
+			list[i] = Clip(text)
 		}
 		return list[:min(len(list), shownMax)]
 	}
@@ -185,7 +187,7 @@ func (c claims) bounded(name string, raw jsontext.Value) any {
 			return number
 		}
 	}
-	return clip(string(raw))
+	return Clip(string(raw))
 }
 
 // names returns the names of all claims, sorted and bounded, so that a test shows what the provider
@@ -194,7 +196,7 @@ func (c claims) names() []string {
 	names := slices.Sorted(maps.Keys(c))
 	names = names[:min(len(names), shownMax)]
 	for i, name := range names {
-		names[i] = clip(name)
+		names[i] = Clip(name)
 	}
 	return names
 }

@@ -66,9 +66,9 @@ func (c claims) seen(name string) string {
 		return "absent"
 	}
 	if text, isText := c.text(name); isText {
-		return orEmpty(clip(text))
+		return orEmpty(Clip(text))
 	}
-	return clip(string(raw))
+	return Clip(string(raw))
 }
 
 func orEmpty(text string) string {
@@ -80,7 +80,7 @@ func orEmpty(text string) string {
 
 // fault returns the fault of a claim.
 func (c claims) fault(check, wanted, advice string) *Fault {
-	return &Fault{Check: check, Seen: c.seen(check), Wanted: clip(wanted), Advice: advice}
+	return &Fault{Check: check, Seen: c.seen(check), Wanted: Clip(wanted), Advice: advice}
 }
 
 // checkCallback checks what the browser brought, before anything is sent, and returns the code.
@@ -91,7 +91,7 @@ func checkCallback(d Discovery, cfg Config, f Flow, callback url.Values) (code s
 	}
 	iss, isOnce := single(callback, "iss")
 	if callback.Has("iss") && (!isOnce || iss != cfg.Issuer) || !callback.Has("iss") && d.PromisesIss {
-		fault := &Fault{Check: CheckIssParameter, Seen: orEmpty(clip(iss)), Wanted: clip(cfg.Issuer), Advice: AdviceAnother}
+		fault := &Fault{Check: CheckIssParameter, Seen: orEmpty(Clip(iss)), Wanted: Clip(cfg.Issuer), Advice: AdviceAnother}
 		if !callback.Has("iss") {
 			fault.Seen, fault.Advice = "absent", AdviceProvider
 		}

@@ -63,20 +63,20 @@ func (d document) check(issuer string) *Fault {
 		return multiTenant(d.Issuer)
 	case d.Issuer != issuer:
 		return &Fault{
-			Check: CheckOfIssuer, Code: CodeIssuerMismatch, Seen: clip(d.Issuer), Wanted: clip(issuer), Advice: AdviceIssuer,
+			Check: CheckOfIssuer, Code: CodeIssuerMismatch, Seen: Clip(d.Issuer), Wanted: Clip(issuer), Advice: AdviceIssuer,
 		}
 	}
 	for _, endpoint := range []string{d.AuthorizationEndpoint, d.TokenEndpoint, d.JWKSURI} {
 		if _, ok := plainURL(endpoint); !ok {
 			return &Fault{
-				Check: CheckOfIssuer, Code: CodeInvalid, Seen: clip(endpoint), Advice: AdviceProvider,
+				Check: CheckOfIssuer, Code: CodeInvalid, Seen: Clip(endpoint), Advice: AdviceProvider,
 				Wanted: "endpoints with https for authorization, tokens and keys",
 			}
 		}
 	}
 	if d.algorithms() == nil {
 		return &Fault{
-			Check: CheckOfIssuer, Code: CodeInvalid, Seen: clip(strings.Join(d.Algorithms, " ")),
+			Check: CheckOfIssuer, Code: CodeInvalid, Seen: Clip(strings.Join(d.Algorithms, " ")),
 			Wanted: strings.Join(keyset.Algorithms(), " "), Advice: AdviceSigning,
 		}
 	}
@@ -88,7 +88,7 @@ func (d document) discovery() Discovery {
 	if methods == nil {
 		methods = []string{"client_secret_basic"} // the default of the specification
 	}
-	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return clip(m) != m })
+	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return Clip(m) != m })
 	scopes, _ := claims{groupsScope: d.Scopes}.texts(groupsScope)
 	return Discovery{
 		Issuer: d.Issuer, AuthorizationEndpoint: d.AuthorizationEndpoint, TokenEndpoint: d.TokenEndpoint,

@@ -155,12 +155,12 @@ func said(text string, secrets ...string) string {
 			text = strings.ReplaceAll(text, secret, "…")
 		}
 	}
-	return clip(longRun.ReplaceAllString(text, "…"))
+	return Clip(longRun.ReplaceAllString(text, "…"))
 }
 
-// clip returns the text on one line, without control characters and characters that turn the
+// Clip returns the text on one line, without control characters and characters that turn the
 // direction of reading, and of at most textMax characters.
-func clip(text string) string {
+func Clip(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), 4*textMax+utf8.UTFMax)], "�")
 	text = strings.Map(func(r rune) rune {
 		switch {

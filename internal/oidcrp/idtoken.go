@@ -18,24 +18,32 @@ import (
 type header struct {
 	Alg      string         `json:"alg"`
 	Kid      string         `json:"kid"`
+	Typ      string         `json:"typ"`
 	Critical jsontext.Value `json:"crit"`
 }
 
 // verified returns the claims of a token that a key of the provider has signed.
 func (c *Client) verified(ctx context.Context, d Discovery, token string) (claims, error) {
-	head, fault := readHeader(d, token)
-	if fault != nil {
-		return nil, fault
-	}
-	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(head.Alg)})
-	if err != nil {
-		return nil, &Fault{Check: CheckSignature, Seen: "no signed token", Advice: AdviceProvider, Err: err}
-	}
-	payload, err := c.payload(ctx, d, head, signed)
+	_, payload, err := c.Signed(ctx, d, token)
 	if err != nil {
 		return nil, err
 	}
 	return parseClaims(payload)
+}
+
+// Signed returns the type in the header (typ) and the payload of a token that a key of the provider has signed, by
+// an algorithm that it announces for ID tokens. It checks nothing that the payload says. Errors: a *Fault.
+func (c *Client) Signed(ctx context.Context, d Discovery, token string) (typ string, payload []byte, err error) {
+	head, fault := readHeader(d, token)
+	if fault != nil {
+		return "", nil, fault
+	}
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(head.Alg)})
+	if err != nil {
+		return "", nil, &Fault{Check: CheckSignature, Seen: "no signed token", Advice: AdviceProvider, Err: err}
+	}
+	payload, err = c.payload(ctx, d, head, signed)
+	return head.Typ, payload, err
 }
 
 // parseClaims reads an object of JSON that names nothing twice.
@@ -66,7 +74,7 @@ func readHeader(d Discovery, token string) (header, *Fault) {
 	taken := slices.DeleteFunc(keyset.Algorithms(), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
 	switch {
 	case !slices.Contains(taken, head.Alg):
-		return header{}, &Fault{Check: CheckAlg, Seen: orEmpty(clip(head.Alg)), Wanted: strings.Join(taken, " "), Advice: AdviceSigning}
+		return header{}, &Fault{Check: CheckAlg, Seen: orEmpty(Clip(head.Alg)), Wanted: strings.Join(taken, " "), Advice: AdviceSigning}
 	case head.Critical != nil:
 		return header{}, &Fault{Check: CheckSignature, Seen: "a critical header (crit)", Advice: AdviceProvider}
 	}
@@ -98,7 +106,7 @@ func signedBy(keys keyset.Keys, head header, signed *jose.JSONWebSignature) ([]b
 	case err == nil:
 		return text, nil
 	case errors.Is(err, keyset.ErrUnknown):
-		return nil, &Fault{Check: CheckKid, Seen: orEmpty(clip(head.Kid)), Wanted: kidsOf(keys), Advice: AdviceKeys}
+		return nil, &Fault{Check: CheckKid, Seen: orEmpty(Clip(head.Kid)), Wanted: kidsOf(keys), Advice: AdviceKeys}
 	}
 	return nil, &Fault{Check: CheckSignature, Seen: "a signature of another key", Wanted: "one of the published keys", Advice: AdviceKeys}
 }
@@ -108,5 +116,5 @@ func kidsOf(keys keyset.Keys) string {
 	for i, key := range keys {
 		names[i] = key.KeyID
 	}
-	return clip(strings.Join(names, " "))
+	return Clip(strings.Join(names, " "))
 }

@@ -22,7 +22,7 @@ func CheckIssuer(issuer string) error {
 	u, ok := plainURL(issuer)
 	if !ok || strings.Contains(issuer, "?") {
 		return &Fault{
-			Check: CheckOfIssuer, Code: CodeInvalid, Seen: clip(issuer), Advice: AdviceIssuer,
+			Check: CheckOfIssuer, Code: CodeInvalid, Seen: Clip(issuer), Advice: AdviceIssuer,
 			Wanted: "an address with https, without user, query and fragment",
 		}
 	}
@@ -34,7 +34,7 @@ func CheckIssuer(issuer string) error {
 
 func multiTenant(issuer string) *Fault {
 	return &Fault{
-		Check: CheckOfIssuer, Code: CodeMultiTenant, Seen: clip(issuer), Advice: AdviceOwnAddress,
+		Check: CheckOfIssuer, Code: CodeMultiTenant, Seen: Clip(issuer), Advice: AdviceOwnAddress,
 		Wanted: "the address of one directory",
 	}
 }

@@ -17,6 +17,7 @@ func (f *fixture) connection(t doorward.Tenant, name string) doorward.Connection
 		Status: doorward.ConnectionDraft, CreatedAt: f.clock.read(),
 		InForce: doorward.ConnectionParameters{Issuer: "https://idp.example/ß", ClientID: "client", ClientAuth: doorward.SecretBasic, EmailFrom: "email"},
 		JIT:     doorward.JITInvited, JITRole: doorward.RoleUser, GroupsFrom: "groups", FactorACR: []string{"phr", "phrh"}, TrustFactor: true,
+		Ends:     doorward.EndsTenant,
 		Mappings: []doorward.GroupMapping{{Group: "Ops  team", Role: doorward.RoleAdmin}, {Group: "ops  team", Role: doorward.RoleViewer}},
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertConnection(f.Context(), c)) })
@@ -69,6 +70,7 @@ func connections(f *fixture) {
 	first.Status, first.LastSignInAt, first.GroupsSeen = doorward.ConnectionActive, pointerTo(f.clock.read()), true
 	equal(f, f.stored(first), first)
 	first.Name, first.JIT, first.JITRole, first.FactorACR, first.TrustFactor = "1st", doorward.JITOff, "desk", []string{}, false
+	first.Ends, first.EndsKeys = doorward.EndsConnection, true
 	first.Mappings = []doorward.GroupMapping{{Group: "All", Role: "desk"}}
 	f.write(func(tx *store.Tx) { noError(f, tx.UpdateConnection(ctx, first)) })
 	equal(f, f.stored(first), first)

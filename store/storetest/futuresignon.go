@@ -24,6 +24,7 @@ func futureSignOn(f *fixture) {
 	f.useAll(con, "ahead")
 	confirmBy := f.clock.read().Add(time.Hour)
 	f.write(func(tx *store.Tx) {
+		noError(f, tx.EndSignIns(ctx, con.ID, doorward.EndedUser(ann.ID)))
 		noError(f, tx.SetSSOPolicy(ctx, doorward.SSOPolicy{TenantID: acme.ID, Mode: doorward.SSORequired, ChangedAt: f.clock.read(), ConfirmBy: &confirmBy, BeforeMode: doorward.SSOOff}))
 	})
 	now := f.clock.move(-50 * day)
@@ -33,6 +34,8 @@ func futureSignOn(f *fixture) {
 	})
 
 	equal(f, f.stored(before), was)
+	equal(f, f.value(f.Read().SignInsEnded(ctx, con.ID, doorward.EndedUser(ann.ID), now)), true)
+	equal(f, f.value(f.Read().SignInsEnded(ctx, con.ID, doorward.EndedUser(ann.ID), now.Add(time.Microsecond))), false)
 	got := f.stored(con)
 	equal(f, []time.Time{*got.LastSignInAt, got.SwitchedAt}, []time.Time{now, now.Add(-time.Microsecond)})
 	all := f.value(f.Read().IdentitiesOf(ctx, ann.ID)).([]doorward.Identity)

@@ -122,6 +122,7 @@ var cases = []struct {
 	{"tests of connections", testsOfConnections},
 	{"one use of a state", usedState},
 	{"attempts at connections", attemptsAtConnections},
+	{"sessions ended by a provider", endedByProvider},
 	{"identities", identities},
 	{"orders of connections", ordersOfConnections},
 	{"sessions of connections", sessionsOfConnections},

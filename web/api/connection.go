@@ -76,11 +76,15 @@ type connectionView struct {
 	GroupsFrom          string             `json:"groupsFrom,omitempty" example:"groups" doc:"The claim with the groups"`
 	FactorACR           []string           `json:"factorAcr" example:"[\"phr\"]" doc:"Values of acr that stand for a second factor"`
 	TrustProviderFactor bool               `json:"trustProviderFactor" doc:"A second factor that the provider has asked for counts"`
+	Ends                doorward.Ends      `json:"ends" enum:"connection,tenant" doc:"Which sessions of a person end when the provider revokes that person: those that the connection has vouched for, or all in the tenant"`
+	EndsKeys            bool               `json:"endsKeys" doc:"The person's API keys end, too"`
 	Secrets             []clientSecretView `json:"secrets" doc:"The newest first, without the secrets"`
 
 	CallbackURL string `json:"callbackUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback" doc:"To be registered at the provider, exactly"`
 	StartURL    string `json:"startUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start" doc:"Where a sign-in begins"`
 	JWKSURL     string `json:"jwksUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks" doc:"Where the provider reads the keys of private_key_jwt"`
+	RevokeURL   string `json:"revokeUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/revoke" doc:"Where the provider revokes people (Global Token Revocation)"`
+	LogoutURL   string `json:"backchannelLogoutUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/backchannel-logout" doc:"Where the provider sends logout tokens (OpenID Connect Back-Channel Logout)"`
 }
 
 func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
@@ -92,8 +96,9 @@ func (a *api) viewConnection(s connection.Shown) connectionView {
 		ID: s.ID, Type: s.Type, Name: s.Name, Product: s.Product, Status: s.Status, CreatedAt: s.CreatedAt, LastSignInAt: s.LastSignInAt,
 		Issuer: s.InForce.Issuer, ClientID: s.InForce.ClientID, ClientAuth: s.InForce.ClientAuth, EmailFrom: s.InForce.EmailFrom, TestedAt: s.InForce.TestedAt,
 		JIT: s.JIT, JITRole: s.JITRole, Mappings: []groupMapping{}, GroupsFrom: s.GroupsFrom,
-		FactorACR: append([]string{}, s.FactorACR...), TrustProviderFactor: s.TrustFactor, Secrets: []clientSecretView{},
+		FactorACR: append([]string{}, s.FactorACR...), TrustProviderFactor: s.TrustFactor, Ends: s.Ends, EndsKeys: s.EndsKeys, Secrets: []clientSecretView{},
 		CallbackURL: a.app.Connections.CallbackURL(s.ID), StartURL: a.app.Connections.StartURL(s.ID), JWKSURL: a.app.Connections.KeysURL(s.ID),
+		RevokeURL: a.app.Connections.RevokeURL(s.ID), LogoutURL: a.app.Connections.LogoutURL(s.ID),
 	}
 	if s.Pending != nil {
 		pending := viewParameters(*s.Pending)
@@ -164,12 +169,15 @@ type createConnectionInput struct {
 	GroupsFrom          *string         `json:"groupsFrom,omitempty" example:"groups"`
 	FactorACR           *[]string       `json:"factorAcr,omitempty"`
 	TrustProviderFactor *bool           `json:"trustProviderFactor,omitempty"`
+	Ends                *string         `json:"ends,omitempty" enum:"connection,tenant" example:"tenant" doc:"tenant if absent"`
+	EndsKeys            *bool           `json:"endsKeys,omitempty"`
 }
 
 func (in createConnectionInput) draft() connection.Draft {
 	return connection.Draft{
 		Type: in.Type, Name: &in.Name, Product: in.Product, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
 		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
+		Ends: in.Ends, EndsKeys: in.EndsKeys,
 	}
 }
 
@@ -207,12 +215,15 @@ type editConnectionInput struct {
 	GroupsFrom          *string         `json:"groupsFrom,omitempty" doc:"Empty: none"`
 	FactorACR           *[]string       `json:"factorAcr,omitempty"`
 	TrustProviderFactor *bool           `json:"trustProviderFactor,omitempty"`
+	Ends                *string         `json:"ends,omitempty" enum:"connection,tenant"`
+	EndsKeys            *bool           `json:"endsKeys,omitempty"`
 }
 
 func (in editConnectionInput) draft() connection.Draft {
 	return connection.Draft{
 		Name: in.Name, Status: in.Status, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
 		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
+		Ends: in.Ends, EndsKeys: in.EndsKeys,
 	}
 }
 

@@ -166,10 +166,13 @@ func (d document) add(r front.Route) {
 	if len(r.Endpoint.Media) > 0 {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
 		for _, mediaType := range r.Endpoint.Media {
-			op.RequestBody.Content[mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
+			op.RequestBody.Content[mediaType] = &huma.MediaType{Schema: rawBody(r.Endpoint.Fields)}
 		}
 	}
 	d.addErrors(op, append(impliedErrors(r), r.Doc.Errors...))
+	if fault := r.Endpoint.Fault; fault != nil {
+		op.Responses["400"] = &huma.Response{Description: "In the form of OAuth: `invalid_body`", Headers: headersOf(http.StatusBadRequest), Content: d.content("application/json", fault)}
+	}
 	for _, res := range op.Responses {
 		if r.Endpoint.Foreign {
 			res.Headers["X-Request-Id"] = headerRef(visibleRequestID)
@@ -220,6 +223,19 @@ func pathParameters(path string) []*huma.Param {
 		}
 	}
 	return all
+}
+
+// rawBody returns the schema of a raw body, or of a form with the fields.
+func rawBody(fields []front.Parameter) *huma.Schema {
+	if fields == nil {
+		return &huma.Schema{Type: "string", Format: "binary"}
+	}
+	form := &huma.Schema{Type: "object", Properties: map[string]*huma.Schema{}}
+	for _, f := range fields {
+		form.Properties[f.Name] = &huma.Schema{Type: "string", Description: f.Description}
+		form.Required = append(form.Required, f.Name)
+	}
+	return form
 }
 
 // parameters returns the query parameters and If-Match.

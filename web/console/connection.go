@@ -154,7 +154,7 @@ func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error
 
 // guideOf returns what to do in the console of the connection's provider.
 func (h *console) guideOf(p provider) ui.Guide {
-	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID)}
+	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID), Revoke: h.app.Connections.RevokeURL(p.ID), Logout: h.app.Connections.LogoutURL(p.ID)}
 	if p.UsesKeys() || p.Product.OffersKeys() {
 		guide.KeysURL = h.app.Connections.KeysURL(p.ID)
 	}

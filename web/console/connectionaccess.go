@@ -15,23 +15,21 @@ import (
 type accessForm struct {
 	JIT, JITRole, GroupsFrom, FactorACR string
 	TrustFactor                         bool
+	Ends                                string
+	EndsKeys                            bool
 }
 
 // Access returns the values of the form.
 func (p connectionPage) Access(f ui.Frame) accessForm {
 	c := p.Connection
 	if f.Form.Has("jit") { // the form is shown again
-		return accessForm{f.Form.Get("jit"), f.Form.Get("jitRole"), f.Form.Get("groupsFrom"), f.Form.Get("factorAcr"), f.Form.Get("trustFactor") != ""}
+		return accessForm{f.Form.Get("jit"), f.Form.Get("jitRole"), f.Form.Get("groupsFrom"), f.Form.Get("factorAcr"), f.Form.Get("trustFactor") != "", f.Form.Get("ends"), f.Form.Get("endsKeys") != ""}
 	}
-	return accessForm{string(c.JIT), string(c.JITRole), c.GroupsFrom, strings.Join(c.FactorACR, " "), c.TrustFactor}
+	return accessForm{string(c.JIT), string(c.JITRole), c.GroupsFrom, strings.Join(c.FactorACR, " "), c.TrustFactor, string(c.Ends), c.EndsKeys}
 }
 
 // accessFields are the fields of that form.
 func accessFields(c *ui.Call, p provider) []editedField {
-	var trusted []string
-	if p.TrustFactor {
-		trusted = []string{"1"}
-	}
 	role := textField(c, "jitRole", "field.jitRole", string(p.JITRole))
 	role.kind = "role"
 	mappings := choiceField(c, "mappings", "sso.mappings", "", linesOf(p.Mappings))
@@ -39,8 +37,23 @@ func accessFields(c *ui.Call, p provider) []editedField {
 	mappings.set = func([]string) { presetMappings(c, p.Mappings) }
 	return []editedField{
 		wordField(c, "jit", "sso.jit", "jit", string(p.JIT), jits), role, textField(c, "groupsFrom", "field.groupsFrom", p.GroupsFrom), mappings,
-		choiceField(c, "trustFactor", "sso.trust", "check", trusted), listField(c, "factorAcr", "field.factorAcr", p.FactorACR),
+		choiceField(c, "trustFactor", "sso.trust", "check", checked(p.TrustFactor)), listField(c, "factorAcr", "field.factorAcr", p.FactorACR),
+		wordField(c, "ends", "sso.ends", "ends", string(p.Ends), allEnds), choiceField(c, "endsKeys", "sso.ends.keys", "check", checked(p.EndsKeys)),
 	}
+}
+
+// allEnds are the values of doorward.Ends, the default first.
+var allEnds = []string{string(doorward.EndsTenant), string(doorward.EndsConnection)}
+
+// AllEnds are the choices of what a revocation ends.
+func (connectionPage) AllEnds() []string { return allEnds }
+
+// checked returns the values of a checkbox.
+func checked(isOn bool) []string {
+	if isOn {
+		return []string{"1"}
+	}
+	return nil
 }
 
 // linesOf returns the mappings as a conflict shows them.
@@ -118,16 +131,18 @@ func (h *console) fillAccess(ctx context.Context, c *ui.Call, body *connectionPa
 	return err
 }
 
-// editAccess saves who gets in, with which role, and whether the provider's second factor counts.
+// editAccess saves who gets in, with which role, whether the provider's second factor counts, and what
+// ends when the provider revokes somebody.
 func (h *console) editAccess(ctx context.Context, c *ui.Call) (ui.View, error) {
 	p, err := h.connectionAt(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
 	jit, role, groups, trusts := c.Value("jit"), c.Value("jitRole"), strings.TrimSpace(c.Value("groupsFrom")), c.Value("trustFactor") != ""
+	ends, endsKeys := c.Value("ends"), c.Value("endsKeys") != ""
 	mappings, acr := append([]doorward.GroupMapping{}, typedMappings(c)...), strings.Fields(c.Value("factorAcr"))
 	change := connection.Change{Versions: version(c), Draft: connection.Draft{
-		JIT: &jit, JITRole: &role, GroupsFrom: &groups, Mappings: &mappings, TrustFactor: &trusts, FactorACR: &acr,
+		JIT: &jit, JITRole: &role, GroupsFrom: &groups, Mappings: &mappings, TrustFactor: &trusts, FactorACR: &acr, Ends: &ends, EndsKeys: &endsKeys,
 	}}
 	_, _, err = h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection", nil), faultsToFormFields(err)

@@ -215,14 +215,15 @@ func TestAccessOfAConnection(t *testing.T) {
 	form := func(change url.Values) url.Values {
 		f := url.Values{
 			"jit": {"domains"}, "jitRole": {"VIEWER"}, "groupsFrom": {"groups"}, "group0": {"ops"}, "groupRole0": {"ADMIN"}, "group1": {"sales"}, "groupRole1": {"USER"},
-			"trustFactor": {"1"}, "factorAcr": {"phr phrh"}, "version": {b.version(b.get(at+"?tab=access", http.StatusOK))},
+			"trustFactor": {"1"}, "factorAcr": {"phr phrh"}, "ends": {"connection"}, "endsKeys": {"1"}, "version": {b.version(b.get(at+"?tab=access", http.StatusOK))},
 		}
 		for name, values := range change {
 			f[name] = values
 		}
 		return f
 	}
-	page := b.submit(at+"/access?tab=access", form(nil), `name="jit" value="domains" checked`, `value="ops"`, `name="group3" value=""`, `name="trustFactor" value="1" checked`, `value="phr phrh"`)
+	page := b.submit(at+"/access?tab=access", form(nil), `name="jit" value="domains" checked`, `value="ops"`, `name="group3" value=""`, `name="trustFactor" value="1" checked`, `value="phr phrh"`,
+		`name="ends" value="connection" checked`, `name="endsKeys" value="1" checked`, at[strings.LastIndex(at, "/"):]+"/revoke<", "/backchannel-logout<")
 	lacks(t, page, `<option value="OWNER"`)
 	lacks(t, b.submit(at+"/access?tab=access", form(url.Values{"group0": {""}}), `name="group0" value="sales"`), `value="ops"`)
 	b.post(at+"/access?tab=access", form(url.Values{"groupRole0": {"OWNER"}}), http.StatusUnprocessableEntity, "A connection gives administrator at most", `value="ops"`)

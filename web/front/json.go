@@ -67,6 +67,9 @@ type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // of the request body; nil: none
 	Media  []string     // media types of a raw request body, in place of In
+	// Fields are those of a form, see Form, and Fault is the body of its answers 400, in place of a problem.
+	Fields []Parameter
+	Fault  reflect.Type
 	// MaxBody is the greatest size of a body that JSON or Create decodes, in bytes; 0: the
 	// constant MaxBody.
 	MaxBody int

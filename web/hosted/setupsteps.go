@@ -64,7 +64,7 @@ func (h *hosted) showSetupProvider(ctx context.Context, c *ui.Call, s setupStep)
 		body.Version = sent
 	}
 	id := s.Connection.ID
-	body.Guide = ui.Guide{Product: s.Connection.Product, Callback: h.app.Connections.CallbackURL(id), Start: h.app.Connections.StartURL(id)}
+	body.Guide = ui.Guide{Product: s.Connection.Product, Callback: h.app.Connections.CallbackURL(id), Start: h.app.Connections.StartURL(id), Revoke: h.app.Connections.RevokeURL(id), Logout: h.app.Connections.LogoutURL(id)}
 	if s.usesKeys() || s.Connection.Product.OffersKeys() {
 		body.Guide.KeysURL = h.app.Connections.KeysURL(id)
 	}

@@ -170,6 +170,9 @@ func (s *spec) endpoints(tag, base string) []endpoint {
 	return all
 }
 
+// formType is the media type of a form, whose fields are shown as members are.
+const formType = "application/x-www-form-urlencoded"
+
 func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	e := endpoint{
 		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: op.Description,
@@ -178,6 +181,11 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	e.Who, e.Action = describeCallers(op.Action)
 	if op.RequestBody != nil {
 		e.Media = op.RequestBody.Content.otherTypes()
+	}
+	if op.RequestBody != nil {
+		if form := op.RequestBody.Content[formType].Schema; form != nil {
+			e.Members = s.members(form, requestNotes)
+		}
 	}
 	if op.RequestBody != nil && len(e.Media) == 0 {
 		e.Members = s.members(op.RequestBody.Content.json(), requestNotes)

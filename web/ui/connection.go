@@ -42,6 +42,25 @@ type Guide struct {
 	// Addresses of this server, to enter there. KeysURL is empty where clients can't authenticate by keys. A page whose
 	// form says that they don't hides it (see .by-key in the style sheet).
 	Callback, Start, KeysURL string
+	// Revoke and Logout are where the provider ends sessions itself.
+	Revoke, Logout string
+}
+
+// RevokeURL is Revoke where the product revokes people; empty for others.
+func (g Guide) RevokeURL() string {
+	if g.Product == doorward.Okta {
+		return g.Revoke
+	}
+	return ""
+}
+
+// LogoutURL is Logout where the product sends logout tokens; empty for others.
+func (g Guide) LogoutURL() string {
+	switch g.Product {
+	case doorward.Keycloak, doorward.Ping, doorward.OtherProduct:
+		return g.Logout
+	}
+	return ""
 }
 
 // ProductName is the name of the provider's product; empty for another one.

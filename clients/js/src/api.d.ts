@@ -944,6 +944,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/auth/sso/{con}/backchannel-logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End sessions after a logout at the tenant's own provider
+         * @description OpenID Connect Back-Channel Logout 1.0, for the provider of a connection: a logout token is checked as an ID token is, with the event of a logout, a `jti`, once, and without a `nonce`. Its `sid` ends the sessions that were opened by that session at the provider, and without one its `sub` all of the person's; of this connection alone. 200 when they have ended on every node, also if nobody is found. After 503 the same token is good again. 60 refused requests a minute and client address, then 429; good ones go on.
+         */
+        post: operations["logOutByProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/auth/sso/{con}/callback": {
         parameters: {
             query?: never;
@@ -978,6 +998,26 @@ export interface paths {
         get: operations["connectionKeys"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/sso/{con}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a person's sessions, by the tenant's own provider
+         * @description Global Token Revocation (draft-parecki-oauth-global-token-revocation), for the provider of a connection, which sends a JWT of its own as the bearer: `aud` this address, `iss`, `iat`, `exp` at most 5 minutes later, a `jti`, once, and as `typ` global-token-revocation+jwt or none. 204 when nothing of the person that the connection has vouched for is accepted on any node, nor anything else that the connection's `ends` and `endsKeys` name; a member who never came by the connection is 204, too. 404 for nobody of the tenant. After 503 the same token is good again. 60 refused requests a minute and client address, then 429; good ones go on.
+         */
+        post: operations["revokeByProvider"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2765,6 +2805,11 @@ export interface components {
         };
         Connection: {
             /**
+             * @description Where the provider sends logout tokens (OpenID Connect Back-Channel Logout)
+             * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/backchannel-logout
+             */
+            backchannelLogoutUrl: string;
+            /**
              * @description To be registered at the provider, exactly
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback
              */
@@ -2786,6 +2831,13 @@ export interface components {
              * @example email
              */
             emailFrom: string;
+            /**
+             * @description Which sessions of a person end when the provider revokes that person: those that the connection has vouched for, or all in the tenant
+             * @enum {string}
+             */
+            ends: "connection" | "tenant";
+            /** @description The person's API keys end, too */
+            endsKeys: boolean;
             /**
              * @description Values of acr that stand for a second factor
              * @example [
@@ -2826,6 +2878,11 @@ export interface components {
             pending?: components["schemas"]["ConnectionParameters"];
             /** @enum {string} */
             product: "okta" | "entra" | "google" | "keycloak" | "ping" | "onelogin" | "jumpcloud" | "other";
+            /**
+             * @description Where the provider revokes people (Global Token Revocation)
+             * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/revoke
+             */
+            revokeUrl: string;
             /** @description The newest first, without the secrets */
             secrets: components["schemas"]["ClientSecret"][];
             /**
@@ -2864,7 +2921,7 @@ export interface components {
              */
             count: number;
             /** @enum {string} */
-            kind: "sign_in" | "test" | "step_up" | "metadata";
+            kind: "sign_in" | "test" | "step_up" | "revoke" | "metadata";
             /** @enum {string} */
             outcome: "signed_in" | "asked" | "done" | "refused" | "unavailable";
             /** @description Of the last request; absent for what Doorward does by itself */
@@ -3012,6 +3069,13 @@ export interface components {
              * @example email
              */
             emailFrom?: string;
+            /**
+             * @description tenant if absent
+             * @example tenant
+             * @enum {string}
+             */
+            ends?: "connection" | "tenant";
+            endsKeys?: boolean;
             factorAcr?: string[];
             /** @example groups */
             groupsFrom?: string;
@@ -3266,6 +3330,9 @@ export interface components {
             clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             clientId?: string;
             emailFrom?: string;
+            /** @enum {string} */
+            ends?: "connection" | "tenant";
+            endsKeys?: boolean;
             factorAcr?: string[];
             /** @description Empty: none */
             groupsFrom?: string;
@@ -4307,6 +4374,12 @@ export interface components {
              */
             text: string;
         };
+        OAuthError: {
+            /** @enum {string} */
+            error: "invalid_request";
+            /** @description What is wrong */
+            error_description: string;
+        };
         Observed: {
             /** @example closed */
             id: string;
@@ -4797,6 +4870,34 @@ export interface components {
             type?: string;
         } & {
             [key: string]: unknown;
+        };
+        RevokeByProviderInput: {
+            /** @description Whom it means (RFC 9493) */
+            sub_id?: components["schemas"]["RevokedSubject"];
+            /** @description The same under the name that earlier drafts have, where sub_id is absent */
+            subject?: components["schemas"]["RevokedSubject"];
+        };
+        RevokedSubject: {
+            /**
+             * @description With email: the person's address here
+             * @example ann@acme.example
+             */
+            email?: string;
+            /**
+             * @example iss_sub
+             * @enum {string}
+             */
+            format: "iss_sub" | "email";
+            /**
+             * @description With iss_sub: the connection's issuer
+             * @example https://acme.okta.example
+             */
+            iss?: string;
+            /**
+             * @description With iss_sub: the person at the provider
+             * @example 00u1a2b3c4
+             */
+            sub?: string;
         };
         Role: {
             /**
@@ -11222,6 +11323,117 @@ export interface operations {
             };
         };
     };
+    logOutByProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                con: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": {
+                    /** @description The logout token of the provider */
+                    logout_token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description In the form of OAuth: `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthError"];
+                };
+            };
+            /** @description `cross_origin` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `provider_unavailable`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     finishSignOn: {
         parameters: {
             query?: {
@@ -11372,6 +11584,135 @@ export interface operations {
                 };
             };
             /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revokeByProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                con: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevokeByProviderInput"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `provider_unavailable`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

@@ -99,8 +99,12 @@ func public(k *key) map[string]any {
 // Lies.Signature are heeded: by a header with the alg none it isn't signed, and by HS256 its secret is the
 // provider's public key.
 func (p *Provider) Sign(algorithm string, payload []byte) string {
+	return p.sign(algorithm, map[string]any{"typ": "JWT"}, payload)
+}
+
+func (p *Provider) sign(algorithm string, header map[string]any, payload []byte) string {
 	s, k := p.current(), p.keyOf(algorithm)
-	header := map[string]any{"alg": algorithm, "kid": k.id, "typ": "JWT"}
+	header["alg"], header["kid"] = algorithm, k.id
 	if s.Lies.Header != nil {
 		s.Lies.Header(header)
 	}

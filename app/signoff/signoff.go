@@ -1,0 +1,246 @@
+// Package signoff ends sessions because a tenant's own provider says so: by Global Token Revocation
+// (draft-parecki-oauth-global-token-revocation), and by OpenID Connect Back-Channel Logout 1.0.
+//
+//	revocation, err := signOff.Revoke(ctx, by, conID, token, who)
+//	revocation, err := signOff.Logout(ctx, by, conID, token)
+//
+// Anybody can send a request, so each proves by a token that the provider has signed it: see internal/oidcrp/endtoken.
+// A token is good once, over all nodes.
+//
+// It guarantees that a provider ends nothing outside its tenant, and that what it ends has ended on every node when that is
+// answered. A sign-in by the connection that has begun before, and waits at the provider, for a second factor or for a
+// proof, opens no session afterwards. A fault ends nothing and is no refusal: the provider can send the same token
+// again. Each refusal counts, and refusals never keep out a good token: else somebody could keep a dismissed person
+// signed in by sending bad ones.
+//
+//	signoff.go     tokens: whose word it is
+//	revoke.go      revocations
+//	logout.go      logouts
+//	tally.go       counters
+package signoff
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/oidcrp/endtoken"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// maxRefused is how many requests to a connection may end refused, a minute and client address.
+	maxRefused = 60
+	// maxAccepted is how many good tokens a connection may send a minute: more than the people of a large tenant sign
+	// out in, and few enough for the rows of used tokens.
+	maxAccepted = 1200
+	limitWindow = time.Minute
+	// endsKept is how long it is known that somebody's sign-ins have ended: longer than a sign-in can take, with what
+	// the person is asked for after it.
+	endsKept = 2 * time.Hour
+)
+
+// SignOff is the feature. Make it with New. It is safe for use by several goroutines.
+type SignOff struct {
+	writer    *access.Writer
+	db        *store.DB
+	providers *provider.Client
+	life      store.SessionLifetime
+	strays    provider.Strays
+	tally     tally
+}
+
+// New returns the feature.
+func New(writer *access.Writer, db *store.DB, providers *provider.Client, life store.SessionLifetime) *SignOff {
+	return &SignOff{writer: writer, db: db, providers: providers, life: life, tally: newTally()}
+}
+
+// request is a request of a provider.
+type request struct {
+	s          *SignOff
+	by         doorward.Caller
+	kind       Kind
+	connection doorward.Connection
+	token      endtoken.Token
+	subject    string // whom it names, for the protocol
+	userID     string // of that person, once it is known
+}
+
+// begin returns the request if the connection is there. Errors: not_found, too_many_attempts, unavailable.
+func (s *SignOff) begin(ctx context.Context, by doorward.Caller, kind Kind, conID string) (*request, error) {
+	r := &request{s: s, by: by, kind: kind}
+	c, err := s.db.Read().Connection(ctx, conID)
+	if errors.Is(err, store.ErrNone) || err == nil && c.Type != doorward.OpenIDConnect {
+		if err := s.writer.CountWithin(ctx, r.counters()); err != nil {
+			return nil, err
+		}
+		return nil, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	r.connection = c
+	// The connection is the principal from here on: the token is its word.
+	r.by.Principal = doorward.Principal{Kind: doorward.ByConnection, ID: c.ID, TenantID: c.TenantID}
+	return r, err
+}
+
+// verify checks the token by check, which asks the provider for its keys where it has to. Errors: the refusal of the
+// kind, provider_unavailable, too_many_attempts, unavailable.
+func (r *request) verify(ctx context.Context, check func(context.Context, oidcrp.Discovery) (endtoken.Token, error)) error {
+	if r.connection.Status != doorward.ConnectionActive {
+		return r.refuse(ctx, oidcrp.Fault{Check: oidcrp.CheckState, Seen: "the connection is " + string(r.connection.Status)})
+	}
+	asking, cancel := whileAsking(ctx)
+	defer cancel()
+	d, err := r.s.providers.Discovery(asking, r.connection.ID)
+	if err == nil {
+		r.token, err = check(asking, d)
+	}
+	fault, isFault := errors.AsType[*oidcrp.Fault](err)
+	switch {
+	case isFault && fault.Unavailable:
+		r.record(ctx, doorward.AttemptUnavailable, *fault)
+		return provider.Unavailable(fault)
+	case isFault:
+		return r.refuse(ctx, *fault)
+	}
+	return err
+}
+
+// writeWithin is what a request keeps of its time for what it writes after the provider's answer, or without one.
+const writeWithin = 1500 * time.Millisecond
+
+// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
+func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, isBounded := ctx.Deadline(); isBounded {
+		return context.WithDeadline(ctx, end.Add(-writeWithin))
+	}
+	return context.WithCancel(ctx)
+}
+
+// counters are those of requests that end refused. They are of one connection, since many customers of a provider share
+// its addresses.
+func (r *request) counters() []access.Counter {
+	return access.ClientCounters("signoff:"+r.connection.ID, r.by, maxRefused, limitWindow)
+}
+
+// unsigned are the checks that fail for what anybody can send.
+var unsigned = []string{oidcrp.CheckAlg, oidcrp.CheckKid, oidcrp.CheckSignature}
+
+// refuse counts the refusal, records it, and returns the error of the kind. Errors: too_many_attempts, unavailable.
+func (r *request) refuse(ctx context.Context, f oidcrp.Fault) error {
+	if err := r.s.writer.CountWithin(ctx, r.counters()); err != nil {
+		return err
+	}
+	reason := r.kind.refusal(f)
+	if r.connection.Status == doorward.ConnectionActive && !slices.Contains(unsigned, f.Check) {
+		r.record(ctx, doorward.AttemptRefused, f)
+		return reason
+	}
+	r.s.tally.add(r.kind, doorward.AttemptRefused)
+	if n := r.s.strays.Take(r.connection.ID, r.s.db.Now()); n > 0 {
+		r.s.recordStrays(ctx, r.connection.ID, n, f, r.by.RequestID)
+	}
+	return reason
+}
+
+// record writes the entry of the protocol. Nothing depends on whether that succeeds.
+func (r *request) record(ctx context.Context, outcome doorward.AttemptOutcome, f oidcrp.Fault) {
+	r.s.tally.add(r.kind, outcome)
+	r.s.providers.Record(ctx, doorward.Attempt{
+		ConnectionID: r.connection.ID, Kind: doorward.AttemptRevoke, Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
+		Subject: r.subject, UserID: r.userID, Count: 1, RequestIDs: []string{r.by.RequestID},
+	})
+}
+
+// recordStrays writes the entry for n tokens that the provider has not signed, as far as anybody can tell.
+func (s *SignOff) recordStrays(ctx context.Context, conID string, n int, f oidcrp.Fault, requestIDs ...string) {
+	s.providers.Record(ctx, doorward.Attempt{
+		ConnectionID: conID, Kind: doorward.AttemptRevoke, Outcome: doorward.AttemptRefused, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
+		Count: n, RequestIDs: requestIDs,
+	})
+}
+
+// Sweep writes into protocols what was counted and not written yet, and deletes what is known of sign-ins that are long
+// over. Errors: unavailable.
+func (s *SignOff) Sweep(ctx context.Context) error {
+	for conID, n := range s.strays.Overdue(s.db.Now()) {
+		s.recordStrays(ctx, conID, n, oidcrp.Fault{Check: oidcrp.CheckSignature, Advice: oidcrp.AdviceKeys})
+	}
+	return s.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DeleteEndedSignIns(ctx, tx.Now.Add(-endsKept), limit)
+	})
+}
+
+// What end finds out in its transaction, which then writes nothing.
+var (
+	errUsed = errors.New("signoff: the token was used before")
+	errOver = errors.New("signoff: the connection has another provider by now, or is not active any more")
+)
+
+// end uses the token up and calls write, in one transaction under the lock on the tenant, and returns when that holds on every node.
+// If it can't be confirmed, the token stays good. Errors: the refusal of the kind for a token that was used;
+// too_many_attempts, unavailable.
+func (r *request) end(ctx context.Context, write func(*access.Tx) error) (doorward.Revocation, error) {
+	isUsed := false
+	revocation, err := r.s.writer.Do(ctx, r.by, doorward.SessionEnd, provider.Object(r.connection), func(tx *access.Tx) (err error) {
+		isUsed = false
+		if err := r.useUp(ctx, tx); err != nil {
+			return err
+		}
+		isUsed = true
+		return write(tx)
+	})
+	switch {
+	case errors.Is(err, errUsed):
+		return revocation, r.refuse(ctx, oidcrp.Fault{Check: oidcrp.CheckState, Seen: "a token that was used before", Advice: oidcrp.AdviceProvider})
+	case errors.Is(err, errOver):
+		return revocation, r.refuse(ctx, oidcrp.Fault{Check: oidcrp.CheckState, Seen: "another provider by now"})
+	case err != nil && isUsed:
+		r.release(ctx)
+	}
+	return revocation, err
+}
+
+// useUp locks the tenant and the connection as it was when the token was checked, and uses the token up. Errors: errOver, errUsed,
+// too_many_attempts.
+func (r *request) useUp(ctx context.Context, tx *access.Tx) error {
+	if err := tx.LockTenant(ctx, r.connection.TenantID); err != nil {
+		return err
+	}
+	current, err := tx.Connection(ctx, r.connection.ID)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	was, is := r.connection.InForce, current.InForce
+	if err != nil || current.Status != doorward.ConnectionActive || was.Issuer != is.Issuer || was.ClientID != is.ClientID {
+		return errOver
+	}
+	r.connection = current
+	if _, err := access.HitCounters(ctx, tx.Tx, []access.Counter{{Bucket: "ends:" + current.ID, Limit: maxAccepted, Window: limitWindow}}); err != nil {
+		return err
+	}
+	isFirst, err := tx.UseState(ctx, r.hash(), r.token.Until)
+	if err == nil && !isFirst {
+		err = errUsed
+	}
+	return err
+}
+
+// hash is what used_states has of the token. Kinds are apart: a provider may count its tokens of each.
+func (r *request) hash() []byte {
+	sum := sha256.Sum256([]byte("end\x00" + string(r.kind) + "\x00" + r.connection.ID + "\x00" + r.connection.InForce.Issuer + "\x00" + r.token.ID))
+	return sum[:]
+}
+
+// release makes the token good again, so that the provider can send it once more after a fault.
+func (r *request) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	defer cancel()
+	// An error leaves the token used up: the provider makes another one.
+	_ = r.s.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.ReleaseState(ctx, r.hash()) })
+}

@@ -81,7 +81,7 @@ func (f *Fixture) SignInAt(p *oidctest.Provider, id string, isPending bool) (oid
 	f.NoError(err)
 	asserted, err := connections.Provider().Finish(f.Context(), ready.Discovery, ready.Config, flow, callback.Query())
 	if err == nil {
-		connections.ClientAccepted(f.Context(), ready, asserted.UsedSecret)
+		connections.SecretUsed(f.Context(), ready, asserted.UsedSecret)
 	}
 	return asserted, err
 }

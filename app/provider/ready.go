@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -18,7 +17,7 @@ type Ready struct {
 	// Config has the callback, the secrets, the newest first, the key that signs now, and the domains that
 	// are proved for the connection.
 	Config oidcrp.Config
-	// SecretIDs are the ids of Config.Secrets, for ClientAccepted.
+	// SecretIDs are the ids of Config.Secrets, for SecretUsed.
 	SecretIDs []string
 }
 
@@ -94,20 +93,13 @@ func wantsTokenEndpoint(p doorward.Product) bool {
 	return false
 }
 
-// ClientAccepted records that the provider has accepted the client, by one of r's secrets, by its index in
-// Config.Secrets; -1: by a key. OWNERs are told at once when it refuses what is in force the next time. It never fails a
-// sign-in.
-func (c *Client) ClientAccepted(ctx context.Context, r Ready, index int) {
-	isInForce := bytes.Equal(r.Parameters.Fingerprint(), r.Connection.InForce.Fingerprint())
+// SecretUsed records that the provider has accepted one of r's secrets, by its index in Config.Secrets; -1: it has
+// accepted a key. It never fails a sign-in.
+func (c *Client) SecretUsed(ctx context.Context, r Ready, index int) {
+	if index < 0 || index >= len(r.SecretIDs) {
+		return
+	}
 	c.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if index >= 0 && index < len(r.SecretIDs) {
-			if err := tx.TouchConnectionSecret(ctx, r.SecretIDs[index], secretUseEvery); err != nil {
-				return err
-			}
-		}
-		if !isInForce {
-			return nil
-		}
-		return tx.ClearClientNotice(ctx, r.Connection.ID)
+		return tx.TouchConnectionSecret(ctx, r.SecretIDs[index], secretUseEvery)
 	})
 }

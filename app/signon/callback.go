@@ -179,9 +179,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 	}
 	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
 	a.subject = said.Subject
-	if err == nil || said.UsedSecret >= 0 {
-		a.s.connections.ClientAccepted(ctx, ready, said.UsedSecret)
-	}
+	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
 	if a.flow.Purpose == ForTest {
 		return a.finishTest(ctx, ready, said, err)
 	}

@@ -169,7 +169,13 @@ func findClient(c doorward.Connection, secrets []doorward.ConnectionSecret, now 
 		f.fine = "by a key, which the provider reads from the connection's jwksUrl"
 		return f
 	}
-	if len(secrets) == 0 {
+	hasLost := slices.ContainsFunc(secrets, func(s doorward.ConnectionSecret) bool { return s.IsLost })
+	secrets = slices.DeleteFunc(secrets, func(s doorward.ConnectionSecret) bool { return s.IsLost })
+	switch {
+	case len(secrets) == 0 && hasLost:
+		f.wrong = "the client secret was lost with the master key"
+		return f
+	case len(secrets) == 0:
 		f.wrong = "there is no client secret"
 		return f
 	}

@@ -79,9 +79,9 @@ func TestAddressesOfClientsEnd(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		ended := []string{"api_keys.last_used_ip", "sessions.ip"}
 		others := map[string]string{
-			"events.ip":            "the trail, which keepEventsDays and --keep-events end",
-			"devices.ip":           "blanked when the browser stands in for no factor any more, after 30 days",
-			"api_keys.allowed_ips": "a setting of the key, not where somebody was",
+			"events.ip":                   "the trail, which keepEventsDays and --keep-events end",
+			"devices.ip":                  "blanked when the browser stands in for no factor any more, after 30 days",
+			"api_keys.allowed_ips":        "a setting of the key, not where somebody was",
 			"connection_attempts.address": "a mail address",
 			"former_domains.address":      "a mail address",
 		}

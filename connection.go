@@ -152,8 +152,19 @@ const (
 
 // GroupMapping is the role that a group of the provider gives.
 type GroupMapping struct {
-	Group string
+	Group string // the name or, of a directory's group, the externalId
 	Role  Role
+	// GroupID is the group of the connection's directory that Group has been found to mean; empty: none so
+	// far. It stays the same one when the directory renames it.
+	GroupID string
+}
+
+// DirectoryGroup is a group that the directory of a connection has made.
+type DirectoryGroup struct {
+	ID, ConnectionID, TenantID string
+	DisplayName                string // unique in the connection, without letter case
+	ExternalID                 string // unique in the connection, as it is written; empty: none
+	CreatedAt, ChangedAt       time.Time
 }
 
 // Limits of connections.

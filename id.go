@@ -24,6 +24,7 @@ const (
 	PrefixPage         = "opg_" // of the operator
 	PrefixConnection   = "con_"
 	PrefixIdentity     = "idn_"
+	PrefixGroup        = "grp_"
 	PrefixDomain       = "dom_"
 	PrefixClientSecret = "ccs_" // of a connection
 	PrefixTest         = "tst_" // of a connection

@@ -28,7 +28,7 @@ const (
 	selectParameters   = `SELECT p.connection_id, p.pending, p.issuer, p.client_id, p.client_auth, p.email_from, p.tested_at, p.revision FROM connection_parameters p `
 	sqlParameters      = selectParameters + `WHERE p.connection_id = $1`
 	sqlAllParameters   = selectParameters + `JOIN connections c ON c.id = p.connection_id WHERE c.tenant_id = $1`
-	selectMappings     = `SELECT m.connection_id, m.group_name, m.role FROM connection_mappings m `
+	selectMappings     = `SELECT m.connection_id, m.group_name, m.role, m.group_id FROM connection_mappings m `
 	sqlMappings        = selectMappings + `WHERE m.connection_id = $1`
 	sqlAllMappings     = selectMappings + `JOIN connections c ON c.id = m.connection_id WHERE c.tenant_id = $1`
 	sqlHasActive       = `SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active'`
@@ -110,7 +110,7 @@ type mappingRow struct {
 	doorward.GroupMapping
 }
 
-func mappingFields(m *mappingRow) []any { return []any{&m.connectionID, &m.Group, &m.Role} }
+func mappingFields(m *mappingRow) []any { return []any{&m.connectionID, &m.Group, &m.Role, &m.GroupID} }
 
 // completeConnections adds parameters and mappings, and leaves out connections that have since been
 // deleted.
@@ -186,7 +186,7 @@ func (tx *Tx) UpdateConnection(ctx context.Context, c doorward.Connection) error
 
 const (
 	sqlDeleteMappings = `DELETE FROM connection_mappings WHERE connection_id = $1`
-	sqlInsertMapping  = `INSERT INTO connection_mappings (connection_id, group_name, role) VALUES ($1, $2, $3)`
+	sqlInsertMapping  = `INSERT INTO connection_mappings (connection_id, group_name, role, group_id) VALUES ($1, $2, $3, $4)`
 )
 
 // setMappings replaces the mappings.
@@ -195,7 +195,7 @@ func (tx *Tx) setMappings(ctx context.Context, c doorward.Connection) error {
 		return err
 	}
 	for _, m := range c.Mappings {
-		if err := tx.run(ctx, sqlInsertMapping, c.ID, m.Group, string(m.Role)); err != nil {
+		if err := tx.run(ctx, sqlInsertMapping, c.ID, m.Group, string(m.Role), m.GroupID); err != nil {
 			return err
 		}
 	}

@@ -104,13 +104,14 @@ func (d Draft) setRoles(c *doorward.Connection) (faults []doorward.FieldError) {
 	if d.Mappings == nil {
 		return nil
 	}
+	before := c.Mappings
 	c.Mappings = slices.Clone(*d.Mappings)
 	if len(c.Mappings) > doorward.MappingsMax {
 		return []doorward.FieldError{fault("/mappings", "out_of_range", fmt.Sprintf("At most %d mappings.", doorward.MappingsMax))}
 	}
 	seen := map[string]bool{}
-	for i, m := range c.Mappings {
-		pointer := fmt.Sprintf("/mappings/%d/group", i)
+	for at, m := range c.Mappings {
+		pointer := fmt.Sprintf("/mappings/%d/group", at)
 		switch {
 		case m.Group == "":
 			faults = append(faults, fault(pointer, "required", "Name the group as the provider sends it."))
@@ -120,6 +121,9 @@ func (d Draft) setRoles(c *doorward.Connection) (faults []doorward.FieldError) {
 			faults = append(faults, fault(pointer, "taken", "Another mapping has this group."))
 		}
 		seen[m.Group] = true
+		if i := slices.IndexFunc(before, func(b doorward.GroupMapping) bool { return b.Group == m.Group }); i >= 0 {
+			c.Mappings[at].GroupID = before[i].GroupID // the group may have another name by now
+		}
 	}
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 	return faults

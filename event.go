@@ -104,6 +104,7 @@ const (
 	FieldName               = "name"
 	FieldEmail              = "email"
 	FieldRole               = "role"
+	FieldSuspendedBy        = "suspendedBy"
 	FieldFactor             = "factor"        // its kind: added or removed
 	FieldFactorRenamed      = "factorRenamed" // the kind of the one renamed
 	FieldRecoveryCodes      = "recoveryCodes" // how many are left

@@ -66,6 +66,13 @@ func (r Reader) HasActiveConnection(ctx context.Context, tenantID string) (bool,
 	return n > 0, err
 }
 
+const sqlRunningDirectories = `SELECT id FROM connections WHERE tenant_id = $1 AND status = 'active' ORDER BY id`
+
+// RunningDirectories returns the ids of the tenant's connections whose directories may write.
+func (r Reader) RunningDirectories(ctx context.Context, tenantID string) ([]string, error) {
+	return list(ctx, r, func(id *string) []any { return []any{id} }, sqlRunningDirectories, tenantID)
+}
+
 // CountConnections counts the connections of the tenant, whatever their status.
 func (r Reader) CountConnections(ctx context.Context, tenantID string) (int, error) {
 	return one(ctx, r, countColumn, sqlCountConnection, tenantID)

@@ -344,7 +344,7 @@ var authority = map[string]string{
 
 // noted are the statements that give authority, with what notes it in Tx.Effects or why nothing has to.
 var noted = map[string]string{
-	"sqlInsertMembership": "InsertMembership", "sqlSetUserRole": "SetUserRole", "sqlSetUserStatus": "SetUserStatus", "sqlMoveMembers": "MoveRole",
+	"sqlInsertMembership": "InsertMembership", "sqlSetUserRole": "SetUserRole", "sqlSetUserStatus": "setStatus", "sqlMoveMembers": "MoveRole",
 	"sqlInsertInvitation": "InsertInvitation", "sqlRenewInvitation": "RenewInvitation", "sqlMoveInvitations": "MoveRole",
 	"sqlEditTenant":   "EditTenant",
 	"sqlInsertAPIKey": "InsertAPIKey", "sqlUpdateAPIKey": "UpdateAPIKey", "sqlTransferAPIKeys": "TransferAPIKeys", "sqlMoveAPIKeys": "MoveRole",

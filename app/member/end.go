@@ -104,11 +104,15 @@ func (o Owners) Report(ctx context.Context, tx *access.Tx, tenantID string, prev
 
 // Suspend suspends the member m, as an administrator would, because of the transaction's action on the
 // account. It records that in the trail of the tenant and tells the person, by the address, and the
-// managers of the tenant. A suspended member stays as it is. The caller has locked the tenant and the
+// managers of the tenant. A member whom an administrator has suspended stays as it is. The caller has locked the tenant and the
 // account, and then calls Owners.
 func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m doorward.User, address string) error {
-	changed, err := tx.SetUserStatus(ctx, m.TenantID, m.ID, doorward.UserSuspended)
+	changed, err := Hold(ctx, tx, m, doorward.ByAdministrator)
 	if err != nil || !changed {
+		return err
+	}
+	is, err := tx.User(ctx, m.TenantID, m.ID)
+	if err != nil {
 		return err
 	}
 	on := doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID, Held: m.Role}
@@ -123,8 +127,7 @@ func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m d
 	if err != nil {
 		return err
 	}
-	changes := append([]doorward.Change{
-		{Field: "status", From: string(m.Status), To: string(doorward.UserSuspended)}, {Field: "cause", To: string(doorward.AccountEmail)},
-	}, access.EndedChanges(ended)...)
+	changes := append(StatusChanges(m, is), doorward.Change{Field: "cause", To: string(doorward.AccountEmail)})
+	changes = append(changes, access.EndedChanges(ended)...)
 	return tx.NotifyAlso(ctx, store.MailAddressSuspended, append(to, address), doorward.UserSuspend, on, changes...)
 }

@@ -2052,7 +2052,7 @@ export interface paths {
         head?: never;
         /**
          * Change role, status or name of a person
-         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
+         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. Making somebody active ends the administrator's suspension; one by a directory that runs stays, and alone it is 409 `managed_by_directory`. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
          */
         patch: operations["editUser"];
         trace?: never;
@@ -4240,6 +4240,13 @@ export interface components {
             role: string;
             /** @enum {string} */
             status: "active" | "suspended";
+            /**
+             * @description Why the person is suspended: administrator, and the ids of the connections whose directories have switched the person off; absent for active people
+             * @example [
+             *       "administrator"
+             *     ]
+             */
+            suspendedBy?: string[];
         };
         Membership: {
             /** @description Whether the session is in this tenant */
@@ -5366,6 +5373,13 @@ export interface components {
             role: string;
             /** @enum {string} */
             status: "active" | "suspended";
+            /**
+             * @description Why the person is suspended: administrator, and the ids of the connections whose directories have switched the person off. All must be gone; absent for active people
+             * @example [
+             *       "administrator"
+             *     ]
+             */
+            suspendedBy?: string[];
             tenantId: string;
             tenantName: string;
         };
@@ -19465,6 +19479,8 @@ export interface operations {
                 apiKeys?: "end" | "transfer";
                 /** @description With `apiKeys=transfer` the next owner, an active member; if absent the caller, who must then be a person */
                 ownerId?: string;
+                /** @description With `true` and `status` active, a suspension by a directory that runs ends, too. Only an OWNER may send `true` */
+                override?: "true" | "false";
             };
             header?: {
                 /** @description The ETag of the version to change */
@@ -19539,7 +19555,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `last_owner`, `no_way_back`, `quota_exceeded` */
+            /** @description `last_owner`, `managed_by_directory`, `no_way_back`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -229,7 +229,7 @@ func TestStatementsKeepTheRules(t *testing.T) {
 
 // unordered are lists whose callers need no order.
 var unordered = []string{
-	"sqlConfirmedFormerEmails", "sqlDeviceHashes", "sqlFormerEmails", "sqlHomeLost", "sqlInboxSources", "sqlKnownDevices", "sqlObserved", "sqlOverdueSSOPolicies", "sqlOverdueSessions",
+	"sqlConfirmedFormerEmails", "sqlDeviceHashes", "sqlFormerEmails", "sqlHomeLost", "sqlInboxSources", "sqlKnownDevices", "sqlMappedRolesOf", "sqlObserved", "sqlOverdueSSOPolicies", "sqlOverdueSessions",
 	"sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations", "sqlTenantsOwned",
 }
 

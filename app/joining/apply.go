@@ -118,9 +118,9 @@ func (f Found) addMember(ctx context.Context, tx *access.Tx, who Person, account
 		}
 	}
 	if mapped := who.mappedRole(f.rules); mapped != "" {
-		role = withFloor(f.rules, mapped, floor)
+		role = member.WithFloor(f.rules, mapped, floor)
 	}
-	if role = atMostAdmin(f.rules, role); role == "" {
+	if role = member.AtMostAdmin(f.rules, role); role == "" {
 		return Refusal{CheckJIT} // the role was deleted, or changed, since it was chosen
 	}
 	user := doorward.User{ID: account.ID, Email: account.Email, Name: name, Role: role, Status: doorward.UserActive, TenantID: who.Connection.TenantID}
@@ -153,25 +153,8 @@ func (f Found) recordJoin(ctx context.Context, tx *access.Tx, who Person, user d
 		doorward.Change{Field: doorward.FieldRole, To: string(user.Role)})
 }
 
-// mapRole gives the member the role of the provider's groups. It touches no role of a rank above ADMIN, and
-// lowers nobody below what an OWNER gave by hand.
+// mapRole gives the member the role of the provider's groups.
 func (f Found) mapRole(ctx context.Context, tx *access.Tx, who Person) error {
-	mapped := who.mappedRole(f.rules)
-	if mapped == "" || f.rules.Rank(f.member.Role).Outranks(doorward.RoleAdmin) {
-		return nil
-	}
-	floor, err := tx.RoleFloor(ctx, f.member.TenantID, f.member.ID)
-	if err != nil {
-		return err
-	}
-	role := withFloor(f.rules, mapped, floor)
-	if role == f.member.Role {
-		return nil
-	}
-	if _, err := tx.SetUserRole(ctx, f.member.TenantID, f.member.ID, role); err != nil {
-		return err
-	}
-	on := doorward.Object{Type: "user", ID: f.member.ID, TenantID: f.member.TenantID}
-	return tx.RecordAlsoBy(ctx, who.actor(tx.By), doorward.UserRole, on,
-		doorward.Change{Field: doorward.FieldRole, From: string(f.member.Role), To: string(role)})
+	_, err := member.MapRole(ctx, tx, who.actor(tx.By), f.rules, *f.member, who.mappedRole(f.rules))
+	return err
 }

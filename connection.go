@@ -30,6 +30,10 @@ type Connection struct {
 	// sent it.
 	GroupsFrom string
 	GroupsSeen bool
+	// Outside is what its directory does with addresses outside of the proved domains. EmptyByRemove reports whether
+	// a removal of members that names none empties a group.
+	Outside       Outside
+	EmptyByRemove bool
 	// TrustFactor reports whether a second factor that the provider asked for counts. FactorACR are the
 	// values of acr that say so.
 	TrustFactor bool
@@ -66,6 +70,7 @@ const connectionVersionSeparator = "\x00"
 func (c Connection) Version() string {
 	parts := []string{
 		c.ID, c.Name, string(c.Status), string(c.JIT), string(c.JITRole), c.GroupsFrom, fmt.Sprint(c.TrustFactor), strings.Join(c.FactorACR, " "),
+		string(c.Outside), fmt.Sprint(c.EmptyByRemove),
 		string(c.InForce.Fingerprint()),
 	}
 	if c.Pending != nil {
@@ -226,10 +231,11 @@ const (
 	AttemptTest     AttemptKind = "test"
 	AttemptStepUp   AttemptKind = "step_up"
 	AttemptMetadata AttemptKind = "metadata" // the reading of what the provider says of itself
+	AttemptSCIM     AttemptKind = "scim"     // a request of its directory
 )
 
 // AttemptKinds lists all kinds.
-var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptMetadata}
+var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptMetadata, AttemptSCIM}
 
 // AttemptOutcome is how an attempt has ended.
 type AttemptOutcome string

@@ -114,6 +114,7 @@ const (
 	FieldSSOMode            = "ssoMode"       // what a tenant demands of sign-on: off, optional, required
 	FieldSSOGuests          = "ssoGuests"     // allowed, refused
 	FieldConfirmBy          = "confirmBy"     // RFC 3339
+	FieldSCIMSecret         = "scimSecret"    // of a connection's directory: its first and last characters
 	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldDomain             = "domain"

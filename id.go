@@ -27,6 +27,7 @@ const (
 	PrefixGroup        = "grp_"
 	PrefixDomain       = "dom_"
 	PrefixClientSecret = "ccs_" // of a connection
+	PrefixSCIMSecret   = "scs_" // of a connection's directory
 	PrefixTest         = "tst_" // of a connection
 	PrefixSetupLink    = "stl_"
 )

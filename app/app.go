@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/app/domain"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
@@ -121,6 +122,7 @@ type App struct {
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
 	Connections *connection.Connections
+	Directories *directory.Directories
 	SetupLinks  *setuplink.Links
 	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
@@ -170,6 +172,7 @@ func New(db *store.DB, s Settings) *App {
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	logins := login.New(writer, db, verifier, sessions, factors)
 	providers := provider.New(writer, db, master, s.LinkURL, s.Connections, s.Log)
+	directories := directory.New(writer, db, l, providers, lifetime, owners, s.LinkURL)
 	return &App{
 		Access:       writer,
 		Login:        logins,
@@ -187,10 +190,11 @@ func New(db *store.DB, s Settings) *App {
 		Roles:        role.New(writer, db),
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
-		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
+		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, directories, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:  connection.New(writer, db, providers, lifetime),
+		Directories:  directories,
 		SetupLinks:   setuplink.New(writer, db, s.LinkURL),
 		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
@@ -243,7 +247,7 @@ func (s Settings) webhooks() webhook.Settings {
 
 // reportableKeys returns the kinds of keys that anybody can report as leaked. A report revokes
 // the key.
-func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, s Settings) []leak.Kind {
+func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, directories *directory.Directories, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := keys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
@@ -262,6 +266,7 @@ func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, s Settings) []leak.Kin
 		{Prefix: apikey.Prefix, Hash: apikey.HashOf, End: apiKeys.EndLeaked},
 		{Prefix: key.ServicePrefix, Hash: key.HashOfService, End: endService},
 		{Prefix: key.OperatorPrefix, Hash: key.HashOf, End: endOperator},
+		{Prefix: directory.Prefix, Hash: directory.HashOf, End: directories.EndLeaked},
 	}
 }
 
@@ -332,7 +337,7 @@ func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runSweeps} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Directories.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
@@ -367,7 +372,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, sweep := range []func(context.Context) error{
-		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep,
+		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep, a.Connections.Sweep, a.Directories.Sweep,
 		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
 		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep,
 		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.Sweep,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,14 +14,14 @@ func connectionFields(c *doorward.Connection) []any {
 	return []any{
 		&c.ID, &c.TenantID, &c.Type, &c.Name, &c.Product, &c.Status, (*storedTime)(&c.CreatedAt),
 		nullableTime{&c.LastSignInAt},
-		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor,
+		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, &c.Outside, &c.EmptyByRemove, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor,
 		optionalTime{&c.SwitchedAt},
 	}
 }
 
 const (
 	selectConnection = `SELECT c.id, c.tenant_id, c.type, c.name, c.product, c.status, c.created_at, c.last_sign_in_at,
-  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.factor_acr, c.trust_factor, c.switched_at FROM connections c
+  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.directory_outside, c.empty_by_remove, c.factor_acr, c.trust_factor, c.switched_at FROM connections c
 `
 	sqlConnection    = selectConnection + `WHERE c.id = $1`
 	sqlConnectionsOf = selectConnection + `WHERE c.tenant_id = $1 ORDER BY c.created_at, c.id`
@@ -31,7 +32,7 @@ const (
 	selectMappings     = `SELECT m.connection_id, m.group_name, m.role, m.group_id FROM connection_mappings m `
 	sqlMappings        = selectMappings + `WHERE m.connection_id = $1`
 	sqlAllMappings     = selectMappings + `JOIN connections c ON c.id = m.connection_id WHERE c.tenant_id = $1`
-	sqlHasActive       = `SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active'`
+	sqlHasActive       = `SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active' AND type <> 'scim'`
 	sqlCountConnection = `SELECT count(*) FROM connections WHERE tenant_id = $1`
 )
 
@@ -66,11 +67,13 @@ func (r Reader) HasActiveConnection(ctx context.Context, tenantID string) (bool,
 	return n > 0, err
 }
 
-const sqlRunningDirectories = `SELECT id FROM connections WHERE tenant_id = $1 AND status = 'active' ORDER BY id`
+const sqlRunningDirectories = `SELECT c.id FROM connections c WHERE c.tenant_id = $1 AND c.status = 'active'
+AND EXISTS (SELECT 1 FROM scim_secrets x WHERE x.connection_id = c.id AND (x.expires_at IS NULL OR x.expires_at > $2)) ORDER BY c.id`
 
-// RunningDirectories returns the ids of the tenant's connections whose directories may write.
-func (r Reader) RunningDirectories(ctx context.Context, tenantID string) ([]string, error) {
-	return list(ctx, r, func(id *string) []any { return []any{id} }, sqlRunningDirectories, tenantID)
+// RunningDirectories returns the ids of the tenant's connections whose directories may write now: active ones with a
+// secret that hasn't ended.
+func (r Reader) RunningDirectories(ctx context.Context, tenantID string, now time.Time) ([]string, error) {
+	return list(ctx, r, func(id *string) []any { return []any{id} }, sqlRunningDirectories, tenantID, micros(now))
 }
 
 // CountConnections counts the connections of the tenant, whatever their status.
@@ -160,13 +163,13 @@ func addMappings(c *doorward.Connection, mapped []mappingRow) {
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 }
 
-const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor, directory_outside, empty_by_remove)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 // InsertConnection adds the connection with its parameters in force and its mappings.
 func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error {
 	err := tx.run(ctx, sqlInsertConnection, c.ID, c.TenantID, c.Type, c.Name, c.Product, c.Status, micros(c.CreatedAt),
-		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor)
+		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove)
 	if err != nil {
 		return err
 	}
@@ -179,12 +182,12 @@ func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error
 
 // The provider's groups are another claim after a change: it hasn't been seen yet.
 const sqlUpdateConnection = `UPDATE connections SET name = $2, jit = $3, jit_role = $4, groups_seen = groups_seen AND groups_from = $5, groups_from = $5,
-  factor_acr = $6, trust_factor = $7 WHERE id = $1`
+  factor_acr = $6, trust_factor = $7, directory_outside = $8, empty_by_remove = $9 WHERE id = $1`
 
 // UpdateConnection writes what is in force as soon as it is edited: name, JIT, roles, mappings, groups and
 // factors.
 func (tx *Tx) UpdateConnection(ctx context.Context, c doorward.Connection) error {
-	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor)
+	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove)
 	if err != nil {
 		return err
 	}
@@ -219,6 +222,9 @@ func (tx *Tx) SetConnectionStatus(ctx context.Context, id string, status doorwar
 			return false, err
 		}
 	}
+	if err := tx.announceSCIMSecrets(ctx, id, ""); err != nil {
+		return false, err
+	}
 	return tx.affected(ctx, sqlSetConnectionStatus, id, string(status))
 }
 
@@ -243,6 +249,9 @@ const sqlDeleteConnection = `DELETE FROM connections WHERE id = $1`
 // protocol and identities. It reports whether it existed.
 func (tx *Tx) DeleteConnection(ctx context.Context, id string) (bool, error) {
 	if err := tx.noteHomeLost(ctx, id); err != nil {
+		return false, err
+	}
+	if err := tx.announceSCIMSecrets(ctx, id, ""); err != nil {
 		return false, err
 	}
 	return tx.affected(ctx, sqlDeleteConnection, id)

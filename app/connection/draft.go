@@ -29,6 +29,9 @@ type Draft struct {
 	GroupsFrom   *string
 	FactorACR    *[]string
 	TrustFactor  *bool
+
+	Outside       *string // of its directory
+	EmptyByRemove *bool
 }
 
 // Limits of what is typed, in bytes but for claims and groups, which count code points.
@@ -56,11 +59,15 @@ func newConnection(by doorward.Caller, d Draft) (made doorward.Connection, fault
 	}
 	made = doorward.Connection{
 		ID: doorward.NewID(doorward.PrefixConnection), TenantID: by.TenantID, Type: doorward.OpenIDConnect, Product: product,
-		Status: doorward.ConnectionDraft, JIT: doorward.JITOff, JITRole: doorward.RoleUser, FactorACR: []string{}, Mappings: []doorward.GroupMapping{},
+		Status: doorward.ConnectionDraft, JIT: doorward.JITOff, JITRole: doorward.RoleUser, FactorACR: []string{}, Mappings: []doorward.GroupMapping{}, Outside: doorward.OutsideInvite,
 		InForce: doorward.ConnectionParameters{ClientAuth: product.DefaultClientAuth(), EmailFrom: defaultEmailClaim},
 	}
-	if d.Type != string(doorward.OpenIDConnect) {
-		faults = append(faults, fault("/type", "invalid", "The type is oidc."))
+	switch doorward.ConnectionType(d.Type) {
+	case doorward.OpenIDConnect:
+	case doorward.SCIMDirectory:
+		made.Type, made.InForce.ClientAuth = doorward.SCIMDirectory, doorward.SecretBasic // no key is made
+	default:
+		faults = append(faults, fault("/type", "invalid", "The type is oidc or scim."))
 	}
 	if !slices.Contains(doorward.Products, product) {
 		faults = append(faults, fault("/product", "invalid", "Write okta, entra, google, keycloak, ping, onelogin, jumpcloud or other."))
@@ -92,6 +99,15 @@ func (d Draft) setOwn(c *doorward.Connection) (faults []doorward.FieldError) {
 	}
 	if d.TrustFactor != nil {
 		c.TrustFactor = *d.TrustFactor
+	}
+	if d.Outside != nil {
+		c.Outside = doorward.Outside(*d.Outside)
+		if c.Outside != doorward.OutsideInvite && c.Outside != doorward.OutsideRefuse {
+			faults = append(faults, fault("/directory/outside", "invalid", "Write invite or refuse."))
+		}
+	}
+	if d.EmptyByRemove != nil {
+		c.EmptyByRemove = *d.EmptyByRemove
 	}
 	return append(faults, d.setRoles(c)...)
 }
@@ -156,6 +172,9 @@ func checkRole(rules *doorward.Rules, pointer string, role doorward.Role) []door
 // setParameters changes what the connection signs people in by, and returns the faults of what is typed.
 // Whether the issuer answers is judged by provider.Client.Look.
 func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorward.FieldError) {
+	if d.Type == string(doorward.SCIMDirectory) {
+		return d.checkDirectory()
+	}
 	if d.Issuer != nil {
 		p.Issuer = *d.Issuer
 		faults = append(faults, checkIssuer(p.Issuer)...)
@@ -175,6 +194,16 @@ func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorwar
 	if d.EmailFrom != nil {
 		p.EmailFrom = cmp.Or(*d.EmailFrom, defaultEmailClaim)
 		faults = append(faults, checkClaim("/emailFrom", p.EmailFrom)...)
+	}
+	return faults
+}
+
+// checkDirectory returns the faults of a connection that is a directory alone: it signs nobody in.
+func (d Draft) checkDirectory() (faults []doorward.FieldError) {
+	for pointer, typed := range map[string]*string{"/issuer": d.Issuer, "/clientId": d.ClientID, "/clientAuth": d.ClientAuth, "/emailFrom": d.EmailFrom} {
+		if typed != nil {
+			faults = append(faults, fault(pointer, "invalid", "A connection of type scim signs nobody in: leave this out."))
+		}
 	}
 	return faults
 }
@@ -247,6 +276,8 @@ func ownFields(c doorward.Connection) []field {
 		{"groupsFrom", c.GroupsFrom},
 		{"factorAcr", strings.Join(c.FactorACR, " ")},
 		{"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
+		{"outside", string(c.Outside)},
+		{"emptyByRemove", fmt.Sprint(c.EmptyByRemove)},
 	}
 }
 

@@ -177,6 +177,7 @@ func onConnection(ctx context.Context, by doorward.Caller, action doorward.Actio
 
 // edit returns the function that writes the draft. A new issuer is asked before, as the caller may.
 func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorward.Connection, d Draft) (writeConnection, error) {
+	d.Type = string(found.Type)
 	proposed := found
 	parameters, _ := found.ToTest()
 	before := parameters.Issuer

@@ -344,6 +344,10 @@ func checkActive(tenant doorward.Tenant) error {
 // permits the invitation, unavailable.
 func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	switch {
+	case isByDirectory(inv):
+		if err := checkDirectory(ctx, read, inv, tenant); err != nil {
+			return err
+		}
 	case inv.ServiceKeyID != "":
 		if err := checkService(ctx, read, inv, tenant); err != nil {
 			return err

@@ -38,6 +38,36 @@ func EndAccess(ctx context.Context, tx *access.Tx, life store.SessionLifetime, o
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
+// End ends the membership on, and what depends on it, as EndAccess does. It locks the account before the membership, as a
+// login does, so that accepting an invitation comes either before it or after it. ClearIfOrphaned is for after it. Errors:
+// not_found, last_owner.
+func End(ctx context.Context, tx *access.Tx, life store.SessionLifetime, owners Owners, on doorward.Object, endKeys func() (revoked, transferred int64, err error)) (doorward.Ended, error) {
+	if _, err := tx.LockAccount(ctx, on.ID); err != nil {
+		return doorward.Ended{}, err
+	}
+	existed, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
+	if err == nil && !existed {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err == nil {
+		err = owners.Keep(ctx, tx, on.TenantID, on.Held)
+	}
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	return EndAccess(ctx, tx, life, on, endKeys)
+}
+
+// ClearIfOrphaned deletes the password, the factors and the known browsers of an account that is in
+// no tenant. The user sets a new password with the next invitation.
+func ClearIfOrphaned(ctx context.Context, tx *access.Tx, id string) error {
+	remaining, err := tx.CountMemberships(ctx, id)
+	if err != nil || remaining > 0 {
+		return err
+	}
+	return tx.ClearCredentials(ctx, id)
+}
+
 // RevokeKeys revokes the API keys that the member owns, with an event for each.
 func RevokeKeys(ctx context.Context, tx *access.Tx, on doorward.Object) (int64, error) {
 	ids, err := tx.RevokeAPIKeysOf(ctx, on.TenantID, on.ID)

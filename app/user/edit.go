@@ -223,7 +223,7 @@ func (r *editing) resume(tx *access.Tx, was doorward.User) error {
 		return nil
 	}
 	if !r.Override {
-		running, err := tx.RunningDirectories(r.ctx, was.TenantID)
+		running, err := tx.RunningDirectories(r.ctx, was.TenantID, tx.Now)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,6 @@ func connections(f *fixture) {
 		f.wantNoChange(tx.MarkClientNotice(ctx, first.ID, day))
 	})
 	equal(f, f.value(f.Read().HasActiveConnection(ctx, acme.ID)), true)
-	equal(f, f.value(f.Read().RunningDirectories(ctx, acme.ID)), []string{first.ID})
 	equal(f, f.value(f.Read().HasActiveConnection(ctx, zeta.ID)), false)
 	first.Status, first.LastSignInAt, first.GroupsSeen = doorward.ConnectionActive, pointerTo(f.clock.read()), true
 	equal(f, f.stored(first), first)

@@ -144,7 +144,9 @@ func (p person) HeldBy() []string {
 }
 
 // IsHeldByHand reports whether an administrator has suspended the person.
-func (p person) IsHeldByHand() bool { return slices.Contains(p.User.Suspensions(), doorward.ByAdministrator) }
+func (p person) IsHeldByHand() bool {
+	return slices.Contains(p.User.Suspensions(), doorward.ByAdministrator)
+}
 
 // IsManaged reports whether a connection of the tenant has made the account, which has no password yet.
 func (p person) IsManaged() bool {

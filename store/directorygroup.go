@@ -97,14 +97,26 @@ WHERE g.connection_id = $1 AND p.member_id IN (` + fiftyMembers + `) ORDER BY g.
 ($1, $2),($1, $3),($1, $4),($1, $5),($1, $6),($1, $7),($1, $8),($1, $9),($1, $10),($1, $11),($1, $12),($1, $13),($1, $14),($1, $15),($1, $16),($1, $17),($1, $18),($1, $19),($1, $20),($1, $21),($1, $22),($1, $23),($1, $24),($1, $25),($1, $26),($1, $27),($1, $28),($1, $29),($1, $30),($1, $31),($1, $32),($1, $33),($1, $34),($1, $35),($1, $36),($1, $37),($1, $38),($1, $39),($1, $40),($1, $41),($1, $42),($1, $43),($1, $44),($1, $45),($1, $46),($1, $47),($1, $48),($1, $49),($1, $50),($1, $51)
 ON CONFLICT (group_id, member_id) DO NOTHING RETURNING member_id`
 	sqlRemovePlaces   = `DELETE FROM directory_places WHERE group_id = $1 AND member_id IN (` + fiftyMembers + `) RETURNING member_id`
-	sqlRemovePlacesOf = `DELETE FROM directory_places WHERE member_id = $2 AND group_id IN (SELECT id FROM directory_groups WHERE tenant_id = $1) RETURNING group_id`
+	sqlRemovePlacesOf = `DELETE FROM directory_places WHERE group_id IN (SELECT id FROM directory_groups WHERE tenant_id = $1) AND member_id IN (` + idsOfMember + `)`
+	// The ids of the account $2 as a User of the tenant $1.
+	idsOfMember = `SELECT $2 UNION ALL SELECT d.id FROM directory_users d WHERE d.tenant_id = $1 AND d.user_id = $2`
+
+	fiftyPeople = `$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52`
+	// The people of the tenant $1 whom the connection $2 sees, by any of their ids: the id that was given, the account,
+	// and the id that the connection's directory knows.
+	sqlDirectoryPeople = `SELECT p.id, p.user_id, coalesce((SELECT d.id FROM directory_users d WHERE d.connection_id = $2 AND d.tenant_id = $1 AND d.user_id = p.user_id),
+  (SELECT min(d.id) FROM directory_users d WHERE d.tenant_id = $1 AND d.user_id = p.user_id), p.id) FROM (
+SELECT d.id AS id, coalesce(d.user_id, '') AS user_id, d.created_at AS made_at FROM directory_users d
+  WHERE d.tenant_id = $1 AND (d.connection_id = $2 OR d.user_id IS NOT NULL) AND d.id IN (` + fiftyPeople + `)
+UNION ALL SELECT m.user_id, m.user_id, m.created_at FROM memberships m WHERE m.tenant_id = $1 AND m.user_id IN (` + fiftyPeople + `)
+) p ORDER BY p.made_at, p.id`
 )
 
-// inFifties calls do with the arguments of a statement for fifty members: first, then their ids.
-func inFifties(first string, ids []string, do func(args []any) error) error {
+// inFifties calls do with the arguments of a statement for fifty members: the first ones, then their ids.
+func inFifties(first []any, ids []string, do func(args []any) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), placesAtOnce)
-		args := []any{first}
+		args := slices.Clone(first)
 		for i := range placesAtOnce {
 			args = append(args, ids[min(i, n-1)])
 		}
@@ -135,7 +147,7 @@ func (r Reader) DirectoryGroupsOf(ctx context.Context, connectionID string, memb
 	}
 	fields := func(p *place) []any { return append([]any{&p.memberID}, groupFields(&p.DirectoryGroup)...) }
 	of := map[string][]doorward.DirectoryGroup{}
-	err := inFifties(connectionID, memberIDs, func(args []any) error {
+	err := inFifties([]any{connectionID}, memberIDs, func(args []any) error {
 		places, err := list(ctx, r, fields, sqlPlacesOf, args...)
 		for _, p := range places {
 			of[p.memberID] = append(of[p.memberID], p.DirectoryGroup)
@@ -156,7 +168,7 @@ func (tx *Tx) RemovePlaces(ctx context.Context, groupID string, memberIDs []stri
 }
 
 func (tx *Tx) changePlaces(ctx context.Context, query, groupID string, memberIDs []string) (changed []string, err error) {
-	err = inFifties(groupID, memberIDs, func(args []any) error {
+	err = inFifties([]any{groupID}, memberIDs, func(args []any) error {
 		some, err := list(ctx, tx.Reader, textField, query, args...)
 		changed = append(changed, some...)
 		return err
@@ -164,16 +176,38 @@ func (tx *Tx) changePlaces(ctx context.Context, query, groupID string, memberIDs
 	return changed, err
 }
 
-// RemovePlacesOf takes a member out of all groups of all directories of the tenant, and returns the groups.
-func (tx *Tx) RemovePlacesOf(ctx context.Context, tenantID, memberID string) (groupIDs []string, err error) {
-	return list(ctx, tx.Reader, textField, sqlRemovePlacesOf, tenantID, memberID)
+// removePlacesOf takes a member out of all groups of all directories of the tenant.
+func (tx *Tx) removePlacesOf(ctx context.Context, tenantID, userID string) error {
+	return tx.run(ctx, sqlRemovePlacesOf, tenantID, userID)
+}
+
+// DirectoryPerson is a person by the id that a connection's directory knows, and the account; empty: no member yet.
+type DirectoryPerson struct{ ID, UserID string }
+
+// DirectoryPeople returns the people of the tenant whom the connection's directory sees, by those of the ids that name
+// somebody: one of a User, or of an account.
+func (r Reader) DirectoryPeople(ctx context.Context, tenantID, connectionID string, ids []string) (map[string]DirectoryPerson, error) {
+	type row struct {
+		given string
+		DirectoryPerson
+	}
+	fields := func(p *row) []any { return []any{&p.given, &p.UserID, &p.ID} }
+	found := map[string]DirectoryPerson{}
+	err := inFifties([]any{tenantID, connectionID}, ids, func(args []any) error {
+		people, err := list(ctx, r, fields, sqlDirectoryPeople, args...)
+		for _, p := range people {
+			found[p.given] = p.DirectoryPerson
+		}
+		return err
+	})
+	return found, err
 }
 
 const (
 	sqlMatchMapping  = `UPDATE connection_mappings SET group_id = $3 WHERE connection_id = $1 AND group_name = $2`
 	sqlUnmatchGroup  = `UPDATE connection_mappings SET group_id = '' WHERE connection_id = $1 AND group_id = $2`
 	sqlMappedRolesOf = `SELECT DISTINCT m.role FROM directory_places p JOIN directory_groups g ON g.id = p.group_id
-JOIN connection_mappings m ON m.connection_id = g.connection_id AND m.group_id = g.id WHERE p.member_id = $2 AND g.tenant_id = $1`
+JOIN connection_mappings m ON m.connection_id = g.connection_id AND m.group_id = g.id WHERE g.tenant_id = $1 AND p.member_id IN (` + idsOfMember + `)`
 )
 
 // MatchMapping records that the mapping of a name means the group from now on.
@@ -188,8 +222,8 @@ func (tx *Tx) UnmatchGroup(ctx context.Context, connectionID, groupID string) (b
 
 // MappedRolesOf returns the roles that mappings give to the groups that the member is in, of all directories of the
 // tenant, sorted.
-func (r Reader) MappedRolesOf(ctx context.Context, tenantID, memberID string) ([]doorward.Role, error) {
-	roles, err := list(ctx, r, func(role *doorward.Role) []any { return []any{role} }, sqlMappedRolesOf, tenantID, memberID)
+func (r Reader) MappedRolesOf(ctx context.Context, tenantID, userID string) ([]doorward.Role, error) {
+	roles, err := list(ctx, r, func(role *doorward.Role) []any { return []any{role} }, sqlMappedRolesOf, tenantID, userID)
 	slices.Sort(roles)
 	return roles, err
 }

@@ -325,7 +325,8 @@ func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) erro
 
 const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`
 
-// DeleteMembership removes the user from the tenant, and reports whether it was a member.
+// DeleteMembership removes the user from the tenant, and from the groups of its directories. It reports whether it was
+// a member.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	before, err := tx.User(ctx, tenantID, userID)
@@ -336,6 +337,9 @@ func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bo
 		return false, err
 	}
 	tx.noteOwner(tenantID, activeRole(before), "")
+	if err := tx.removePlacesOf(ctx, tenantID, userID); err != nil {
+		return false, err
+	}
 	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)
 }
 

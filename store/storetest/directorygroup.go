@@ -84,10 +84,8 @@ func directoryGroups(f *fixture) {
 // directoryPlaces: only the difference is reported, also where it takes several statements.
 func directoryPlaces(f *fixture) {
 	ctx := f.Context()
-	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
-	c := f.connection(acme, "First")
+	c := f.connection(f.tenant("Acme"), "First")
 	sales, buyers := f.directoryGroup(c, "Sales", ""), f.directoryGroup(c, "Buyers", "")
-	others := f.directoryGroup(f.connection(zeta, "Other"), "Sales", "")
 	many := []string{}
 	for i := range 120 {
 		many = append(many, fmt.Sprintf("usr_%03d", i))
@@ -103,7 +101,6 @@ func directoryPlaces(f *fixture) {
 		equal(f, len(sorted(tx.AddPlaces(ctx, sales.ID, many))), 0)
 		equal(f, len(sorted(tx.AddPlaces(ctx, sales.ID, nil))), 0)
 		f.value(tx.AddPlaces(ctx, buyers.ID, many[:1]))
-		f.value(tx.AddPlaces(ctx, others.ID, many[:1]))
 	})
 	equal(f, f.value(f.Read().Places(ctx, sales.ID)), any(many))
 	equal(f, f.value(f.Read().CountPlaces(ctx, sales.ID)), any(120))
@@ -115,9 +112,42 @@ func directoryPlaces(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		equal(f, sorted(tx.RemovePlaces(ctx, sales.ID, []string{many[7], "usr_none", many[5]})), []string{many[5], many[7]})
 		equal(f, len(sorted(tx.RemovePlaces(ctx, sales.ID, []string{many[7]}))), 0)
-		equal(f, sorted(tx.RemovePlacesOf(ctx, acme.ID, many[0])), sorted([]string{sales.ID, buyers.ID}, nil))
 	})
-	equal(f, f.value(f.Read().CountPlaces(ctx, sales.ID)), any(117))
+	equal(f, f.value(f.Read().CountPlaces(ctx, sales.ID)), any(118))
+}
+
+// placesOfMembers: a member is known by the id that the directory has made and by that of the account, and has no
+// place once removed.
+func placesOfMembers(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	c := f.connection(acme, "First") // Ops  team gives ADMIN
+	second := f.connection(acme, "Second")
+	ops, others := f.directoryGroup(c, "Ops  team", ""), f.directoryGroup(f.connection(zeta, "Other"), "All", "")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	ben := f.member(acme, "ben@acme.example", doorward.RoleUser)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertDirectoryUser(ctx, doorward.DirectoryUser{ID: "usr_alias", ConnectionID: c.ID, TenantID: acme.ID, UserID: ann.ID, UserName: "ann", Address: ann.Email, Attributes: "{}"}))
+		noError(f, tx.InsertDirectoryUser(ctx, doorward.DirectoryUser{ID: "usr_invited", ConnectionID: c.ID, TenantID: acme.ID, UserName: "cy", Address: "cy@x.example", Attributes: "{}"}))
+		noError(f, tx.MatchMapping(ctx, c.ID, "Ops  team", ops.ID))
+		f.value(tx.AddPlaces(ctx, ops.ID, []string{"usr_alias", ben.ID}))
+		f.value(tx.AddPlaces(ctx, others.ID, []string{ben.ID}))
+	})
+	people := func(connectionID string) map[string]store.DirectoryPerson {
+		found, err := f.Read().DirectoryPeople(ctx, acme.ID, connectionID, []string{ann.ID, "usr_alias", "usr_invited", ben.ID, "usr_none"})
+		noError(f, err)
+		return found
+	}
+	asAnn, asBen := store.DirectoryPerson{ID: "usr_alias", UserID: ann.ID}, store.DirectoryPerson{ID: ben.ID, UserID: ben.ID}
+	equal(f, people(c.ID), map[string]store.DirectoryPerson{ann.ID: asAnn, "usr_alias": asAnn, ben.ID: asBen, "usr_invited": {ID: "usr_invited"}})
+	equal(f, people(second.ID), map[string]store.DirectoryPerson{ann.ID: asAnn, "usr_alias": asAnn, ben.ID: asBen})
+	roles := func(id string) any { return f.value(f.Read().MappedRolesOf(ctx, acme.ID, id)) }
+	equal(f, []any{roles(ann.ID), roles(ben.ID)}, []any{[]doorward.Role{doorward.RoleAdmin}, []doorward.Role{doorward.RoleAdmin}})
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID))
+		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ben.ID))
+	})
+	equal(f, f.value(f.Read().CountPlaces(ctx, ops.ID)), any(0))
 	equal(f, f.value(f.Read().CountPlaces(ctx, others.ID)), any(1))
 }
 

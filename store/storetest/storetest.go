@@ -120,6 +120,7 @@ var cases = []struct {
 	{"identities", identities},
 	{"groups of directories", directoryGroups},
 	{"places in groups of directories", directoryPlaces},
+	{"places of members in groups of directories", placesOfMembers},
 	{"mappings of groups of directories", mappedGroups},
 	{"orders of connections", ordersOfConnections},
 	{"sessions of connections", sessionsOfConnections},

@@ -36,7 +36,7 @@ func (a *api) connectionRoutes() []front.Route {
 }
 
 type groupMapping struct {
-	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts"`
+	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed"`
 	Role  doorward.Role `json:"role" example:"USER" doc:"Of rank ADMIN at most"`
 }
 
@@ -107,7 +107,7 @@ func (a *api) viewConnection(s connection.Shown) connectionView {
 		v.ClientAuth, v.EmailFrom, v.CallbackURL, v.StartURL, v.JWKSURL = "", "", "", "", ""
 	}
 	for _, m := range s.Mappings {
-		v.Mappings = append(v.Mappings, groupMapping(m))
+		v.Mappings = append(v.Mappings, groupMapping{m.Group, m.Role})
 	}
 	for _, secret := range s.Secrets {
 		v.Secrets = append(v.Secrets, viewClientSecret(secret))
@@ -205,7 +205,7 @@ func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
 	}
 	all := make([]doorward.GroupMapping, len(*typed))
 	for i, m := range *typed {
-		all[i] = doorward.GroupMapping(m)
+		all[i] = doorward.GroupMapping{Group: m.Group, Role: m.Role}
 	}
 	return &all
 }

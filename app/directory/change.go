@@ -223,6 +223,9 @@ func (w *work) remove(e store.DirectoryEntry) error {
 		if err := w.endInvitation(e.Said.Address); err != nil {
 			return err
 		}
+		if err := w.tx.LeaveGroups(w.ctx, w.con.ID, e.Said.ID); err != nil {
+			return err
+		}
 		_, err := w.tx.DeleteDirectoryUser(w.ctx, w.con.ID, e.Said.ID)
 		return err
 	}

@@ -41,11 +41,7 @@ func (d *Directories) Make(ctx context.Context, by doorward.Caller, said scim.Us
 
 // shown returns the person as the transaction has left them.
 func (w *work) shown(id string) (User, error) {
-	e, err := find(w.ctx, w.tx.Reader, w.tx.By, id)
-	if err != nil {
-		return User{}, err
-	}
-	return userOf(e)
+	return shown(w.ctx, w.tx.Reader, w.tx.By, id)
 }
 
 // fill writes what the directory says into the row. Whether somebody is active is no attribute: it is answered from the

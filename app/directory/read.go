@@ -21,6 +21,7 @@ type User struct {
 	ID string
 	scim.User
 	State   string // Invited, or empty
+	Groups  []doorward.DirectoryGroup
 	Created time.Time
 	Changed time.Time
 }
@@ -75,15 +76,22 @@ type Page struct {
 func (d *Directories) Users(ctx context.Context, by doorward.Caller, filter scim.Filter, start, count int) (page Page, err error) {
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
 		page = Page{}
-		switch {
-		case len(filter) == 0:
-			return page.readAll(ctx, read, by, start, count)
-		case has(filter, scim.ID), has(filter, scim.UserName), has(filter, scim.ExternalID):
-			return page.readNamed(ctx, read, by, filter, start, count)
+		if err := page.read(ctx, read, by, filter, start, count); err != nil {
+			return err
 		}
-		return page.scan(ctx, read, by, filter, start, count)
+		return groupsOf(ctx, read, by.ConnectionID, page.Users)
 	})
 	return page, err
+}
+
+func (p *Page) read(ctx context.Context, read store.Reader, by doorward.Caller, filter scim.Filter, start, count int) error {
+	switch {
+	case len(filter) == 0:
+		return p.readAll(ctx, read, by, start, count)
+	case has(filter, scim.ID), has(filter, scim.UserName), has(filter, scim.ExternalID):
+		return p.readNamed(ctx, read, by, filter, start, count)
+	}
+	return p.scan(ctx, read, by, filter, start, count)
 }
 
 func has(filter scim.Filter, a scim.Attribute) bool {
@@ -197,13 +205,25 @@ func meets(u User, c scim.Condition) bool {
 // User returns the person with the id, which may be another name of the account. Errors: not_found, unavailable.
 func (d *Directories) User(ctx context.Context, by doorward.Caller, id string) (u User, err error) {
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
-		e, err := find(ctx, read, by, id)
-		if err == nil {
-			u, err = userOf(e)
-		}
+		u, err = shown(ctx, read, by, id)
 		return err
 	})
 	return u, notFound(err)
+}
+
+// shown returns the person with the id, with their groups.
+func shown(ctx context.Context, read store.Reader, by doorward.Caller, id string) (User, error) {
+	e, err := find(ctx, read, by, id)
+	if err != nil {
+		return User{}, err
+	}
+	u, err := userOf(e)
+	if err != nil {
+		return User{}, err
+	}
+	one := []User{u}
+	err = groupsOf(ctx, read, by.ConnectionID, one)
+	return one[0], err
 }
 
 // notFound turns store.ErrNone into not_found.

@@ -22,6 +22,7 @@ type work struct {
 	d      *Directories
 	con    doorward.Connection
 	tenant doorward.Tenant
+	absent int // members to be removed from a group who weren't in it
 }
 
 // write runs do in a transaction, under the lock on the tenant: two writes of directories, on any nodes, come one after the

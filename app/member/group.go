@@ -12,21 +12,19 @@ import (
 
 // Roles by the groups of directories. All of this needs the lock on the tenant.
 
-// MatchMappings makes the mappings that wait for a group mean g, if it has their name or externalId, and returns
-// the connection as it is then. It reports whether one of the mappings means g now.
-func MatchMappings(ctx context.Context, tx *access.Tx, c doorward.Connection, g doorward.DirectoryGroup) (after doorward.Connection, mapped bool, err error) {
-	for i := range c.Mappings {
-		m := &c.Mappings[i]
-		isNamed := strings.EqualFold(m.Group, g.DisplayName) || m.Group == g.ExternalID
-		if m.GroupID == "" && isNamed {
-			m.GroupID = g.ID
-			if err := tx.MatchMapping(ctx, c.ID, m.Group, g.ID); err != nil {
-				return c, false, err
-			}
+// MatchMappings makes the connection's mappings that wait for a group mean g, if they have its name, without letter
+// case, or its externalId. It reports whether one does.
+func MatchMappings(ctx context.Context, tx *access.Tx, c doorward.Connection, g doorward.DirectoryGroup) (matched bool, err error) {
+	for _, m := range c.Mappings {
+		if m.GroupID != "" || !strings.EqualFold(m.Group, g.DisplayName) && m.Group != g.ExternalID {
+			continue
 		}
-		mapped = mapped || m.GroupID == g.ID
+		if err := tx.MatchMapping(ctx, c.ID, m.Group, g.ID); err != nil {
+			return false, err
+		}
+		matched = true
 	}
-	return c, mapped, nil
+	return matched, nil
 }
 
 // MapRoles gives each of the people the highest role of the groups that they are in, or the connection's jitRole

@@ -63,6 +63,10 @@ func resourceTypes(c *front.Call) []object {
 		"description": "A member of the tenant, or somebody whom it has invited", "schema": scim.UserSchema,
 		"schemaExtensions": []object{{"schema": scim.EnterpriseSchema, "required": false}, {"schema": stateSchema, "required": false}},
 		"meta":             object{"resourceType": "ResourceType", "location": c.Site().BaseURL() + Base + "/ResourceTypes/User"},
+	}, {
+		"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:ResourceType"}, "id": "Group", "name": "Group", "endpoint": "/Groups",
+		"description": "A group of the directory, whose role a mapping of the connection can give to its members", "schema": scim.GroupSchema,
+		"meta": object{"resourceType": "ResourceType", "location": c.Site().BaseURL() + Base + "/ResourceTypes/Group"},
 	}}
 }
 
@@ -85,7 +89,11 @@ func schemas(c *front.Call) []object {
 		schema(scim.UserSchema, "User",
 			with(text("userName"), "required", true, "uniqueness", "server"), with(text("externalId"), "caseExact", true), text("displayName"), with(text("active"), "type", "boolean"),
 			complexOf("name", false, text("formatted"), text("familyName"), text("givenName"), text("middleName"), text("honorificPrefix"), text("honorificSuffix")),
-			complexOf("emails", true, text("value"), text("display"), text("type"), with(text("primary"), "type", "boolean"))),
+			complexOf("emails", true, text("value"), text("display"), text("type"), with(text("primary"), "type", "boolean")),
+			with(complexOf("groups", true, text("value"), text("$ref"), text("display"), text("type")), "mutability", "readOnly")),
+		schema(scim.GroupSchema, "Group",
+			with(text("displayName"), "required", true, "uniqueness", "server"), with(text("externalId"), "caseExact", true),
+			complexOf("members", true, with(text("value"), "mutability", "immutable"), with(text("$ref"), "mutability", "immutable"), with(text("type"), "mutability", "immutable"))),
 		schema(scim.EnterpriseSchema, "EnterpriseUser",
 			text("employeeNumber"), text("costCenter"), text("organization"), text("division"), text("department"),
 			complexOf("manager", false, text("value"), text("$ref"), text("displayName"))),

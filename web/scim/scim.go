@@ -45,6 +45,8 @@ func Routes(a *app.App) []front.Route {
 		on("GET /Schemas", h.schemas), on("GET /Schemas/{urn}", h.schema),
 		on("GET /Users", h.users), on("POST /Users", h.makeUser),
 		on("GET /Users/{id}", h.user), on("PUT /Users/{id}", h.replaceUser), on("PATCH /Users/{id}", h.patchUser), on("DELETE /Users/{id}", h.removeUser),
+		on("GET /Groups", h.groups), on("POST /Groups", h.makeGroup),
+		on("GET /Groups/{id}", h.group), on("PUT /Groups/{id}", h.replaceGroup), on("PATCH /Groups/{id}", h.patchGroup), on("DELETE /Groups/{id}", h.removeGroup),
 	}
 }
 

@@ -27,8 +27,9 @@ type userView struct {
 	Schemas []string `json:"schemas"`
 	ID      string   `json:"id"`
 	scim.User
-	State *stateView `json:"urn:doorward:scim:User,omitempty"`
-	Meta  metaView   `json:"meta"`
+	Groups []placeView `json:"groups,omitempty"`
+	State  *stateView  `json:"urn:doorward:scim:User,omitempty"`
+	Meta   metaView    `json:"meta"`
 }
 
 type stateView struct {
@@ -44,7 +45,7 @@ type metaView struct {
 
 func viewUser(c *front.Call, u directory.User) userView {
 	v := userView{
-		Schemas: []string{scim.UserSchema}, ID: u.ID, User: u.User,
+		Schemas: []string{scim.UserSchema}, ID: u.ID, User: u.User, Groups: viewPlaces(c, u.Groups),
 		Meta: metaView{"User", u.Created, u.Changed, location(c, "Users", u.ID)},
 	}
 	if u.Enterprise != (scim.Enterprise{}) {

@@ -29,7 +29,7 @@ var siblings = map[string][]string{
 	"account":    {"proof", "member"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
-	"connection": {"provider"},
+	"connection": {"member", "provider"},
 	"directory":  {"invite", "member", "provider", "registry"},
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},

@@ -192,7 +192,10 @@ func (w *work) remake(row doorward.DirectoryUser, name string) error {
 		if _, err := w.tx.DeleteDirectoryUser(w.ctx, row.ConnectionID, row.ID); err != nil {
 			return err
 		}
-		return w.join(row, account, name)
+		if err := w.join(row, account, name); err != nil {
+			return err
+		}
+		return member.MapJoined(w.ctx, w.tx, doorward.User{ID: account.ID, TenantID: w.con.TenantID})
 	case !row.Active:
 		return nil
 	}

@@ -425,6 +425,9 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 			err = keepRoleByHand(ctx, tx, current, user.ID)
 		}
 		if err == nil {
+			err = member.MapJoined(ctx, tx, user)
+		}
+		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -117,7 +118,11 @@ func (f Found) addMember(ctx context.Context, tx *access.Tx, who Person, account
 			floor = role
 		}
 	}
-	if mapped := who.mappedRole(f.rules); mapped != "" {
+	mapped, err := f.mappedRole(ctx, tx, who)
+	if err != nil {
+		return err
+	}
+	if mapped != "" {
 		role = member.WithFloor(f.rules, mapped, floor)
 	}
 	if role = member.AtMostAdmin(f.rules, role); role == "" {
@@ -130,7 +135,10 @@ func (f Found) addMember(ctx context.Context, tx *access.Tx, who Person, account
 	if err := tx.SetRoleFloor(ctx, user.TenantID, user.ID, floor); err != nil {
 		return err
 	}
-	return f.recordJoin(ctx, tx, who, user)
+	if err := f.recordJoin(ctx, tx, who, user); err != nil {
+		return err
+	}
+	return member.MapJoined(ctx, tx, user)
 }
 
 // recordJoin accepts the invitation, if there is one, and records who has made somebody a member.
@@ -155,6 +163,19 @@ func (f Found) recordJoin(ctx context.Context, tx *access.Tx, who Person, user d
 
 // mapRole gives the member the role of the provider's groups.
 func (f Found) mapRole(ctx context.Context, tx *access.Tx, who Person) error {
-	_, err := member.MapRole(ctx, tx, who.actor(tx.By), f.rules, *f.member, who.mappedRole(f.rules))
+	mapped, err := f.mappedRole(ctx, tx, who)
+	if err == nil {
+		_, err = member.MapRole(ctx, tx, who.actor(tx.By), f.rules, *f.member, mapped)
+	}
 	return err
+}
+
+// mappedRole is the role by the groups in the token; empty while the connection has a directory, whose groups count
+// instead.
+func (f Found) mappedRole(ctx context.Context, tx *access.Tx, who Person) (doorward.Role, error) {
+	running, err := tx.RunningDirectories(ctx, who.Connection.TenantID, tx.Now)
+	if err != nil || slices.Contains(running, who.Connection.ID) {
+		return "", err
+	}
+	return who.mappedRole(f.rules), nil
 }

@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -25,6 +26,90 @@ func MatchMappings(ctx context.Context, tx *access.Tx, c doorward.Connection, g 
 		matched = true
 	}
 	return matched, nil
+}
+
+// ApplyMappings gives the members of groups what the connection's mappings say, after those were edited: was is the
+// connection as it was. Only groups that mean another role than before count.
+func ApplyMappings(ctx context.Context, tx *access.Tx, was doorward.Connection) error {
+	groups, _, err := tx.DirectoryGroups(ctx, was.ID, store.GroupFilter{}, 0, groupsMax)
+	if err != nil || len(groups) == 0 {
+		return err
+	}
+	is, err := tx.Connection(ctx, was.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if _, err := MatchMappings(ctx, tx, is, g); err != nil {
+			return err
+		}
+	}
+	if is, err = tx.Connection(ctx, was.ID); err != nil {
+		return err
+	}
+	by := tx.By
+	by.Principal = doorward.Principal{Kind: doorward.ByConnection, ID: is.ID, TenantID: is.TenantID}
+	for _, g := range groups {
+		if slices.Equal(rolesOf(was, g.ID), rolesOf(is, g.ID)) {
+			continue
+		}
+		if err := mapRolesIn(ctx, tx, by, is, g.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupsMax bounds how many groups of a directory are read at once.
+const groupsMax = 1 << 20
+
+// rolesOf returns the roles that the connection's mappings give to a group, in their order.
+func rolesOf(c doorward.Connection, groupID string) (roles []doorward.Role) {
+	for _, m := range c.Mappings {
+		if m.GroupID == groupID {
+			roles = append(roles, m.Role)
+		}
+	}
+	return roles
+}
+
+// mapRolesIn is MapRoles for all who are in a group.
+func mapRolesIn(ctx context.Context, tx *access.Tx, by doorward.Caller, c doorward.Connection, groupID string) error {
+	ids, err := tx.Places(ctx, groupID)
+	if err != nil {
+		return err
+	}
+	people, err := tx.DirectoryPeople(ctx, c.TenantID, c.ID, ids)
+	if err != nil {
+		return err
+	}
+	accounts := []string{}
+	for _, id := range ids {
+		if p := people[id]; p.UserID != "" {
+			accounts = append(accounts, p.UserID)
+		}
+	}
+	return MapRoles(ctx, tx, by, c, accounts)
+}
+
+// MapJoined gives a new member the role that holds now by the groups of directories; or by the connection's jitRole,
+// if a directory has invited the person.
+func MapJoined(ctx context.Context, tx *access.Tx, u doorward.User) error {
+	said, err := tx.DirectoryAliasesOf(ctx, u.TenantID, u.ID)
+	if err != nil || len(said) == 0 {
+		return err
+	}
+	roles, err := tx.MappedRolesOf(ctx, u.TenantID, u.ID)
+	if err != nil || len(roles) == 0 && !said[0].Made {
+		return err
+	}
+	c, err := tx.Connection(ctx, said[0].ConnectionID)
+	if err != nil {
+		return err
+	}
+	by := tx.By
+	by.Principal = doorward.Principal{Kind: doorward.ByDirectory, ID: c.ID, TenantID: c.TenantID}
+	return MapRoles(ctx, tx, by, c, []string{u.ID})
 }
 
 // MapRoles gives each of the people the highest role of the groups that they are in, or the connection's jitRole

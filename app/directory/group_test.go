@@ -1,0 +1,235 @@
+package directory_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
+)
+
+// fixture has a tenant with an enabled directory, and a proved domain acme.example.
+type fixture struct {
+	*apptest.Fixture
+	owner apptest.Person
+	con   string
+	by    doorward.Caller // the directory
+}
+
+func newFixture(f *apptest.Fixture) *fixture {
+	f.Helper()
+	_, owner := f.Tenant()
+	made, err := f.Node(0).Connections.Create(f.Context(), owner.Caller, connection.Draft{Type: "scim", Name: new("Directory"), Mappings: &[]doorward.GroupMapping{
+		{Group: "sales", Role: doorward.RoleViewer}, {Group: "e-admins", Role: doorward.RoleAdmin},
+	}})
+	f.NoError(err)
+	secret, err := f.Node(0).Directories.AddSecret(f.Context(), owner.Caller, made.ID, nil)
+	f.NoError(err)
+	_, _, err = f.Node(0).Connections.Edit(f.Context(), owner.Caller, made.ID, connection.Change{Draft: connection.Draft{Status: new("active")}})
+	f.NoError(err)
+	id := doorward.NewID(doorward.PrefixDomain)
+	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertDomain(f.Context(), doorward.Domain{ID: id, TenantID: owner.TenantID, Name: "acme.example", Token: id, CreatedAt: tx.Now})
+		return errors.Join(err, tx.VerifyDomain(f.Context(), id, tx.Now))
+	})
+	f.NoError(err)
+	by, err := f.Node(0).Directories.Check(f.Context(), doorward.Caller{}, secret.Text)
+	f.NoError(err)
+	by.Principal.Rules = owner.Rules
+	return &fixture{f, owner, made.ID, by}
+}
+
+// person makes a User, and returns the id.
+func (f *fixture) person(name string) string {
+	f.Helper()
+	u, err := f.Node(0).Directories.Make(f.Context(), f.by, scim.User{UserName: name + "@acme.example"})
+	f.NoError(err)
+	return u.ID
+}
+
+func (f *fixture) group(g scim.Group) string {
+	f.Helper()
+	made, err := f.Node(0).Directories.MakeGroup(f.Context(), f.by, g)
+	f.NoError(err)
+	return made.ID
+}
+
+// patch sends operations, given as JSON, to a node.
+func (f *fixture) patch(i int, group, operations string) error {
+	parsed, err := scim.ParsePatch([]byte(`{"Operations": [` + operations + `]}`))
+	if err != nil {
+		return err
+	}
+	_, err = f.Node(i).Directories.PatchGroup(f.Context(), f.by, group, parsed)
+	return err
+}
+
+func member(verb, id string) string {
+	return fmt.Sprintf(`{"op": %q, "path": "members", "value": [{"value": %q}]}`, verb, id)
+}
+
+func (f *fixture) role(id string) doorward.Role {
+	f.Helper()
+	u, err := f.DB.Read().User(f.Context(), f.owner.TenantID, id)
+	f.NoError(err)
+	return u.Role
+}
+
+func (f *fixture) wantRole(id string, want doorward.Role) {
+	f.Helper()
+	if got := f.role(id); got != want {
+		f.Errorf("the role is %s, want %s", got, want)
+	}
+}
+
+// The highest role of the mapped groups holds, and the connection's jitRole without one. A mapping follows a group that is
+// renamed, and no other one that takes its name.
+func TestRolesByGroups(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann, ben := f.person("ann"), f.person("ben")
+		f.wantRole(ann, doorward.RoleUser)
+		sales := f.group(scim.Group{DisplayName: "SALES", Members: []string{ann}})
+		f.wantRole(ann, doorward.RoleViewer)
+		admins := f.group(scim.Group{DisplayName: "Admins", ExternalID: "e-admins"})
+		f.NoError(f.patch(0, admins, member("add", ann)))
+		f.wantRole(ann, doorward.RoleAdmin)
+		f.NoError(f.patch(0, admins, member("remove", ann)))
+		f.wantRole(ann, doorward.RoleViewer)
+
+		f.NoError(f.patch(0, sales, `{"op": "replace", "path": "displayName", "value": "Sellers"}`))
+		other := f.group(scim.Group{DisplayName: "Sales", Members: []string{ben}})
+		f.wantRole(ben, doorward.RoleUser)
+		f.NoError(f.patch(0, sales, member("add", ben)))
+		f.wantRole(ben, doorward.RoleViewer)
+		f.NoError(f.Node(0).Directories.DeleteGroup(f.Context(), f.by, other))
+		f.wantRole(ben, doorward.RoleViewer)
+		f.NoError(f.Node(0).Directories.DeleteGroup(f.Context(), f.by, sales))
+		f.wantRole(ben, doorward.RoleUser)
+		f.wantRole(f.owner.ID, doorward.RoleOwner)
+	})
+}
+
+// No OWNER loses the role, and nobody what an OWNER gave by hand.
+func TestGroupsLowerNobodyByHand(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		carl := f.Join(f.owner, doorward.RoleAdmin)
+		f.group(scim.Group{DisplayName: "Sales", Members: []string{carl.ID, f.owner.ID}})
+		f.wantRole(carl.ID, doorward.RoleAdmin)
+		f.wantRole(f.owner.ID, doorward.RoleOwner)
+	})
+}
+
+// An edit of the mappings counts at once, for groups that are there.
+func TestEditedMappings(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann := f.person("ann")
+		ops := f.group(scim.Group{DisplayName: "Ops", Members: []string{ann}})
+		edit := func(mappings ...doorward.GroupMapping) {
+			f.Helper()
+			_, _, err := f.Node(0).Connections.Edit(f.Context(), f.owner.Caller, f.con, connection.Change{Draft: connection.Draft{Mappings: &mappings}})
+			f.NoError(err)
+		}
+		edit(doorward.GroupMapping{Group: "OPS", Role: doorward.RoleAdmin})
+		f.wantRole(ann, doorward.RoleAdmin)
+		f.NoError(f.patch(0, ops, `{"op": "replace", "path": "displayName", "value": "Operations"}`))
+		edit(doorward.GroupMapping{Group: "OPS", Role: doorward.RoleViewer})
+		f.wantRole(ann, doorward.RoleViewer)
+		edit()
+		f.wantRole(ann, doorward.RoleUser)
+	})
+}
+
+// All or nothing: with an unknown member nothing of a request counts. Who is removed from the tenant is in no group.
+func TestGroupsAreConsistent(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann, ben := f.person("ann"), f.person("ben")
+		g := f.group(scim.Group{DisplayName: "G", Members: []string{ann}})
+		var fault *scim.Error
+		err := f.patch(0, g, member("add", ben)+`, {"op": "replace", "path": "displayName", "value": "H"}, `+member("add", "usr_none"))
+		if !errors.As(err, &fault) || fault.Status != 400 {
+			t.Errorf("an unknown member: %v", err)
+		}
+		wantMembers := func(want ...string) {
+			t.Helper()
+			slices.Sort(want)
+			got, err := f.Node(0).Directories.Group(f.Context(), f.by, g, true)
+			f.NoError(err)
+			if got.DisplayName != "G" || !slices.Equal(got.Members, want) {
+				t.Errorf("the group %s has %v, want %v", got.DisplayName, got.Members, want)
+			}
+		}
+		wantMembers(ann)
+		f.NoError(f.patch(0, g, member("remove", ben)+`, `+member("remove", "usr_none")))
+		wantMembers(ann)
+		f.NoError(f.patch(0, g, fmt.Sprintf(`{"op": "replace", "path": "members", "value": [{"value": %q}, {"value": %q}]}`, ben, f.owner.ID)))
+		wantMembers(ben, f.owner.ID)
+		f.NoError(f.Node(0).Directories.Remove(f.Context(), f.by, ben))
+		wantMembers(f.owner.ID)
+		_, err = f.Node(0).Directories.MakeGroup(f.Context(), f.by, scim.Group{DisplayName: "g"})
+		if !errors.As(err, &fault) || fault.Status != 409 {
+			t.Errorf("a taken name: %v", err)
+		}
+	})
+}
+
+// 32 changes of one group at once, over three nodes, lose nobody.
+func TestRaceGroupOfThreeNodes(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 3
+			f := newFixture(apptest.New(t, e, apptest.NoLimits, time.Now))
+			leaver := f.person("leaver")
+			g := f.group(scim.Group{DisplayName: "All", Members: []string{leaver}})
+			want := []string{}
+			for i := range 31 {
+				want = append(want, f.person(fmt.Sprintf("p%d", i)))
+			}
+			errs := apptest.Concurrently(32, func(i int) error {
+				if i == 31 {
+					return f.patch(i, g, member("remove", leaver))
+				}
+				return f.patch(i, g, member("add", want[i]))
+			})
+			for _, err := range errs {
+				f.NoError(err)
+			}
+			got, err := f.Node(0).Directories.Group(f.Context(), f.by, g, true)
+			f.NoError(err)
+			if slices.Sort(want); !slices.Equal(got.Members, want) {
+				t.Errorf("%d members, want %d", len(got.Members), len(want))
+			}
+			f.WantNoDeadlocks()
+		})
+	}
+}
+
+// A write keeps who came and who left, for the undo of a run.
+func TestEffectsOfGroups(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann, ben := f.person("ann"), f.person("ben")
+		g := f.group(scim.Group{DisplayName: "G", Members: []string{ann}})
+		f.NoError(f.patch(0, g, member("remove", ann)+", "+member("add", ben)))
+		all, err := f.DB.Read().DirectoryEffects(f.Context(), f.con, time.Time{}, f.DB.Now(), 100)
+		f.NoError(err)
+		last := all[len(all)-1]
+		var before, after struct{ Members []string }
+		f.NoError(json.Unmarshal([]byte(last.Before), &before))
+		f.NoError(json.Unmarshal([]byte(last.After), &after))
+		if last.SubjectID != g || !slices.Equal(before.Members, []string{ann}) || !slices.Equal(after.Members, []string{ben}) {
+			t.Errorf("the last effect is %+v", last)
+		}
+	})
+}

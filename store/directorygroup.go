@@ -98,7 +98,7 @@ WHERE g.connection_id = $1 AND p.member_id IN (` + fiftyMembers + `) ORDER BY g.
 ON CONFLICT (group_id, member_id) DO NOTHING RETURNING member_id`
 	sqlRemovePlaces   = `DELETE FROM directory_places WHERE group_id = $1 AND member_id IN (` + fiftyMembers + `) RETURNING member_id`
 	sqlRemovePlacesOf = `DELETE FROM directory_places WHERE group_id IN (SELECT id FROM directory_groups WHERE tenant_id = $1) AND member_id IN (` + idsOfMember + `)`
-	sqlLeaveGroups = `DELETE FROM directory_places WHERE member_id = $2 AND group_id IN (SELECT id FROM directory_groups WHERE connection_id = $1)`
+	sqlLeaveGroups    = `DELETE FROM directory_places WHERE member_id = $2 AND group_id IN (SELECT id FROM directory_groups WHERE connection_id = $1)`
 	// The ids of the account $2 as a User of the tenant $1.
 	idsOfMember = `SELECT $2 UNION ALL SELECT d.id FROM directory_users d WHERE d.tenant_id = $1 AND d.user_id = $2`
 

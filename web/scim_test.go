@@ -157,7 +157,7 @@ func TestSCIMSecrets(t *testing.T) {
 		idp := with("Authorization", "Bearer "+made.text("secret"))
 		d.send(t, "GET /scim/v2/ServiceProviderConfig", nil, idp).ok(http.StatusOK).is("patch.supported", true)
 		d.send(t, "GET /scim/v2", nil, idp).ok(http.StatusOK).is("patch.supported", true)
-		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 3.0)
+		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 4.0)
 		d.send(t, "GET /scim/v2/ResourceTypes/User", nil, idp).ok(http.StatusOK).is("endpoint", "/Users")
 		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/store"
 )
@@ -125,6 +126,45 @@ func TestGroupsLowerNobodyByHand(t *testing.T) {
 		f.group(scim.Group{DisplayName: "Sales", Members: []string{carl.ID, f.owner.ID}})
 		f.wantRole(carl.ID, doorward.RoleAdmin)
 		f.wantRole(f.owner.ID, doorward.RoleOwner)
+	})
+}
+
+// An OWNER gives a floor by hand, and leaves the role to the directory again.
+func TestRoleFromDirectory(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann := f.person("ann")
+		edit := func(by apptest.Person, e user.Edit) error {
+			t.Helper()
+			target, err := f.DB.Read().User(f.Context(), f.owner.TenantID, ann)
+			f.NoError(err)
+			_, _, err = f.Node(0).Users.Edit(f.Context(), by.Caller, target, e)
+			return err
+		}
+		f.NoError(edit(f.owner, user.Edit{Role: new(doorward.RoleAdmin)}))
+		sales := f.group(scim.Group{DisplayName: "Sales", Members: []string{ann}})
+		f.wantRole(ann, doorward.RoleAdmin)
+		if err := edit(f.Join(f.owner, doorward.RoleAdmin), user.Edit{FromDirectory: true}); !doorward.HasCode(err, doorward.CodeForbidden) {
+			t.Errorf("an ADMIN leaves the role to the directory: %v", err)
+		}
+		f.WantField(edit(f.owner, user.Edit{FromDirectory: true, Role: new(doorward.RoleUser)}), "/fromDirectory", "invalid")
+		f.NoError(edit(f.owner, user.Edit{FromDirectory: true}))
+		f.wantRole(ann, doorward.RoleViewer)
+		f.NoError(f.patch(0, sales, member("remove", ann)))
+		f.wantRole(ann, doorward.RoleUser)
+	})
+}
+
+// An invitation takes the role that holds when it is accepted.
+func TestRoleAtAcceptance(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		eve, err := f.Node(0).Directories.Make(f.Context(), f.by, scim.User{UserName: "eve@partner.example"})
+		f.NoError(err)
+		f.group(scim.Group{DisplayName: "A", ExternalID: "e-admins", Members: []string{eve.ID}})
+		joined, err := f.Node(0).Invitations.Complete(f.Context(), doorward.Caller{}, f.MailToken("eve@partner.example"), apptest.Password(0), apptest.Password(0))
+		f.NoError(err)
+		f.wantRole(joined.ID, doorward.RoleAdmin)
 	})
 }
 

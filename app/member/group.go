@@ -112,6 +112,29 @@ func MapJoined(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	return MapRoles(ctx, tx, by, c, []string{u.ID})
 }
 
+// MapFromDirectory forgets what an OWNER gave the member by hand, and gives the role that directories say. It reports
+// whether a directory says one.
+func MapFromDirectory(ctx context.Context, tx *access.Tx, u doorward.User) (bool, error) {
+	said, err := tx.DirectoryAliasesOf(ctx, u.TenantID, u.ID)
+	if err != nil {
+		return false, err
+	}
+	roles, err := tx.MappedRolesOf(ctx, u.TenantID, u.ID)
+	if err != nil || len(said)+len(roles) == 0 {
+		return false, err
+	}
+	c := doorward.Connection{TenantID: u.TenantID}
+	if len(said) > 0 {
+		if c, err = tx.Connection(ctx, said[0].ConnectionID); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.SetRoleFloor(ctx, u.TenantID, u.ID, ""); err != nil {
+		return false, err
+	}
+	return true, MapRoles(ctx, tx, tx.By, c, []string{u.ID})
+}
+
 // MapRoles gives each of the people the highest role of the groups that they are in, or the connection's jitRole
 // where no mapping names one of these. By is who has changed groups or mappings. Those who aren't members are passed
 // over.

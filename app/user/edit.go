@@ -15,6 +15,9 @@ type Edit struct {
 	Role   *doorward.Role
 	Status *doorward.UserStatus
 	Name   *string
+	// FromDirectory gives the role that directories say, and forgets what an OWNER gave by hand: for an OWNER, and the
+	// operator.
+	FromDirectory bool
 	// Keys says what becomes of API keys when the member is suspended.
 	Keys Handover
 	// Override lifts a suspension by a directory that runs, too: for an OWNER, and the operator.
@@ -70,6 +73,9 @@ func (e Edit) faults(rules *doorward.Rules) []doorward.FieldError {
 	if e.Role != nil && !rules.Has(*e.Role) {
 		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: rules.RolesHelp()})
 	}
+	if e.Role != nil && e.FromDirectory {
+		all = append(all, doorward.FieldError{Pointer: "/fromDirectory", Code: "invalid", Message: "Give a role, or take that of the directory."})
+	}
 	if e.Status != nil && *e.Status != doorward.UserActive && *e.Status != doorward.UserSuspended {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
 	}
@@ -94,6 +100,9 @@ func (r *editing) steps() []step {
 	steps := []step{{action: doorward.UserManage, write: r.begin}}
 	if r.Role != nil {
 		steps = append(steps, step{action: doorward.UserRole, grants: *r.Role, write: r.setRole})
+	}
+	if r.FromDirectory {
+		steps = append(steps, step{action: doorward.UserManage, write: r.takeFromDirectory})
 	}
 	if r.Status != nil {
 		action := doorward.UserResume
@@ -159,6 +168,19 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 		return err
 	}
 	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
+}
+
+// takeFromDirectory gives the role that directories say. The change is an event of its own.
+func (r *editing) takeFromDirectory(tx *access.Tx, m doorward.User) error {
+	tx.SkipEvent()
+	if !isOwner(tx.By) {
+		return doorward.Fail(doorward.CodeForbidden, "Only an OWNER leaves the role to the directory. Leave out fromDirectory, or ask an OWNER.")
+	}
+	said, err := member.MapFromDirectory(r.ctx, tx, m)
+	if err == nil && !said {
+		err = doorward.Invalid("/fromDirectory", "invalid", "No directory says anything of this person. Give a role instead.")
+	}
+	return err
 }
 
 // noteHand records the role if somebody of the rank of OWNER, or the operator, gives it: groups of a connection don't lower it.

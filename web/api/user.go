@@ -136,6 +136,8 @@ type editUserInput struct {
 	Role   *string `json:"role,omitempty" example:"USER"`
 	Status *string `json:"status,omitempty" enum:"active,suspended"`
 	Name   *string `json:"name,omitempty" doc:"At most 100 characters; empty clears it"`
+	// FromDirectory is a pointer, so that false is refused and doesn't look as if it did something.
+	FromDirectory *bool `json:"fromDirectory,omitempty" doc:"With true, the role is that of the directory's groups from now on, also below one that an OWNER gave by hand. Only an OWNER may send it, and not with a role; false is 422 invalid: give a role"`
 }
 
 type editedUser struct {
@@ -171,8 +173,12 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if err != nil {
 		return editedUser{}, err
 	}
+	if in.FromDirectory != nil && !*in.FromDirectory {
+		return editedUser{}, doorward.Invalid("/fromDirectory", "invalid", "Send true, or give a role.")
+	}
 	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
-		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Override: override, Versions: c.Versions(), DryRun: isDryRun,
+		FromDirectory: in.FromDirectory != nil,
+		Role:          (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Override: override, Versions: c.Versions(), DryRun: isDryRun,
 	})
 	if err != nil || isDryRun {
 		return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/store"
@@ -24,7 +25,20 @@ type fixture struct {
 	by    doorward.Caller // the directory
 }
 
-func newFixture(f *apptest.Fixture) *fixture {
+func newFixture(base *apptest.Fixture) *fixture {
+	base.Helper()
+	f := withDirectory(base)
+	id := doorward.NewID(doorward.PrefixDomain)
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertDomain(f.Context(), doorward.Domain{ID: id, TenantID: f.owner.TenantID, Name: "acme.example", Token: id, CreatedAt: tx.Now})
+		return errors.Join(err, tx.VerifyDomain(f.Context(), id, tx.Now))
+	})
+	f.NoError(err)
+	return f
+}
+
+// withDirectory has a tenant with an enabled directory, and no domain.
+func withDirectory(f *apptest.Fixture) *fixture {
 	f.Helper()
 	_, owner := f.Tenant()
 	made, err := f.Node(0).Connections.Create(f.Context(), owner.Caller, connection.Draft{Type: "scim", Name: new("Directory"), Mappings: &[]doorward.GroupMapping{
@@ -34,12 +48,6 @@ func newFixture(f *apptest.Fixture) *fixture {
 	secret, err := f.Node(0).Directories.AddSecret(f.Context(), owner.Caller, made.ID, nil)
 	f.NoError(err)
 	_, _, err = f.Node(0).Connections.Edit(f.Context(), owner.Caller, made.ID, connection.Change{Draft: connection.Draft{Status: new("active")}})
-	f.NoError(err)
-	id := doorward.NewID(doorward.PrefixDomain)
-	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertDomain(f.Context(), doorward.Domain{ID: id, TenantID: owner.TenantID, Name: "acme.example", Token: id, CreatedAt: tx.Now})
-		return errors.Join(err, tx.VerifyDomain(f.Context(), id, tx.Now))
-	})
 	f.NoError(err)
 	by, err := f.Node(0).Directories.Check(f.Context(), doorward.Caller{}, secret.Text)
 	f.NoError(err)
@@ -219,6 +227,108 @@ func TestGroupsAreConsistent(t *testing.T) {
 		_, err = f.Node(0).Directories.MakeGroup(f.Context(), f.by, scim.Group{DisplayName: "g"})
 		if !errors.As(err, &fault) || fault.Status != 409 {
 			t.Errorf("a taken name: %v", err)
+		}
+	})
+}
+
+// The answer to a PUT leaves members out above a thousand, and writes the difference alone.
+func TestManyMembers(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		g := f.group(scim.Group{DisplayName: "All"})
+		many := []string{}
+		for i := range 1001 {
+			many = append(many, fmt.Sprintf("usr_%04d", i))
+		}
+		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+			_, err := tx.AddPlaces(f.Context(), g, many)
+			return err
+		})
+		f.NoError(err)
+		for _, n := range []int{1001, 1000} {
+			var got directory.Group
+			statements := f.StatementsOf(func() {
+				got, err = f.Node(0).Directories.ReplaceGroup(f.Context(), f.by, g, scim.Group{DisplayName: "All", Members: many[:n]})
+			})
+			f.NoError(err)
+			if (n > 1000) != (got.Members == nil) || n <= 1000 && len(got.Members) != n {
+				t.Errorf("of %d members the answer has %d", n, len(got.Members))
+			}
+			if len(statements) > 60 {
+				t.Errorf("to write the difference took %d statements", len(statements))
+			}
+		}
+	})
+}
+
+// A directory sees its own groups only, and another one has its own names.
+func TestGroupsBelongToTheirConnection(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		g := f.group(scim.Group{DisplayName: "Sales", ExternalID: "1"})
+		other := withDirectory(base) // in another tenant
+		second := *f
+		made, err := f.Node(0).Connections.Create(f.Context(), f.owner.Caller, connection.Draft{Type: "scim", Name: new("Second")})
+		f.NoError(err)
+		secret, err := f.Node(0).Directories.AddSecret(f.Context(), f.owner.Caller, made.ID, nil)
+		f.NoError(err)
+		second.by, err = f.Node(0).Directories.Check(f.Context(), doorward.Caller{}, secret.Text)
+		f.NoError(err)
+		if _, err := f.Node(0).Directories.MakeGroup(f.Context(), second.by, scim.Group{DisplayName: "X"}); !doorward.HasCode(err, doorward.CodeForbidden) {
+			t.Errorf("the directory of a draft makes a group: %v", err)
+		}
+		_, _, err = f.Node(0).Connections.Edit(f.Context(), f.owner.Caller, made.ID, connection.Change{Draft: connection.Draft{Status: new("active")}})
+		f.NoError(err)
+		if second.by, err = f.Node(0).Directories.Check(f.Context(), doorward.Caller{}, secret.Text); err != nil {
+			t.Fatal(err)
+		}
+		for _, stranger := range []*fixture{other, &second} {
+			_, err := f.Node(0).Directories.Group(f.Context(), stranger.by, g, true)
+			patched, deleted := stranger.patch(0, g, member("add", f.owner.ID)), f.Node(0).Directories.DeleteGroup(f.Context(), stranger.by, g)
+			for _, err := range []error{err, patched, deleted} {
+				if !doorward.HasCode(err, doorward.CodeNotFound) {
+					t.Errorf("another directory at a group: %v", err)
+				}
+			}
+			page, err := f.Node(0).Directories.Groups(f.Context(), stranger.by, scim.Filter{{Attribute: scim.ID, Text: g}}, 1, 10, true)
+			if err != nil || page.Total != 0 {
+				t.Errorf("another directory finds %d groups: %v", page.Total, err)
+			}
+			stranger.group(scim.Group{DisplayName: "sales", ExternalID: "1"})
+			var fault *scim.Error
+			_, err = f.Node(0).Directories.MakeGroup(f.Context(), other.by, scim.Group{DisplayName: "Y" + stranger.con, Members: []string{f.owner.ID}})
+			if !errors.As(err, &fault) || fault.Status != 400 {
+				t.Errorf("a group with a member of another tenant: %v", err)
+			}
+		}
+	})
+}
+
+// A filter that nothing can meet selects nobody.
+func TestFiltersOfGroups(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann := f.person("ann")
+		g := f.group(scim.Group{DisplayName: "Sales", Members: []string{ann}})
+		f.group(scim.Group{DisplayName: "Other"})
+		for text, want := range map[string]int{
+			`displayName eq "SALES"`: 1, `displayName eq ""`: 0, `externalId eq ""`: 0, `members eq ""`: 0, `members eq "usr_none"`: 0,
+			`displayName eq "Sales" and displayName eq "Other"`: 0, `id eq "` + g + `" and members eq "` + ann + `"`: 1, `members.value eq "` + f.owner.ID + `"`: 0,
+		} {
+			filter, err := scim.ParseFilter(scim.Groups, text)
+			f.NoError(err)
+			page, err := f.Node(0).Directories.Groups(f.Context(), f.by, filter, 1, 10, false)
+			if err != nil || page.Total != want || len(page.Groups) != want {
+				t.Errorf("%s: %d groups, %v", text, page.Total, err)
+			}
+		}
+		page, err := f.Node(0).Directories.Groups(f.Context(), f.by, nil, 2, 10, true)
+		if err != nil || page.Total != 2 || len(page.Groups) != 1 || page.Groups[0].DisplayName != "Other" {
+			t.Errorf("from the second on: %+v, %v", page, err)
+		}
+		u, err := f.Node(0).Directories.User(f.Context(), f.by, ann)
+		if err != nil || len(u.Groups) != 1 || u.Groups[0].ID != g {
+			t.Errorf("the User is in %v, %v", u.Groups, err)
 		}
 	})
 }

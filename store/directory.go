@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/fold"
 )
 
 func directoryUserFields(u *doorward.DirectoryUser) []any {
@@ -30,6 +29,7 @@ const (
 	sqlDirectoryAliased    = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.id = $2 ORDER BY d.created_at, d.connection_id`
 	sqlDirectoryAliasesOf  = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.user_id = $2 ORDER BY d.created_at, d.connection_id, d.id`
 	sqlDirectoryAddressed  = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.address = $2 AND d.user_id IS NULL ORDER BY d.created_at, d.connection_id, d.id`
+	sqlDirectoryHeld       = selectDirectoryUser + `WHERE d.user_id = $1 ORDER BY d.created_at, d.connection_id, d.id`
 	sqlInsertDirectoryUser = `INSERT INTO directory_users (connection_id, id, tenant_id, user_id, invitation_id, user_name, name_key, address, external_id,
   email_keys, active, made, attributes, created_at, changed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	sqlUpdateDirectoryUser = `UPDATE directory_users SET user_id = $3, invitation_id = $4, user_name = $5, name_key = $6, address = $7, external_id = $8,
@@ -55,7 +55,7 @@ func (r Reader) DirectoryUserByExternalID(ctx context.Context, connectionID, ext
 
 // DirectoryUsersNamed returns what directories of the tenant say of people with the userName, without letter case.
 func (r Reader) DirectoryUsersNamed(ctx context.Context, tenantID, userName string) ([]doorward.DirectoryUser, error) {
-	return list(ctx, r, directoryUserFields, sqlDirectoryNamed, tenantID, fold.Key(userName))
+	return list(ctx, r, directoryUserFields, sqlDirectoryNamed, tenantID, strings.ToLower(userName))
 }
 
 // DirectoryAliased returns what directories of the tenant say of the person with the id, the oldest first.
@@ -68,14 +68,22 @@ func (r Reader) DirectoryAliasesOf(ctx context.Context, tenantID, userID string)
 	return list(ctx, r, directoryUserFields, sqlDirectoryAliasesOf, tenantID, userID)
 }
 
+// DirectoryUsersOf returns what directories of all tenants say of the account, the oldest first.
+func (r Reader) DirectoryUsersOf(ctx context.Context, userID string) ([]doorward.DirectoryUser, error) {
+	return list(ctx, r, directoryUserFields, sqlDirectoryHeld, userID)
+}
+
 func (u directoryUserArgs) values() (userID, invitationID, externalID any) {
 	return nullable(u.UserID), nullable(u.InvitationID), nullable(u.ExternalID)
 }
 
 type directoryUserArgs doorward.DirectoryUser
 
-// emailKeys returns the folded e-mails, each between two blanks, so that one is found by its text with both.
+// emailKeys returns the e-mails in lower case, each between two blanks, so that one is found by its text with both.
 func emailKeys(emails []string) string {
+	if len(emails) == 0 {
+		return ""
+	}
 	text := " "
 	for _, e := range emails {
 		text += emailKey(e) + " "
@@ -83,20 +91,20 @@ func emailKeys(emails []string) string {
 	return text
 }
 
-// emailKey folds an e-mail to a text without blanks.
-func emailKey(email string) string { return strings.ReplaceAll(fold.Key(email), " ", "_") }
+// emailKey returns an e-mail in lower case, without blanks.
+func emailKey(email string) string { return strings.ReplaceAll(strings.ToLower(email), " ", "_") }
 
 // InsertDirectoryUser adds what a directory says of a person.
 func (tx *Tx) InsertDirectoryUser(ctx context.Context, u doorward.DirectoryUser) error {
 	userID, invitationID, externalID := directoryUserArgs(u).values()
-	return tx.run(ctx, sqlInsertDirectoryUser, u.ConnectionID, u.ID, u.TenantID, userID, invitationID, u.UserName, fold.Key(u.UserName), u.Address, externalID,
+	return tx.run(ctx, sqlInsertDirectoryUser, u.ConnectionID, u.ID, u.TenantID, userID, invitationID, u.UserName, strings.ToLower(u.UserName), u.Address, externalID,
 		emailKeys(u.EmailKeys), u.Active, u.Made, u.Attributes, micros(u.CreatedAt), micros(tx.Now))
 }
 
 // UpdateDirectoryUser writes all of it but the ids and the time it was made at.
 func (tx *Tx) UpdateDirectoryUser(ctx context.Context, u doorward.DirectoryUser) error {
 	userID, invitationID, externalID := directoryUserArgs(u).values()
-	return tx.run(ctx, sqlUpdateDirectoryUser, u.ConnectionID, u.ID, userID, invitationID, u.UserName, fold.Key(u.UserName), u.Address, externalID,
+	return tx.run(ctx, sqlUpdateDirectoryUser, u.ConnectionID, u.ID, userID, invitationID, u.UserName, strings.ToLower(u.UserName), u.Address, externalID,
 		emailKeys(u.EmailKeys), u.Active, u.Made, u.Attributes, micros(tx.Now))
 }
 

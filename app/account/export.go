@@ -29,6 +29,7 @@ type Held struct {
 	FactorCodes   []HeldReset       `json:"factorCodes" doc:"Codes of mails that remove the second factors"`
 	APIKeys       []HeldAPIKey      `json:"apiKeys"`
 	SetupLinks    []HeldSetupLink   `json:"setupLinks" doc:"Links that the person has made for a customer's own IT"`
+	Directories   []HeldDirectory   `json:"directories" doc:"What directories of organisations say of the person"`
 	Invitations   []HeldInvitation  `json:"invitations"`
 	Mails         []HeldMail        `json:"mails"`
 	Decisions     []HeldDecision    `json:"decisions" doc:"The last 1,000 decisions about the person's requests that are kept to try policies on"`
@@ -318,7 +319,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
 		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, Identities: []HeldIdentity{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
 		FactorResets: []HeldFactorReset{}, FactorCodes: []HeldReset{},
-		APIKeys: []HeldAPIKey{}, SetupLinks: []HeldSetupLink{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
+		APIKeys: []HeldAPIKey{}, SetupLinks: []HeldSetupLink{}, Directories: []HeldDirectory{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := access.OwnAccount(ctx, read, by)
 	if err != nil {
@@ -329,7 +330,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 		return h, err
 	}
 	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != "", account.ManagedBy}
-	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addSetupLinks, addMail, addDecisions} {
+	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addSetupLinks, addDirectories, addMail, addDecisions} {
 		if err := add(ctx, read, &h, now); err != nil {
 			return h, err
 		}
@@ -453,6 +454,25 @@ func addSetupLinks(ctx context.Context, read store.Reader, h *Held, _ time.Time)
 	links, err := read.SetupLinksMadeBy(ctx, h.Account.ID)
 	for _, l := range links {
 		h.SetupLinks = append(h.SetupLinks, HeldSetupLink{l.ID, l.TenantID, l.ConnectionID, l.CreatedAt, l.EndsAt, l.BegunAt})
+	}
+	return err
+}
+
+// HeldDirectory is what the directory of a connection says of the person.
+type HeldDirectory struct {
+	ID           string          `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"As the directory knows the person"`
+	TenantID     string          `json:"tenantId"`
+	ConnectionID string          `json:"connectionId"`
+	UserName     string          `json:"userName"`
+	ExternalID   string          `json:"externalId,omitempty"`
+	Attributes   json.RawMessage `json:"attributes" additionalProperties:"true" doc:"As the directory has sent them (SCIM 2.0)"`
+	CreatedAt    time.Time       `json:"createdAt"`
+}
+
+func addDirectories(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	said, err := read.DirectoryUsersOf(ctx, h.Account.ID)
+	for _, d := range said {
+		h.Directories = append(h.Directories, HeldDirectory{d.ID, d.TenantID, d.ConnectionID, d.UserName, d.ExternalID, json.RawMessage(d.Attributes), d.CreatedAt})
 	}
 	return err
 }

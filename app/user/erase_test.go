@@ -25,7 +25,7 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "sso_policies", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "used_states", "sso_policies",
+	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "used_states", "sso_policies",
 	"connection_tests", // for a day, what a provider has said of who tests
 	"removed_members",  // hashes
 	"factor_demands",   // for seconds, the id of the member who was notified last
@@ -180,7 +180,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "directory_users": "directories", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }
@@ -189,6 +189,7 @@ var exported = map[string]string{
 var notExported = map[string]string{
 	"attempts": "passwords that are being tried", "throttles": "counters of attempts", "changes": "ids of what changed in the last minutes",
 	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
+	"directory_effects":   "what directories of tenants have changed, for 30 days, so that it can be taken back",
 	"connection_attempts": "what administrators of a tenant see of attempts at its provider, for 30 days",
 	"policies":            "texts of tenants, with the id of who wrote them",
 }

@@ -9,10 +9,10 @@ CREATE TABLE directory_users (
     user_id       TEXT, -- the account, once it is a member; NULL: invited, or not any more
     invitation_id TEXT REFERENCES invitations (id) ON DELETE SET NULL,
     user_name     TEXT NOT NULL, -- as the directory last wrote it
-    name_key      TEXT NOT NULL, -- the same, folded
+    name_key      TEXT NOT NULL, -- the same, in lower case
     address       TEXT NOT NULL, -- its canonical form
     external_id   TEXT, -- NULL: none
-    email_keys    TEXT NOT NULL, -- folded e-mails, each between two blanks
+    email_keys    TEXT NOT NULL, -- e-mails in lower case, each between two blanks
     active        BOOLEAN NOT NULL, -- as the directory last wrote it
     made          BOOLEAN NOT NULL, -- whether the directory has made the membership, or its invitation
     attributes    TEXT NOT NULL, -- JSON, as it is answered
@@ -25,5 +25,5 @@ CREATE TABLE directory_users (
 CREATE INDEX directory_users_name ON directory_users (tenant_id, name_key);
 CREATE INDEX directory_users_address ON directory_users (tenant_id, address);
 CREATE INDEX directory_users_id ON directory_users (tenant_id, id);
-CREATE INDEX directory_users_member ON directory_users (tenant_id, user_id);
+CREATE INDEX directory_users_member ON directory_users (user_id, tenant_id);
 CREATE INDEX directory_users_invitation ON directory_users (invitation_id);

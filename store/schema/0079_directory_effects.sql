@@ -14,3 +14,4 @@ CREATE TABLE directory_effects (
 );
 CREATE INDEX directory_effects_connection ON directory_effects (connection_id, at, id);
 CREATE INDEX directory_effects_user ON directory_effects (user_id);
+CREATE INDEX directory_effects_at ON directory_effects (at);

@@ -88,6 +88,8 @@ var cases = []struct {
 	{"connections that sign people in", signingConnections},
 	{"sessions by connections", sessionsByConnection},
 	{"set-up links", setupLinks},
+	{"secrets of directories", scimSecrets},
+	{"people of directories", directoryUsers},
 	{"people who were removed", removedMembers},
 	{"roles given by hand", rolesByHand},
 	{"changes", changes},

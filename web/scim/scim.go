@@ -3,7 +3,7 @@
 //
 // Requests and answers follow those documents, also what is refused: Fail answers for every path below /scim/v2. Forms that
 // directories are known to send, and that the RFCs don't have, are accepted (package internal/scim): unknown schemas and
-// attributes, Content-Type application/json or none, "&" or "?" at the end of the query. docs/scim.md describes the use.
+// attributes, Content-Type application/json or none, "&" or "?" at the end of the query.
 package scim
 
 import (

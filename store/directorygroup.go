@@ -102,6 +102,9 @@ ON CONFLICT (group_id, member_id) DO NOTHING RETURNING member_id`
 	// The ids of the account $2 as a User of the tenant $1.
 	idsOfMember = `SELECT $2 UNION ALL SELECT d.id FROM directory_users d WHERE d.tenant_id = $1 AND d.user_id = $2`
 
+	sqlGroupsHeld = selectGroup + `WHERE g.id IN (SELECT p.group_id FROM directory_places p WHERE p.member_id IN (SELECT $1 UNION ALL SELECT d.id FROM directory_users d WHERE d.user_id = $1))
+ORDER BY g.created_at, g.id`
+
 	fiftyPeople = `$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52`
 	// The people of the tenant $1 whom the connection $2 sees, by any of their ids: the id that was given, the account,
 	// and the id that the connection's directory knows.
@@ -156,6 +159,11 @@ func (r Reader) DirectoryGroupsOf(ctx context.Context, connectionID string, memb
 		return err
 	})
 	return of, err
+}
+
+// GroupsHeldOf returns the groups of directories of all tenants that the account is in, the oldest first.
+func (r Reader) GroupsHeldOf(ctx context.Context, userID string) ([]doorward.DirectoryGroup, error) {
+	return list(ctx, r, groupFields, sqlGroupsHeld, userID)
 }
 
 // AddPlaces puts members into the group, and returns those that weren't in it.

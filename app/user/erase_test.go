@@ -25,7 +25,7 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "sso_policies", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "used_states", "sso_policies",
+	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "directory_groups", "used_states", "sso_policies",
 	"connection_tests", // for a day, what a provider has said of who tests
 	"removed_members",  // hashes
 	"factor_demands",   // for seconds, the id of the member who was notified last
@@ -128,6 +128,20 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertFactorCode(ctx, []byte("a code"), p.User.ID, tx.Now.Add(time.Hour)); err != nil {
 			return err
 		}
+		said := doorward.DirectoryUser{ID: "usr_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: second, Address: second, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
+		if err := tx.InsertDirectoryUser(ctx, said); err != nil {
+			return err
+		}
+		effect := doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryChanged, SubjectID: said.ID, UserID: p.User.ID, After: `{"address": "` + second + `"}`}
+		if err := tx.InsertDirectoryEffect(ctx, effect); err != nil {
+			return err
+		}
+		if err := tx.InsertDirectoryGroup(ctx, doorward.DirectoryGroup{ID: "grp_1", ConnectionID: c.ID, TenantID: c.TenantID, DisplayName: "Sales", CreatedAt: tx.Now, ChangedAt: tx.Now}); err != nil {
+			return err
+		}
+		if _, err := tx.AddPlaces(ctx, "grp_1", []string{p.User.ID}); err != nil {
+			return err
+		}
 		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})
 		return err
 	})
@@ -180,7 +194,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "directory_users": "directories", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "directory_users": "directories", "directory_places": "groups", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }

@@ -141,8 +141,16 @@ func placesOfMembers(f *fixture) {
 	asAnn, asBen := store.DirectoryPerson{ID: "usr_alias", UserID: ann.ID}, store.DirectoryPerson{ID: ben.ID, UserID: ben.ID}
 	equal(f, people(c.ID), map[string]store.DirectoryPerson{ann.ID: asAnn, "usr_alias": asAnn, ben.ID: asBen, "usr_invited": {ID: "usr_invited"}})
 	equal(f, people(second.ID), map[string]store.DirectoryPerson{ann.ID: asAnn, "usr_alias": asAnn, ben.ID: asBen})
+	equal(f, f.value(f.Read().GroupsHeldOf(ctx, ann.ID)), any([]doorward.DirectoryGroup{ops}))
+	equal(f, f.value(f.Read().GroupsHeldOf(ctx, ben.ID)), any([]doorward.DirectoryGroup{ops, others}))
 	roles := func(id string) any { return f.value(f.Read().MappedRolesOf(ctx, acme.ID, id)) }
 	equal(f, []any{roles(ann.ID), roles(ben.ID)}, []any{[]doorward.Role{doorward.RoleAdmin}, []doorward.Role{doorward.RoleAdmin}})
+	f.write(func(tx *store.Tx) {
+		f.value(tx.AddPlaces(ctx, ops.ID, []string{"usr_invited"}))
+		noError(f, tx.LeaveGroups(ctx, second.ID, "usr_invited"))
+	})
+	equal(f, f.value(f.Read().CountPlaces(ctx, ops.ID)), any(3))
+	f.write(func(tx *store.Tx) { noError(f, tx.LeaveGroups(ctx, c.ID, "usr_invited")) })
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID))
 		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ben.ID))

@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,18 +129,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertFactorCode(ctx, []byte("a code"), p.User.ID, tx.Now.Add(time.Hour)); err != nil {
 			return err
 		}
-		said := doorward.DirectoryUser{ID: "usr_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: second, Address: second, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
-		if err := tx.InsertDirectoryUser(ctx, said); err != nil {
-			return err
-		}
-		effect := doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryChanged, SubjectID: said.ID, UserID: p.User.ID, After: `{"address": "` + second + `"}`}
-		if err := tx.InsertDirectoryEffect(ctx, effect); err != nil {
-			return err
-		}
-		if err := tx.InsertDirectoryGroup(ctx, doorward.DirectoryGroup{ID: "grp_1", ConnectionID: c.ID, TenantID: c.TenantID, DisplayName: "Sales", CreatedAt: tx.Now, ChangedAt: tx.Now}); err != nil {
-			return err
-		}
-		if _, err := tx.AddPlaces(ctx, "grp_1", []string{p.User.ID}); err != nil {
+		if err := leaveInDirectory(ctx, tx, c, p.User.ID, second); err != nil {
 			return err
 		}
 		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})
@@ -154,6 +144,23 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	}
 	terms.ids = append(terms.ids, p.User.ID)
 	return p, terms
+}
+
+// leaveInDirectory leaves what a directory says of the person, and their place in a group.
+func leaveInDirectory(ctx context.Context, tx *store.Tx, c doorward.Connection, userID, address string) error {
+	said := doorward.DirectoryUser{ID: "usr_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: userID, UserName: address, Address: address, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
+	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
+		return err
+	}
+	effect := doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryChanged, SubjectID: said.ID, UserID: userID, After: `{"address": "` + address + `"}`}
+	if err := tx.InsertDirectoryEffect(ctx, effect); err != nil {
+		return err
+	}
+	if err := tx.InsertDirectoryGroup(ctx, doorward.DirectoryGroup{ID: "grp_1", ConnectionID: c.ID, TenantID: c.TenantID, DisplayName: "Sales", CreatedAt: tx.Now, ChangedAt: tx.Now}); err != nil {
+		return err
+	}
+	_, err := tx.AddPlaces(ctx, "grp_1", []string{userID})
+	return err
 }
 
 // ids returns the ids of all rows of a table.

@@ -1667,6 +1667,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/sso/connections/{id}/scim-secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a secret for a connection's directory
+         * @description By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft reads, and writes nothing; secrets rest while the connection is disabled.
+         */
+        post: operations["addSCIMSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/sso/connections/{id}/scim-secrets/{secretId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a secret of a connection's directory
+         * @description No node accepts it from the answer on.
+         */
+        delete: operations["deleteSCIMSecret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/sso/connections/{id}/secrets": {
         parameters: {
             query?: never;
@@ -2765,12 +2805,12 @@ export interface components {
              * @description To be registered at the provider, exactly
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback
              */
-            callbackUrl: string;
+            callbackUrl?: string;
             /**
              * @description How Doorward proves itself to the provider
              * @enum {string}
              */
-            clientAuth: "secret_basic" | "secret_post" | "private_key_jwt";
+            clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             /**
              * @description Absent until it is known
              * @example 0oa1b2c3d4
@@ -2778,11 +2818,12 @@ export interface components {
             clientId?: string;
             /** Format: date-time */
             createdAt: string;
+            directory: components["schemas"]["Directory"];
             /**
              * @description The claim with the address
              * @example email
              */
-            emailFrom: string;
+            emailFrom?: string;
             /**
              * @description Values of acr that stand for a second factor
              * @example [
@@ -2813,7 +2854,7 @@ export interface components {
              * @description Where the provider reads the keys of private_key_jwt
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks
              */
-            jwksUrl: string;
+            jwksUrl?: string;
             /** Format: date-time */
             lastSignInAt?: string;
             mappings: components["schemas"]["GroupMapping"][];
@@ -2829,7 +2870,7 @@ export interface components {
              * @description Where a sign-in begins
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start
              */
-            startUrl: string;
+            startUrl?: string;
             /** @enum {string} */
             status: "draft" | "active" | "disabled";
             /**
@@ -2840,7 +2881,7 @@ export interface components {
             /** @description A second factor that the provider has asked for counts */
             trustProviderFactor: boolean;
             /** @enum {string} */
-            type: "oidc";
+            type: "oidc" | "scim";
         };
         ConnectionAttempt: {
             /** @example client_id */
@@ -2861,7 +2902,7 @@ export interface components {
              */
             count: number;
             /** @enum {string} */
-            kind: "sign_in" | "test" | "step_up" | "metadata";
+            kind: "sign_in" | "test" | "step_up" | "metadata" | "scim";
             /** @enum {string} */
             outcome: "signed_in" | "asked" | "done" | "refused" | "unavailable";
             /** @description Of the last request; absent for what Doorward does by itself */
@@ -3004,6 +3045,7 @@ export interface components {
              */
             clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             clientId?: string;
+            directory?: components["schemas"]["DirectoryInput"];
             /**
              * @description The claim with the address; email if absent
              * @example email
@@ -3043,10 +3085,11 @@ export interface components {
             product?: "okta" | "entra" | "google" | "keycloak" | "ping" | "onelogin" | "jumpcloud" | "other";
             trustProviderFactor?: boolean;
             /**
+             * @description scim: a directory alone, which signs nobody in and needs no test
              * @example oidc
              * @enum {string}
              */
-            type: "oidc";
+            type: "oidc" | "scim";
         };
         CreateRoleInput: {
             /** @description At most 200 characters */
@@ -3152,6 +3195,33 @@ export interface components {
              * @example 10000
              */
             totalAtLeast?: number;
+        };
+        Directory: {
+            /** @description Whether the removal of members that names none empties a group */
+            emptyByRemove: boolean;
+            /**
+             * @description What becomes of addresses outside of the tenant's proved domains
+             * @enum {string}
+             */
+            outside: "invite" | "refuse";
+            /** @description The newest first, without the secrets */
+            secrets: components["schemas"]["ScimSecret"][];
+            /**
+             * Format: uri
+             * @description Where the directory writes people (SCIM 2.0)
+             * @example https://accounts.example.com/scim/v2
+             */
+            url: string;
+        };
+        DirectoryInput: {
+            /** @description Whether the removal of members that names none empties a group; false if absent */
+            emptyByRemove?: boolean;
+            /**
+             * @description What becomes of addresses outside of the tenant's proved domains; invite if absent
+             * @example invite
+             * @enum {string}
+             */
+            outside?: "invite" | "refuse";
         };
         DiscoverInput: {
             /**
@@ -3262,6 +3332,7 @@ export interface components {
             /** @enum {string} */
             clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             clientId?: string;
+            directory?: components["schemas"]["DirectoryInput"];
             emailFrom?: string;
             factorAcr?: string[];
             /** @description Empty: none */
@@ -3320,7 +3391,7 @@ export interface components {
         EditedConnection: {
             connection: components["schemas"]["Connection"];
             /** @description What disabling it has ended, on every node */
-            ended: components["schemas"]["EndedSessions"];
+            ended: components["schemas"]["EndedByStatus"];
             /**
              * Format: int64
              * @description How many managed accounts stay with no way in but a reset of the password; 0 unless it is disabled
@@ -3358,7 +3429,7 @@ export interface components {
         };
         EndedByConnection: {
             /** @description What it has ended, on every node */
-            ended: components["schemas"]["EndedSessions"];
+            ended: components["schemas"]["EndedByStatus"];
             /**
              * Format: int64
              * @description How many managed accounts stay with no way in but a reset of the password
@@ -3366,6 +3437,19 @@ export interface components {
             managed: number;
             /** @description Of a dry run: whose sessions end, at most 100 */
             people?: components["schemas"]["ConcernedPerson"][];
+        };
+        EndedByStatus: {
+            /**
+             * Format: int64
+             * @description Secrets of its directory: they rest while it is disabled, and end when it is deleted
+             * @example 1
+             */
+            scimSecrets: number;
+            /**
+             * Format: int64
+             * @example 3
+             */
+            sessions: number;
         };
         EndedIdentity: {
             ended: components["schemas"]["EndedSessions"];
@@ -3734,6 +3818,8 @@ export interface components {
             challenges: components["schemas"]["HeldChallenge"][];
             /** @description The last 1,000 decisions about the person's requests that are kept to try policies on */
             decisions: components["schemas"]["HeldDecision"][];
+            /** @description What directories of organisations say of the person */
+            directories: components["schemas"]["HeldDirectory"][];
             emailChanges: components["schemas"]["HeldEmailChange"][];
             /** Format: date-time */
             exportedAt: string;
@@ -3827,6 +3913,28 @@ export interface components {
             /** @example 192.0.2.7 */
             ip?: string;
             tenantId: string;
+        };
+        HeldDirectory: {
+            /**
+             * @description As the directory has sent them (SCIM 2.0)
+             * @example {
+             *       "displayName": "Ann Lee"
+             *     }
+             */
+            attributes: {
+                [key: string]: unknown;
+            };
+            connectionId: string;
+            /** Format: date-time */
+            createdAt: string;
+            externalId?: string;
+            /**
+             * @description As the directory knows the person
+             * @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k
+             */
+            id: string;
+            tenantId: string;
+            userName: string;
         };
         HeldEmailChange: {
             /** Format: date-time */
@@ -4308,6 +4416,17 @@ export interface components {
              *       invoice.approve: {roles: [OWNER, ADMIN]}
              */
             text: string;
+        };
+        NewSCIMSecret: {
+            /** Format: date-time */
+            expiresAt?: string;
+            /** @example scs_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /**
+             * @description To be entered at the directory. No other answer shows it again
+             * @example dwc_Ab3fQ7mYw2Rj5xTn8vKc1LpZ6dHs4GuE0iOa9XyWqBrVk19xQ2
+             */
+            secret: string;
         };
         Observed: {
             /** @example closed */
@@ -4854,6 +4973,35 @@ export interface components {
              * @description How long messages are signed with the present secret, too; 24 if absent
              */
             graceHours?: number;
+        };
+        ScimSecret: {
+            /** Format: date-time */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Absent without an end
+             */
+            expiresAt?: string;
+            /**
+             * @description First and last characters
+             * @example dwc_Ab3f…9xQ2
+             */
+            hint: string;
+            /** @example scs_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Absent if it was never used
+             */
+            lastUsedAt?: string;
+        };
+        ScimSecretInput: {
+            /**
+             * Format: int64
+             * @description No end if absent
+             * @example 365
+             */
+            expiresInDays?: number;
         };
         SearchInput: {
             action?: components["schemas"]["Action"];
@@ -16427,6 +16575,250 @@ export interface operations {
             };
             /** @description `quota_exceeded` */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    addSCIMSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to repeat the request: for 24 hours the same key with the same credential and body gets the first answer again, if that was a success */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ScimSecretInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    /** @description `true` if this answer was given to an earlier request with the same Idempotency-Key; else absent */
+                    "Idempotency-Replayed"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewSCIMSecret"];
+                };
+            };
+            /** @description `invalid_body`, `invalid_idempotency_key`, `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_progress`, `too_many_secrets` */
+            409: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_key_reused`, `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteSCIMSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                id: string;
+                /** @description Id of the object */
+                secretId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

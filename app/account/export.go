@@ -463,8 +463,8 @@ type HeldDirectory struct {
 	ID           string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"As the directory knows the person"`
 	TenantID     string         `json:"tenantId"`
 	ConnectionID string         `json:"connectionId"`
-	UserName     string         `json:"userName"`
-	ExternalID   string         `json:"externalId,omitempty"`
+	UserName     string         `json:"userName" example:"ann@acme.example"`
+	ExternalID   string         `json:"externalId,omitempty" example:"00u1a2b3c4"`
 	Attributes   map[string]any `json:"attributes" example:"{\"displayName\": \"Ann Lee\"}" doc:"As the directory has sent them (SCIM 2.0)"`
 	CreatedAt    time.Time      `json:"createdAt"`
 }

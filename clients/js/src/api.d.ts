@@ -3927,6 +3927,7 @@ export interface components {
             connectionId: string;
             /** Format: date-time */
             createdAt: string;
+            /** @example 00u1a2b3c4 */
             externalId?: string;
             /**
              * @description As the directory knows the person
@@ -3934,6 +3935,7 @@ export interface components {
              */
             id: string;
             tenantId: string;
+            /** @example ann@acme.example */
             userName: string;
         };
         HeldEmailChange: {

@@ -461,19 +461,23 @@ func addSetupLinks(ctx context.Context, read store.Reader, h *Held, _ time.Time)
 
 // HeldDirectory is what the directory of a connection says of the person.
 type HeldDirectory struct {
-	ID           string          `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"As the directory knows the person"`
-	TenantID     string          `json:"tenantId"`
-	ConnectionID string          `json:"connectionId"`
-	UserName     string          `json:"userName"`
-	ExternalID   string          `json:"externalId,omitempty"`
-	Attributes   json.RawMessage `json:"attributes" additionalProperties:"true" doc:"As the directory has sent them (SCIM 2.0)"`
-	CreatedAt    time.Time       `json:"createdAt"`
+	ID           string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"As the directory knows the person"`
+	TenantID     string         `json:"tenantId"`
+	ConnectionID string         `json:"connectionId"`
+	UserName     string         `json:"userName" example:"ann@acme.example"`
+	ExternalID   string         `json:"externalId,omitempty" example:"00u1a2b3c4"`
+	Attributes   map[string]any `json:"attributes" example:"{\"displayName\": \"Ann Lee\"}" doc:"As the directory has sent them (SCIM 2.0)"`
+	CreatedAt    time.Time      `json:"createdAt"`
 }
 
 func addDirectories(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
 	said, err := read.DirectoryUsersOf(ctx, h.Account.ID)
 	for _, d := range said {
-		h.Directories = append(h.Directories, HeldDirectory{d.ID, d.TenantID, d.ConnectionID, d.UserName, d.ExternalID, json.RawMessage(d.Attributes), d.CreatedAt})
+		held := HeldDirectory{d.ID, d.TenantID, d.ConnectionID, d.UserName, d.ExternalID, map[string]any{}, d.CreatedAt}
+		if err := json.Unmarshal([]byte(d.Attributes), &held.Attributes); err != nil {
+			return doorward.Unavailable(err)
+		}
+		h.Directories = append(h.Directories, held)
 	}
 	return err
 }

@@ -3919,11 +3919,19 @@ export interface components {
             tenantId: string;
         };
         HeldDirectory: {
-            /** @description As the directory has sent them (SCIM 2.0) */
-            attributes: unknown;
+            /**
+             * @description As the directory has sent them (SCIM 2.0)
+             * @example {
+             *       "displayName": "Ann Lee"
+             *     }
+             */
+            attributes: {
+                [key: string]: unknown;
+            };
             connectionId: string;
             /** Format: date-time */
             createdAt: string;
+            /** @example 00u1a2b3c4 */
             externalId?: string;
             /**
              * @description As the directory knows the person
@@ -3931,6 +3939,7 @@ export interface components {
              */
             id: string;
             tenantId: string;
+            /** @example ann@acme.example */
             userName: string;
         };
         HeldEmailChange: {

@@ -119,14 +119,6 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
 			return err
 		}
-		said := doorward.DirectoryUser{ID: "usr_said", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: second, Address: second, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
-		if err := tx.InsertDirectoryUser(ctx, said); err != nil {
-			return err
-		}
-		effect := doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes}
-		if err := tx.InsertDirectoryEffect(ctx, effect); err != nil {
-			return err
-		}
 		link := doorward.SetupLink{ID: "stl_1", TenantID: c.TenantID, ConnectionID: c.ID, MakerID: p.User.ID, CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Hour)}
 		if err := tx.InsertSetupLink(ctx, link, []byte("a link")); err != nil {
 			return err

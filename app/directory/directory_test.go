@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
@@ -54,6 +55,9 @@ func TestRaceSwitchedOff(t *testing.T) {
 			f.NoError(err)
 			if !*u.Active {
 				f.Fatal("the person isn't active again")
+			}
+			if n := f.CountValid(&o); n > 0 || f.IsValid(bob.Token) {
+				f.Fatalf("%d sessions were revived", n)
 			}
 		}
 		f.NoError(apptest.ErrorOf(f.Node(0).Users.Suspend(f.Context(), owner.Caller, bob.User)))
@@ -121,6 +125,23 @@ func TestInvitedByDirectory(t *testing.T) {
 		f.NoError(f.Node(2).Directories.Remove(f.Context(), by(2), u.ID))
 		if !f.IsValid(other.Token) {
 			f.Error("the removal has ended a session elsewhere")
+		}
+	})
+}
+
+// OWNERs get one mail, whichever nodes sweep, before a secret ends.
+func TestSecretEndsSoon(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		con, days := f.Connection(owner), int64(1)
+		_, err := f.Node(0).Directories.AddSecret(f.Context(), owner.Caller, con, &days)
+		f.NoError(err)
+		for i := range f.Nodes {
+			f.NoError(f.Node(i).Directories.Sweep(f.Context()))
+		}
+		told := slices.DeleteFunc(f.Subjects(owner.User.Email), func(s string) bool { return !strings.Contains(s, "directory") })
+		if len(told) != 1 {
+			f.Errorf("the OWNER got %q", told)
 		}
 	})
 }

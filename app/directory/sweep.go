@@ -43,9 +43,9 @@ func (d *Directories) notifyBefore(ctx context.Context, s store.ExpiringSecret, 
 			tx.SkipEvent()
 			return err
 		}
-		tx.Changed(doorward.FieldClientSecret, s.Hint, s.Hint)
+		tx.Changed(doorward.FieldSCIMSecret, s.Hint, s.Hint)
 		tx.Changed(doorward.FieldEndsAt, "", s.ExpiresAt.Format(time.RFC3339))
-		return tx.NotifyHolders(ctx, store.MailClientSecretExpiring, s.TenantID, doorward.RoleOwner)
+		return tx.NotifyHolders(ctx, store.MailSCIMSecretExpiring, s.TenantID, doorward.RoleOwner)
 	})
 	return err
 }

@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,15 @@ type searchTerms struct {
 // keepIDs are tables in which the id of an erased account stays: as the one who did something,
 // or in changes that nodes still have to apply to their memory.
 var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
+
+// describe leaves what a directory says of the person.
+func describe(ctx context.Context, tx *store.Tx, c doorward.Connection, p apptest.Person, address string) error {
+	said := doorward.DirectoryUser{ID: "usr_said", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: address, Address: address, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
+	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
+		return err
+	}
+	return tx.InsertDirectoryEffect(ctx, doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes})
+}
 
 // populate leaves rows in every table about one person: the only OWNER of one tenant, a member
 // of a second and formerly of a third, who has changed the address.
@@ -118,12 +128,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
 			return err
 		}
-		said := doorward.DirectoryUser{ID: "usr_said", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: second, Address: second, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
-		if err := tx.InsertDirectoryUser(ctx, said); err != nil {
-			return err
-		}
-		effect := doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes}
-		if err := tx.InsertDirectoryEffect(ctx, effect); err != nil {
+		if err := describe(ctx, tx, c, p, second); err != nil {
 			return err
 		}
 		link := doorward.SetupLink{ID: "stl_1", TenantID: c.TenantID, ConnectionID: c.ID, MakerID: p.User.ID, CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Hour)}

@@ -42,8 +42,11 @@ type searchTerms struct {
 // or in changes that nodes still have to apply to their memory.
 var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
 
-// describe leaves what a directory says of the person.
+// describe leaves who the person is at a provider, and what a directory says of them.
 func describe(ctx context.Context, tx *store.Tx, c doorward.Connection, p apptest.Person, address string) error {
+	if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
+		return err
+	}
 	said := doorward.DirectoryUser{ID: "usr_said", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: address, Address: address, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
 	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
 		return err
@@ -123,9 +126,6 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 			return err
 		}
 		if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: c.ID, At: tx.Now, Subject: "Vera Vanish", UserID: p.User.ID}); err != nil {
-			return err
-		}
-		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
 			return err
 		}
 		if err := describe(ctx, tx, c, p, second); err != nil {

@@ -11,7 +11,11 @@ import (
 
 func directoryUserFields(u *doorward.DirectoryUser) []any {
 	return []any{
-		&u.ID, &u.ConnectionID, &u.TenantID, nullableText{&u.UserID}, nullableText{&u.InvitationID}, &u.UserName, &u.Address, nullableText{&u.ExternalID},
+		&u.ID, &u.ConnectionID, &u.TenantID,
+		nullableText{&u.UserID},
+		nullableText{&u.InvitationID},
+		&u.UserName, &u.Address,
+		nullableText{&u.ExternalID},
 		&u.Active, &u.Made, &u.Attributes, (*words)(&u.EmailKeys), (*storedTime)(&u.CreatedAt), (*storedTime)(&u.ChangedAt),
 	}
 }
@@ -166,9 +170,27 @@ func directoryEntryFields(e *DirectoryEntry) []any {
 	m, d := &e.Member, &e.Said
 	return []any{
 		&e.ID, (*storedTime)(&e.CreatedAt),
-		nullableText{&m.ID}, nullableText{&m.Email}, nullableText{&m.Name}, nullableText{(*string)(&m.Role)}, nullableText{(*string)(&m.Status)}, (*words)(&m.SuspendedBy), nullableText{&m.ManagedBy},
-		nullableText{&d.ID}, nullableText{&d.ConnectionID}, nullableText{&d.TenantID}, nullableText{&d.UserID}, nullableText{&d.InvitationID}, nullableText{&d.UserName}, nullableText{&d.Address}, nullableText{&d.ExternalID},
-		nullableBool{&d.Active}, nullableBool{&d.Made}, nullableText{&d.Attributes}, (*words)(&d.EmailKeys), optionalTime{&d.CreatedAt}, optionalTime{&d.ChangedAt},
+		nullableText{&m.ID},
+		nullableText{&m.Email},
+		nullableText{&m.Name},
+		nullableText{(*string)(&m.Role)},
+		nullableText{(*string)(&m.Status)},
+		(*words)(&m.SuspendedBy),
+		nullableText{&m.ManagedBy},
+		nullableText{&d.ID},
+		nullableText{&d.ConnectionID},
+		nullableText{&d.TenantID},
+		nullableText{&d.UserID},
+		nullableText{&d.InvitationID},
+		nullableText{&d.UserName},
+		nullableText{&d.Address},
+		nullableText{&d.ExternalID},
+		nullableBool{&d.Active},
+		nullableBool{&d.Made},
+		nullableText{&d.Attributes},
+		(*words)(&d.EmailKeys),
+		optionalTime{&d.CreatedAt},
+		optionalTime{&d.ChangedAt},
 	}
 }
 

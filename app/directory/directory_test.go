@@ -28,7 +28,9 @@ func directoryOf(f *apptest.Fixture, owner apptest.Person, domain string) (con s
 	}
 }
 
-func said(userName string, active bool) scim.User { return scim.User{UserName: userName, Active: &active} }
+func said(userName string, active bool) scim.User {
+	return scim.User{UserName: userName, Active: &active}
+}
 
 // A person who is switched off by one node has no session on any when that is answered, also one that was being opened.
 func TestRaceSwitchedOff(t *testing.T) {

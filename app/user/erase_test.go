@@ -42,6 +42,18 @@ type searchTerms struct {
 // or in changes that nodes still have to apply to their memory.
 var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
 
+// describe leaves who the person is at a provider, and what a directory says of them.
+func describe(ctx context.Context, tx *store.Tx, c doorward.Connection, p apptest.Person, address string) error {
+	if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
+		return err
+	}
+	said := doorward.DirectoryUser{ID: "usr_said", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: address, Address: address, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
+	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
+		return err
+	}
+	return tx.InsertDirectoryEffect(ctx, doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes})
+}
+
 // populate leaves rows in every table about one person: the only OWNER of one tenant, a member
 // of a second and formerly of a third, who has changed the address.
 func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
@@ -116,7 +128,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: c.ID, At: tx.Now, Subject: "Vera Vanish", UserID: p.User.ID}); err != nil {
 			return err
 		}
-		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
+		if err := describe(ctx, tx, c, p, second); err != nil {
 			return err
 		}
 		link := doorward.SetupLink{ID: "stl_1", TenantID: c.TenantID, ConnectionID: c.ID, MakerID: p.User.ID, CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Hour)}
@@ -129,7 +141,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertFactorCode(ctx, []byte("a code"), p.User.ID, tx.Now.Add(time.Hour)); err != nil {
 			return err
 		}
-		if err := leaveInDirectory(ctx, tx, c, p.User.ID, second); err != nil {
+		if err := leaveInGroup(ctx, tx, c, p.User.ID); err != nil {
 			return err
 		}
 		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})
@@ -146,16 +158,8 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	return p, terms
 }
 
-// leaveInDirectory leaves what a directory says of the person, and their place in a group.
-func leaveInDirectory(ctx context.Context, tx *store.Tx, c doorward.Connection, userID, address string) error {
-	said := doorward.DirectoryUser{ID: "usr_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: userID, UserName: address, Address: address, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
-	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
-		return err
-	}
-	effect := doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryChanged, SubjectID: said.ID, UserID: userID, After: `{"address": "` + address + `"}`}
-	if err := tx.InsertDirectoryEffect(ctx, effect); err != nil {
-		return err
-	}
+// leaveInGroup leaves the person's place in a group of a directory.
+func leaveInGroup(ctx context.Context, tx *store.Tx, c doorward.Connection, userID string) error {
 	if err := tx.InsertDirectoryGroup(ctx, doorward.DirectoryGroup{ID: "grp_1", ConnectionID: c.ID, TenantID: c.TenantID, DisplayName: "Sales", CreatedAt: tx.Now, ChangedAt: tx.Now}); err != nil {
 		return err
 	}

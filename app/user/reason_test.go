@@ -19,6 +19,9 @@ func TestReasonsOfSuspension(t *testing.T) {
 		tenant, owner := f.Tenant()
 		admin, bob := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
 		con := f.Connection(owner)
+		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error { // by which the directory runs
+			return tx.InsertSCIMSecret(f.Context(), doorward.SCIMSecret{ID: "scs_1", ConnectionID: con, CreatedAt: tx.Now}, []byte("a hash"))
+		}))
 		switchOff := func() {
 			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
 				m, err := tx.User(f.Context(), tenant.ID, bob.User.ID)

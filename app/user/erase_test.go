@@ -128,7 +128,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := tx.InsertAttemptEntry(ctx, doorward.Attempt{ID: "1", ConnectionID: c.ID, At: tx.Now, Subject: "Vera Vanish", UserID: p.User.ID}); err != nil {
 			return err
 		}
-		if err := describe(ctx, tx, c, p, second); err != nil {
+		if err := errors.Join(describe(ctx, tx, c, p, second), leaveInGroup(ctx, tx, c, p.User.ID)); err != nil {
 			return err
 		}
 		link := doorward.SetupLink{ID: "stl_1", TenantID: c.TenantID, ConnectionID: c.ID, MakerID: p.User.ID, CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Hour)}
@@ -139,9 +139,6 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 			return err
 		}
 		if err := tx.InsertFactorCode(ctx, []byte("a code"), p.User.ID, tx.Now.Add(time.Hour)); err != nil {
-			return err
-		}
-		if err := leaveInGroup(ctx, tx, c, p.User.ID); err != nil {
 			return err
 		}
 		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})

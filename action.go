@@ -259,6 +259,8 @@ type Verb struct {
 	NoKeys bool
 	// SetupLink reports whether a set-up link may do it, to what belongs to its connection.
 	SetupLink bool
+	// Directory reports whether a connection's directory may do it to people of its tenant.
+	Directory bool
 	// Platform reports whether it is an action of the platform, not of Doorward.
 	Platform bool
 	About    string // the description in the platform's model; empty for Doorward's own actions
@@ -334,8 +336,8 @@ func by(a Authority, rows []Verb) []Verb {
 var permissions = []Verb{
 	{Action: UserRead, roles: from(RoleViewer), Service: UserRead},
 	{Action: TenantRead, roles: from(RoleViewer), Service: TenantRead, AllowedWhileClosing: true},
-	{Action: UserInvite, roles: from(RoleAdmin), Service: UserInvite, CountsInQuota: true},
-	{Action: UserManage, roles: from(RoleAdmin), Service: UserManage, AllowedWhilePaused: true}, // by itself it changes nothing
+	{Action: UserInvite, roles: from(RoleAdmin), Service: UserInvite, CountsInQuota: true, Directory: true},
+	{Action: UserManage, roles: from(RoleAdmin), Service: UserManage, AllowedWhilePaused: true, Directory: true}, // by itself it changes nothing
 	{Action: SettingsManage, roles: from(RoleAdmin)},
 	{Action: APIKeyManage, roles: from(RoleAdmin), Service: APIKeyManage, NoKeys: true},
 	{Action: WebhookManage, roles: from(RoleAdmin), Service: WebhookManage, Operator: WebhookManage},
@@ -349,15 +351,15 @@ var permissions = []Verb{
 
 // allowed are what a broader permission allows.
 var allowed = []Verb{
-	{Action: UserRole, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
-	{Action: UserSuspend, Permission: UserManage, Scope: OfMembership, AllowedWhilePaused: true},
-	{Action: UserResume, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
-	{Action: UserRemove, Permission: UserManage, Scope: OfMembership},
-	{Action: UserRename, Permission: UserManage, Scope: OfMembership, CountsInQuota: true},
+	{Action: UserRole, Permission: UserManage, Scope: OfMembership, CountsInQuota: true, Directory: true},
+	{Action: UserSuspend, Permission: UserManage, Scope: OfMembership, AllowedWhilePaused: true, Directory: true},
+	{Action: UserResume, Permission: UserManage, Scope: OfMembership, CountsInQuota: true, Directory: true},
+	{Action: UserRemove, Permission: UserManage, Scope: OfMembership, Directory: true},
+	{Action: UserRename, Permission: UserManage, Scope: OfMembership, CountsInQuota: true, Directory: true},
 	{Action: UserSignOut, Permission: UserManage, Scope: OfMembership, Exempt: ExemptForAll, AllowedWhilePaused: true},
 	{Action: MFAReset, Permission: UserManage, Scope: OfAccount, NoKeys: true},
-	{Action: InvitationRevoke, Permission: UserInvite, AllowedWhilePaused: true},
-	{Action: InvitationResend, Permission: UserInvite, CountsInQuota: true},
+	{Action: InvitationRevoke, Permission: UserInvite, AllowedWhilePaused: true, Directory: true},
+	{Action: InvitationResend, Permission: UserInvite, CountsInQuota: true, Directory: true},
 	{Action: APIKeyCreate, Permission: APIKeyManage, Proof: ProofAlways, CountsInQuota: true},
 	{Action: APIKeyUpdate, Permission: APIKeyManage, CountsInQuota: true}, // a proof where it can do more afterwards
 	{Action: APIKeyRotate, Permission: APIKeyManage},

@@ -30,7 +30,8 @@ var siblings = map[string][]string{
 	"signoff":    {"member", "provider"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
-	"connection": {"provider"},
+	"connection": {"member", "provider"},
+	"directory":  {"invite", "member", "provider", "registry"},
 	"evaluation": {"apikey", "session"},
 	"factor":     {"proof", "masterkey", "session"},
 	"inbox":      {"proof", "refusal"},
@@ -54,7 +55,7 @@ var siblings = map[string][]string{
 // upkeepPackages may write without an action of a caller: counters and last uses, what name servers say, the
 // queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself,
 // the turns of sweeps, and the deletion of what is old, has ended or is left over.
-var upkeepPackages = []string{"app", "app/account", "app/apikey", "app/assertion", "app/audit", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/provider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
+var upkeepPackages = []string{"app", "app/account", "app/apikey", "app/assertion", "app/audit", "app/directory", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/provider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some rules restrict, by their full names.
 const (
@@ -182,10 +183,10 @@ var archRules = []archRule{
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "of the features only app/session, app/apikey and app/assertion follow the lease",
+		name:   "of the features only app/session, app/apikey, app/assertion and app/directory follow the lease",
 		remedy: "write through access.Do, which waits for the lease; memory of credentials belongs in app/registry",
 		breaks: func(r reference) bool {
-			return r.from.isFeature() && r.from.folder != "app/session" && r.from.folder != "app/apikey" && r.from.folder != "app/assertion" && r.importsWithin("store/lease")
+			return r.from.isFeature() && r.from.folder != "app/session" && r.from.folder != "app/apikey" && r.from.folder != "app/assertion" && r.from.folder != "app/directory" && r.importsWithin("store/lease")
 		},
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},

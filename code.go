@@ -42,6 +42,7 @@ const (
 	CodeConnectionNeeded     Code = "connection_needed"
 	CodeDomainNeeded         Code = "domain_needed"
 	CodeNothingToConfirm     Code = "nothing_to_confirm"
+	CodeManagedByDirectory   Code = "managed_by_directory"
 	CodeManagedAccount       Code = "managed_account"
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
@@ -196,7 +197,7 @@ var problems = []Problem{
 	{CodeMFARequiredHere, KindConflict, "Second factor required here", "A tenant of the person demands a second factor, and this is the last one. Set up another one first."},
 	{CodePasskeysUnavailable, KindConflict, "Passkeys unavailable", "Browsers have passkeys only at a name over HTTPS, and over HTTP at localhost. The operator sets the address with --base-url."},
 	{CodeTooManyFactors, KindConflict, "Too many factors", "A person may have 20 second factors. Remove those that are no longer used."},
-	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
+	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant, or its directory, has suspended this person there."},
 	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and this session is already older than that. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is closing. Only an owner may sign in, to restore it."},
@@ -205,6 +206,7 @@ var problems = []Problem{
 	{CodeSSORequired, KindForbidden, "Sign-on required", "The organisation demands that its people sign in by its own sign-on, and a password or a passkey opens no session there. Sign in at \"startUrl\". In the console's settings of sign-on an OWNER can change that; an OWNER with a second factor, or a passkey, always gets in."},
 	{CodeGuestsRefused, KindForbidden, "Guests refused", "The organisation lets in only people of its own sign-on, and this account isn't one of them. Ask one of its OWNERs to allow guests, or for an account at its provider."},
 	{CodeSSORequiredHere, KindConflict, "Sign-on required here", "The tenant demands sign-on, and this would take away the connection, or the last domain, by which its people sign in. Set the mode of sign-on to optional or off first, or move the domains to another active connection."},
+	{CodeManagedByDirectory, KindConflict, "Managed by a directory", "The tenant's directory has switched this person off, and it runs. Switch the person on there. An OWNER lifts it here with \"override=true\"."},
 	{CodeNoWayBack, KindConflict, "No way back", "While the tenant demands sign-on, an active OWNER must be able to sign in without it: by a password and a second factor, or by a passkey. Otherwise a fault of the provider would lock everybody out. Set up a second factor or a passkey for an OWNER first; a managed account needs a password of its own before."},
 	{CodeConnectionNeeded, KindConflict, "Connection needed", "Sign-on can be demanded only once a connection of the tenant is active. Test one and make it active first."},
 	{CodeDomainNeeded, KindConflict, "Domain needed", "Sign-on can be demanded only once an active connection has a domain that the tenant has proved. Prove a domain and give it to the connection first."},

@@ -31,6 +31,10 @@ type Connection struct {
 	// sent it.
 	GroupsFrom string
 	GroupsSeen bool
+	// Outside is what its directory does with addresses outside of the proved domains. EmptyByRemove reports whether
+	// a removal of members that names none empties a group.
+	Outside       Outside
+	EmptyByRemove bool
 	// TrustFactor reports whether a second factor that the provider asked for counts. FactorACR are the
 	// values of acr that say so.
 	TrustFactor bool
@@ -71,7 +75,7 @@ const connectionVersionSeparator = "\x00"
 func (c Connection) Version() string {
 	parts := []string{
 		c.ID, c.Name, string(c.Status), string(c.JIT), string(c.JITRole), c.GroupsFrom, fmt.Sprint(c.TrustFactor), strings.Join(c.FactorACR, " "),
-		string(c.Ends), fmt.Sprint(c.EndsKeys),
+		string(c.Ends), fmt.Sprint(c.EndsKeys), string(c.Outside), fmt.Sprint(c.EmptyByRemove),
 		string(c.InForce.Fingerprint()),
 	}
 	if c.Pending != nil {
@@ -178,8 +182,19 @@ const (
 
 // GroupMapping is the role that a group of the provider gives.
 type GroupMapping struct {
-	Group string
+	Group string // the name or, of a directory's group, the externalId
 	Role  Role
+	// GroupID is the group of the connection's directory that Group has been found to mean; empty: none so
+	// far. It stays the same one when the directory renames it.
+	GroupID string
+}
+
+// DirectoryGroup is a group that the directory of a connection has made.
+type DirectoryGroup struct {
+	ID, ConnectionID, TenantID string
+	DisplayName                string // unique in the connection, without letter case
+	ExternalID                 string // unique in the connection, as it is written; empty: none
+	CreatedAt, ChangedAt       time.Time
 }
 
 // Limits of connections.
@@ -257,10 +272,11 @@ const (
 	AttemptStepUp   AttemptKind = "step_up"
 	AttemptRevoke   AttemptKind = "revoke"   // the provider ended sessions itself: a revocation, or a logout
 	AttemptMetadata AttemptKind = "metadata" // the reading of what the provider says of itself
+	AttemptSCIM     AttemptKind = "scim"     // a request of its directory
 )
 
 // AttemptKinds lists all kinds.
-var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptRevoke, AttemptMetadata}
+var AttemptKinds = []AttemptKind{AttemptSignIn, AttemptTest, AttemptStepUp, AttemptRevoke, AttemptMetadata, AttemptSCIM}
 
 // AttemptOutcome is how an attempt has ended.
 type AttemptOutcome string

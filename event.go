@@ -104,6 +104,7 @@ const (
 	FieldName               = "name"
 	FieldEmail              = "email"
 	FieldRole               = "role"
+	FieldSuspendedBy        = "suspendedBy"
 	FieldFactor             = "factor"        // its kind: added or removed
 	FieldFactorRenamed      = "factorRenamed" // the kind of the one renamed
 	FieldRecoveryCodes      = "recoveryCodes" // how many are left
@@ -113,6 +114,7 @@ const (
 	FieldSSOMode            = "ssoMode"       // what a tenant demands of sign-on: off, optional, required
 	FieldSSOGuests          = "ssoGuests"     // allowed, refused
 	FieldConfirmBy          = "confirmBy"     // RFC 3339
+	FieldSCIMSecret         = "scimSecret"    // of a connection's directory: its first and last characters
 	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldDomain             = "domain"

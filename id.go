@@ -24,8 +24,10 @@ const (
 	PrefixPage         = "opg_" // of the operator
 	PrefixConnection   = "con_"
 	PrefixIdentity     = "idn_"
+	PrefixGroup        = "grp_"
 	PrefixDomain       = "dom_"
 	PrefixClientSecret = "ccs_" // of a connection
+	PrefixSCIMSecret   = "scs_" // of a connection's directory
 	PrefixTest         = "tst_" // of a connection
 	PrefixSetupLink    = "stl_"
 )

@@ -14,6 +14,8 @@ const (
 	Operator  PrincipalKind = "operator"
 	// ByConnection is a provider of a tenant, for what a sign-in by it does to people.
 	ByConnection PrincipalKind = "connection"
+	// ByDirectory is the directory of a connection, which writes people by SCIM.
+	ByDirectory PrincipalKind = "directory"
 	// BySetupLink is a link by which a customer's own IT sets one connection up.
 	BySetupLink PrincipalKind = "setup_link"
 	System      PrincipalKind = "system" // Doorward itself
@@ -30,8 +32,10 @@ type Principal struct {
 	Email string // of a user
 	// OwnerID is the user under whose authority a key or a set-up link acts.
 	OwnerID string
-	// ConnectionID is the one connection that a set-up link is for; empty for others.
+	// ConnectionID is the one connection that a set-up link, or a directory, is for; empty for others.
 	ConnectionID string
+	// IsDraft reports whether the connection of a directory isn't enabled yet: it reads, and writes nothing.
+	IsDraft bool
 	// Service is the key of a service; nil for other callers.
 	Service *ServiceKey
 	// Limits are the permissions of a limited operator key; none: the key may do everything.

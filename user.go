@@ -55,6 +55,10 @@ const (
 	UserSuspended UserStatus = "suspended"
 )
 
+// ByAdministrator is the reason of a suspension by somebody who manages people, by the operator, or by a change of
+// the address. Other reasons are ids of connections, whose directories have switched the person off.
+const ByAdministrator = "administrator"
+
 // Account is a person of the installation: one canonical address, one password.
 // Permissions come from memberships.
 type Account struct {
@@ -82,6 +86,7 @@ type User struct {
 	Name         string
 	Role         Role
 	Status       UserStatus
+	SuspendedBy  []string // as stored; Suspensions says what holds
 	TenantID     string
 	TenantName   string
 	TenantStatus TenantStatus
@@ -117,8 +122,26 @@ func (u User) Permissions() []Action {
 // IsActive reports whether it is an active membership of an active tenant.
 func (u User) IsActive() bool { return u.Status == UserActive && u.TenantStatus == TenantActive }
 
+// Suspensions returns why the membership is suspended, sorted: ByAdministrator, and the ids of connections; nil for an
+// active one. A node of an earlier version writes the status alone: reasons are then those of before it was lifted, or
+// an administrator's.
+func (u User) Suspensions() []string {
+	switch {
+	case u.Status != UserSuspended:
+		return nil
+	case len(u.SuspendedBy) == 0:
+		return []string{ByAdministrator}
+	}
+	return slices.Sorted(slices.Values(u.SuspendedBy))
+}
+
 // Version returns a hash of the fields of the membership that can be edited, for If-Match.
-func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
+func (u User) Version() string {
+	if by := u.Suspensions(); len(by) > 1 || len(by) == 1 && by[0] != ByAdministrator {
+		return version(u.ID, u.Name, u.Role, u.Status, by)
+	}
+	return version(u.ID, u.Name, u.Role, u.Status)
+}
 
 // Ended counts the sessions, API keys and invitations that an administrative action has ended,
 // or would end. It leaves out those that had already expired.

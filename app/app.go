@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/app/domain"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
@@ -124,6 +125,7 @@ type App struct {
 	Mail        *mail.Mail
 	Webhooks    *webhook.Webhooks
 	Connections *connection.Connections
+	Directories *directory.Directories
 	SetupLinks  *setuplink.Links
 	Domains     *domain.Domains
 	Inbox       *inbox.Inbox
@@ -174,6 +176,7 @@ func New(db *store.DB, s Settings) *App {
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	logins := login.New(writer, db, verifier, sessions, factors)
 	providers := provider.New(writer, db, master, s.LinkURL, s.Connections, s.Log)
+	directories := directory.New(writer, db, l, providers, lifetime, owners, s.LinkURL)
 	return &App{
 		Access:       writer,
 		Login:        logins,
@@ -192,10 +195,11 @@ func New(db *store.DB, s Settings) *App {
 		Roles:        role.New(writer, db),
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
-		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, s)...),
+		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, directories, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:  connection.New(writer, db, providers, lifetime),
+		Directories:  directories,
 		SetupLinks:   setuplink.New(writer, db, s.LinkURL),
 		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:        refusals,
@@ -249,7 +253,7 @@ func (s Settings) webhooks() webhook.Settings {
 
 // reportableKeys returns the kinds of keys that anybody can report as leaked. A report revokes
 // the key.
-func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, s Settings) []leak.Kind {
+func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, directories *directory.Directories, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := keys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
@@ -268,6 +272,7 @@ func reportableKeys(apiKeys *apikey.Keys, keys *key.Keys, s Settings) []leak.Kin
 		{Prefix: apikey.Prefix, Hash: apikey.HashOf, End: apiKeys.EndLeaked},
 		{Prefix: key.ServicePrefix, Hash: key.HashOfService, End: endService},
 		{Prefix: key.OperatorPrefix, Hash: key.HashOf, End: endOperator},
+		{Prefix: directory.Prefix, Hash: directory.HashOf, End: directories.EndLeaked},
 	}
 }
 
@@ -334,7 +339,7 @@ func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runNodeSweeps, a.runTurns} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Directories.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runNodeSweeps, a.runTurns} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

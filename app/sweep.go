@@ -47,7 +47,7 @@ func (a *App) sweeps() []sweep {
 		{"trails", sweepEvery, a.Audit.Sweep},
 		{"mails", sweepEvery, a.Mail.Sweep},
 		{"webhooks", sweepEvery, a.Webhooks.Sweep},
-		{"connections", sweepEvery, all(a.Connections.Sweep, a.SetupLinks.Sweep, a.Demands.Sweep, a.SignOff.Sweep)},
+		{"connections", sweepEvery, all(a.Connections.Sweep, a.SetupLinks.Sweep, a.Demands.Sweep, a.SignOff.Sweep, a.Directories.Sweep)},
 		{"api-keys", sweepEvery, a.APIKeys.Sweep},
 		{"addresses", forgetEvery, a.forgetAddresses},
 		{"changes", sweepEvery, all(a.Lease.Sweep, a.Access.SweepCalls, a.Access.Decisions().Sweep)},

@@ -14,14 +14,14 @@ func connectionFields(c *doorward.Connection) []any {
 	return []any{
 		&c.ID, &c.TenantID, &c.Type, &c.Name, &c.Product, &c.Status, (*storedTime)(&c.CreatedAt),
 		nullableTime{&c.LastSignInAt},
-		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor, &c.Ends, &c.EndsKeys,
+		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, &c.Outside, &c.EmptyByRemove, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor, &c.Ends, &c.EndsKeys,
 		optionalTime{&c.SwitchedAt},
 	}
 }
 
 const (
 	selectConnection = `SELECT c.id, c.tenant_id, c.type, c.name, c.product, c.status, c.created_at, c.last_sign_in_at,
-  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.factor_acr, c.trust_factor, c.ends, c.ends_keys, c.switched_at FROM connections c
+  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.directory_outside, c.empty_by_remove, c.factor_acr, c.trust_factor, c.ends, c.ends_keys, c.switched_at FROM connections c
 `
 	sqlConnection    = selectConnection + `WHERE c.id = $1`
 	sqlConnectionsOf = selectConnection + `WHERE c.tenant_id = $1 ORDER BY c.created_at, c.id`
@@ -29,10 +29,10 @@ const (
 	selectParameters   = `SELECT p.connection_id, p.pending, p.issuer, p.client_id, p.client_auth, p.email_from, p.tested_at, p.revision FROM connection_parameters p `
 	sqlParameters      = selectParameters + `WHERE p.connection_id = $1`
 	sqlAllParameters   = selectParameters + `JOIN connections c ON c.id = p.connection_id WHERE c.tenant_id = $1`
-	selectMappings     = `SELECT m.connection_id, m.group_name, m.role FROM connection_mappings m `
+	selectMappings     = `SELECT m.connection_id, m.group_name, m.role, m.group_id FROM connection_mappings m `
 	sqlMappings        = selectMappings + `WHERE m.connection_id = $1`
 	sqlAllMappings     = selectMappings + `JOIN connections c ON c.id = m.connection_id WHERE c.tenant_id = $1`
-	sqlHasActive       = `SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active'`
+	sqlHasActive       = `SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active' AND type <> 'scim'`
 	sqlCountConnection = `SELECT count(*) FROM connections WHERE tenant_id = $1`
 )
 
@@ -65,6 +65,15 @@ func (r Reader) ConnectionsOf(ctx context.Context, tenantID string) ([]doorward.
 func (r Reader) HasActiveConnection(ctx context.Context, tenantID string) (bool, error) {
 	n, err := one(ctx, r, countColumn, sqlHasActive, tenantID)
 	return n > 0, err
+}
+
+const sqlRunningDirectories = `SELECT c.id FROM connections c WHERE c.tenant_id = $1 AND c.status = 'active'
+AND EXISTS (SELECT 1 FROM scim_secrets x WHERE x.connection_id = c.id AND (x.expires_at IS NULL OR x.expires_at > $2)) ORDER BY c.id`
+
+// RunningDirectories returns the ids of the tenant's connections whose directories may write now: active ones with a
+// secret that hasn't ended.
+func (r Reader) RunningDirectories(ctx context.Context, tenantID string, now time.Time) ([]string, error) {
+	return list(ctx, r, func(id *string) []any { return []any{id} }, sqlRunningDirectories, tenantID, micros(now))
 }
 
 // CountConnections counts the connections of the tenant, whatever their status.
@@ -111,7 +120,7 @@ type mappingRow struct {
 	doorward.GroupMapping
 }
 
-func mappingFields(m *mappingRow) []any { return []any{&m.connectionID, &m.Group, &m.Role} }
+func mappingFields(m *mappingRow) []any { return []any{&m.connectionID, &m.Group, &m.Role, &m.GroupID} }
 
 // completeConnections adds parameters and mappings, and leaves out connections that have since been
 // deleted.
@@ -154,13 +163,14 @@ func addMappings(c *doorward.Connection, mapped []mappingRow) {
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 }
 
-const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor, ends, ends_keys)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor, ends, ends_keys, directory_outside, empty_by_remove)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 // InsertConnection adds the connection with its parameters in force and its mappings.
 func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error {
 	err := tx.run(ctx, sqlInsertConnection, c.ID, c.TenantID, c.Type, c.Name, c.Product, c.Status, micros(c.CreatedAt),
-		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(cmp.Or(c.Ends, doorward.EndsTenant)), c.EndsKeys)
+		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(cmp.Or(c.Ends, doorward.EndsTenant)), c.EndsKeys,
+		string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove)
 	if err != nil {
 		return err
 	}
@@ -173,12 +183,13 @@ func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error
 
 // The provider's groups are another claim after a change: it hasn't been seen yet.
 const sqlUpdateConnection = `UPDATE connections SET name = $2, jit = $3, jit_role = $4, groups_seen = groups_seen AND groups_from = $5, groups_from = $5,
-  factor_acr = $6, trust_factor = $7, ends = $8, ends_keys = $9 WHERE id = $1`
+  factor_acr = $6, trust_factor = $7, ends = $8, ends_keys = $9, directory_outside = $10, empty_by_remove = $11 WHERE id = $1`
 
 // UpdateConnection writes what is in force as soon as it is edited: name, JIT, roles, mappings, groups,
 // factors, and what a revocation ends.
 func (tx *Tx) UpdateConnection(ctx context.Context, c doorward.Connection) error {
-	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(c.Ends), c.EndsKeys)
+	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(c.Ends), c.EndsKeys,
+		string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove)
 	if err != nil {
 		return err
 	}
@@ -187,7 +198,7 @@ func (tx *Tx) UpdateConnection(ctx context.Context, c doorward.Connection) error
 
 const (
 	sqlDeleteMappings = `DELETE FROM connection_mappings WHERE connection_id = $1`
-	sqlInsertMapping  = `INSERT INTO connection_mappings (connection_id, group_name, role) VALUES ($1, $2, $3)`
+	sqlInsertMapping  = `INSERT INTO connection_mappings (connection_id, group_name, role, group_id) VALUES ($1, $2, $3, $4)`
 )
 
 // setMappings replaces the mappings.
@@ -196,7 +207,7 @@ func (tx *Tx) setMappings(ctx context.Context, c doorward.Connection) error {
 		return err
 	}
 	for _, m := range c.Mappings {
-		if err := tx.run(ctx, sqlInsertMapping, c.ID, m.Group, string(m.Role)); err != nil {
+		if err := tx.run(ctx, sqlInsertMapping, c.ID, m.Group, string(m.Role), m.GroupID); err != nil {
 			return err
 		}
 	}
@@ -212,6 +223,9 @@ func (tx *Tx) SetConnectionStatus(ctx context.Context, id string, status doorwar
 		if err := tx.noteHomeLost(ctx, id); err != nil {
 			return false, err
 		}
+	}
+	if err := tx.announceSCIMSecrets(ctx, id, ""); err != nil {
+		return false, err
 	}
 	return tx.affected(ctx, sqlSetConnectionStatus, id, string(status))
 }
@@ -237,6 +251,9 @@ const sqlDeleteConnection = `DELETE FROM connections WHERE id = $1`
 // protocol and identities. It reports whether it existed.
 func (tx *Tx) DeleteConnection(ctx context.Context, id string) (bool, error) {
 	if err := tx.noteHomeLost(ctx, id); err != nil {
+		return false, err
+	}
+	if err := tx.announceSCIMSecrets(ctx, id, ""); err != nil {
 		return false, err
 	}
 	return tx.affected(ctx, sqlDeleteConnection, id)

@@ -25,6 +25,7 @@ var HeldBack = map[MailKind]doorward.Action{
 	MailFactorsWord: doorward.MFAReset, MailFactorsDemanded: doorward.TenantUpdate, MailAPIKeyExpiring: doorward.APIKeyExpiring, MailAPIKeyLeaked: doorward.APIKeyLeak,
 	MailOperatorKeyLeaked: doorward.APIKeyLeak, MailServiceKeyLeaked: doorward.APIKeyLeak,
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
+	MailSCIMSecretExpiring:   doorward.ConnectionSecretChange,
 	MailClientSecretExpiring: doorward.ConnectionSecretChange, MailClientRefused: doorward.ConnectionSecretChange,
 	MailDomainLapsed: doorward.DomainLapse, MailDomainTaken: doorward.DomainDelete,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,

@@ -56,6 +56,7 @@ const (
 
 	MailSSOBypass MailKind = "sso_bypass" // to OWNERs: one of them has signed in without the sign-on that the tenant demands
 	// Notices about a connection, to OWNERs; SubjectID is the audit event.
+	MailSCIMSecretExpiring   MailKind = "scim_secret_expiring"   // a secret of a connection's directory ends soon
 	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
 	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
 
@@ -71,7 +72,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailSCIMSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

@@ -232,7 +232,7 @@ func TestStatementsKeepTheRules(t *testing.T) {
 
 // unordered are lists whose callers need no order, or that Go sorts.
 var unordered = []string{
-	"sqlConfirmedFormerEmails", "sqlDeviceHashes", "sqlFormerEmails", "sqlHomeLost", "sqlInboxSources", "sqlKnownDevices", "sqlObserved", "sqlOverdueSSOPolicies", "sqlOverdueSessions",
+	"sqlConfirmedFormerEmails", "sqlDeviceHashes", "sqlFormerEmails", "sqlHomeLost", "sqlInboxSources", "sqlKnownDevices", "sqlMappedRolesOf", "sqlObserved", "sqlOverdueSSOPolicies", "sqlOverdueSessions",
 	"sqlQueuePauses", "sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations", "sqlTenantsOwned",
 }
 
@@ -347,7 +347,7 @@ var authority = map[string]string{
 
 // noted are the statements that give authority, with what notes it in Tx.Effects or why nothing has to.
 var noted = map[string]string{
-	"sqlInsertMembership": "InsertMembership", "sqlSetUserRole": "SetUserRole", "sqlSetUserStatus": "SetUserStatus", "sqlMoveMembers": "MoveRole",
+	"sqlInsertMembership": "InsertMembership", "sqlSetUserRole": "SetUserRole", "sqlSetUserStatus": "setStatus", "sqlMoveMembers": "MoveRole",
 	"sqlInsertInvitation": "InsertInvitation", "sqlRenewInvitation": "RenewInvitation", "sqlMoveInvitations": "MoveRole",
 	"sqlEditTenant":   "EditTenant",
 	"sqlInsertAPIKey": "InsertAPIKey", "sqlUpdateAPIKey": "UpdateAPIKey", "sqlTransferAPIKeys": "TransferAPIKeys", "sqlMoveAPIKeys": "MoveRole",

@@ -75,7 +75,7 @@ func (tx *Tx) LockTenantOfSignOn(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlLockTenantOfSignOn, id)
 }
 
-const sqlConnectionIsActive = `SELECT count(*) FROM connections WHERE id = $1 AND tenant_id = $2 AND status = 'active'`
+const sqlConnectionIsActive = `SELECT count(*) FROM connections WHERE id = $1 AND tenant_id = $2 AND status = 'active' AND type <> 'scim'`
 
 // ConnectionIsActive reports whether the tenant has the connection, and it is active.
 func (r Reader) ConnectionIsActive(ctx context.Context, id, tenantID string) (bool, error) {
@@ -89,7 +89,7 @@ const (
 	// canonical form: A-labels in lower case.
 	isAddressIn = `u.email = rtrim(u.email, 'abcdefghijklmnopqrstuvwxyz0123456789-.') || d.domain`
 
-	domainsOfMember = `FROM domains d LEFT JOIN connections c ON c.id = d.connection_id AND c.status = 'active'
+	domainsOfMember = `FROM domains d LEFT JOIN connections c ON c.id = d.connection_id AND c.status = 'active' AND c.type <> 'scim'
   LEFT JOIN former_domains o ON o.tenant_id = d.tenant_id AND o.user_id = m.user_id AND o.domain = d.domain
   WHERE d.tenant_id = m.tenant_id AND d.status <> 'pending' AND `
 	domainOfMember = domainsOfMember + isAddressIn
@@ -131,9 +131,9 @@ func (r Reader) SSOMembers(ctx context.Context, tenantID, after string, limit in
 	return list(ctx, r, ssoMemberFields, sqlSSOMembers, tenantID, after, limit)
 }
 
-const sqlSSOBasis = `SELECT (SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active'),
-  (SELECT count(*) FROM domains d JOIN connections c ON c.id = d.connection_id AND c.status = 'active' WHERE d.tenant_id = $1 AND d.status = 'verified'),
-  (SELECT count(*) FROM domains d JOIN connections c ON c.id = d.connection_id AND c.status = 'active' WHERE d.tenant_id = $1 AND d.status <> 'pending'),
+const sqlSSOBasis = `SELECT (SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active' AND type <> 'scim'),
+  (SELECT count(*) FROM domains d JOIN connections c ON c.id = d.connection_id AND c.status = 'active' AND c.type <> 'scim' WHERE d.tenant_id = $1 AND d.status = 'verified'),
+  (SELECT count(*) FROM domains d JOIN connections c ON c.id = d.connection_id AND c.status = 'active' AND c.type <> 'scim' WHERE d.tenant_id = $1 AND d.status <> 'pending'),
   (SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1 AND ` + hasWayBack + `)`
 
 // SSOBasis returns what the tenant has of what a demand for sign-on needs. It is right only under LockTenant.
@@ -142,7 +142,7 @@ func (r Reader) SSOBasis(ctx context.Context, tenantID string) (doorward.SSOBasi
 	return one(ctx, r, fields, sqlSSOBasis, tenantID)
 }
 
-const sqlSSODefaultHome = `SELECT c.id FROM connections c WHERE c.tenant_id = $1 AND c.status = 'active'
+const sqlSSODefaultHome = `SELECT c.id FROM connections c WHERE c.tenant_id = $1 AND c.status = 'active' AND c.type <> 'scim'
 AND EXISTS (SELECT 1 FROM domains d WHERE d.connection_id = c.id AND d.status <> 'pending') ORDER BY c.created_at, c.id LIMIT 1`
 
 // SSODefaultHome returns the oldest active connection of the tenant that has a domain, for members of
@@ -152,7 +152,7 @@ func (r Reader) SSODefaultHome(ctx context.Context, tenantID string) (string, er
 }
 
 const sqlSSOHome = `SELECT c.id, c.name, ` + ssoPolicyColumns + `
-FROM domains d JOIN connections c ON c.id = d.connection_id AND c.status = 'active' JOIN sso_policies p ON p.tenant_id = d.tenant_id
+FROM domains d JOIN connections c ON c.id = d.connection_id AND c.status = 'active' AND c.type <> 'scim' JOIN sso_policies p ON p.tenant_id = d.tenant_id
 WHERE d.domain = $1 AND d.status = 'verified'`
 
 // SSOHome returns the active connection of a proved domain, with the policy of its tenant at now, or ErrNone.

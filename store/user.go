@@ -98,7 +98,7 @@ func (r Reader) AccountsWithPassword(ctx context.Context, tenantID, after string
 
 func userFields(u *doorward.User) []any {
 	return append([]any{
-		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
+		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, (*words)(&u.SuspendedBy), &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
 		&u.Factors, &u.Passkeys, &u.DisabledPasskeys, &u.DisabledApps, &u.HasPassword, &u.ManagedBy, &u.ManagedUntil,
@@ -107,7 +107,7 @@ func userFields(u *doorward.User) []any {
 
 // Few accounts have disabled factors, so these are counted here and not kept in a column of the
 // account, as the others are.
-const userColumns = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
+const userColumns = `u.id, u.email, m.name, m.role, m.status, m.suspended_by, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
   CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind = 'passkey') END,
   CASE WHEN u.passkeys = u.factors THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL AND f.kind <> 'passkey') END,
   u.password_hash <> '', u.managed_by, u.managed_until_sign_on, ` + rulesColumns
@@ -237,28 +237,44 @@ func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error)
 	return n > 0, err
 }
 
-const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`
+const sqlSetUserStatus = `UPDATE memberships SET status = $3, suspended_by = $4 WHERE tenant_id = $1 AND user_id = $2 AND (status <> $3 OR suspended_by <> $4)`
 
-// SetUserStatus sets the status of a member, and reports whether that changed it. A suspension ends the
-// tenant's word for a reset of the person's factors.
+// SetUserStatus sets the status of a member, without a reason (User.Suspensions), and reports whether that changed
+// anything. A suspension ends the tenant's word for a reset of the person's factors.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, status doorward.UserStatus) (bool, error) {
+	return tx.setStatus(ctx, tenantID, userID, status, nil)
+}
+
+// SetSuspensions suspends a member for the reasons, in place of those that there were; with none it makes the member
+// active. It reports whether that changed anything. The caller has locked the tenant, or another change of the reasons
+// could be lost.
+func (tx *Tx) SetSuspensions(ctx context.Context, tenantID, userID string, reasons []string) (bool, error) {
+	status := doorward.UserActive
+	if len(reasons) > 0 {
+		status = doorward.UserSuspended
+	}
+	return tx.setStatus(ctx, tenantID, userID, status, reasons)
+}
+
+func (tx *Tx) setStatus(ctx context.Context, tenantID, userID string, status doorward.UserStatus, reasons []string) (bool, error) {
 	if status != doorward.UserActive {
 		if err := tx.run(ctx, sqlDeleteFactorWord, tenantID, userID); err != nil {
 			return false, err
 		}
 	}
-	return tx.changeMembership(ctx, tenantID, userID, sqlSetUserStatus, status)
+	return tx.changeMembership(ctx, tenantID, userID, sqlSetUserStatus, status, joined(reasons, plainText))
 }
 
-const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
+const sqlSetUserRole = `UPDATE memberships SET role = $3 WHERE tenant_id = $1 AND user_id = $2 AND role <> $3`
 
 // SetUserRole sets the role of a member, and reports whether that changed it.
 func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, role doorward.Role) (bool, error) {
 	return tx.changeMembership(ctx, tenantID, userID, sqlSetUserRole, role)
 }
 
-// changeMembership announces a change of a membership, makes it, and notes its effect.
-func (tx *Tx) changeMembership(ctx context.Context, tenantID, userID, query string, value any) (bool, error) {
+// changeMembership announces a change of a membership, makes it, and notes its effect. values are the arguments of the
+// query after the ids.
+func (tx *Tx) changeMembership(ctx context.Context, tenantID, userID, query string, values ...any) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	before, err := tx.User(ctx, tenantID, userID)
 	if errors.Is(err, ErrNone) {
@@ -267,7 +283,7 @@ func (tx *Tx) changeMembership(ctx context.Context, tenantID, userID, query stri
 	if err != nil {
 		return false, err
 	}
-	changed, err := tx.affected(ctx, query, value, tenantID, userID)
+	changed, err := tx.affected(ctx, query, append([]any{tenantID, userID}, values...)...)
 	if err != nil || !changed {
 		return changed, err
 	}
@@ -294,7 +310,8 @@ func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) erro
 
 const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`
 
-// DeleteMembership removes the user from the tenant, and reports whether it was a member.
+// DeleteMembership removes the user from the tenant, and from the groups of its directories. It reports whether it was
+// a member.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	before, err := tx.User(ctx, tenantID, userID)
@@ -305,6 +322,9 @@ func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bo
 		return false, err
 	}
 	tx.noteOwner(tenantID, activeRole(before), "")
+	if err := tx.removePlacesOf(ctx, tenantID, userID); err != nil {
+		return false, err
+	}
 	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)
 }
 

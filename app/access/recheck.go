@@ -92,6 +92,8 @@ func rereadCaller(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorwa
 		return rereadKey(ctx, tx, by)
 	case doorward.BySetupLink:
 		return rereadSetupLink(ctx, tx, by)
+	case doorward.ByDirectory:
+		return rereadDirectory(ctx, tx, by)
 	case doorward.ByService:
 		return rereadService(ctx, tx, by)
 	case doorward.Operator:
@@ -176,6 +178,21 @@ func rereadSetupLink(ctx context.Context, tx *store.Tx, by doorward.Caller) (doo
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeSetupLinkOver, "")
 	}
+	return by, err
+}
+
+// rereadDirectory reads the secret and its connection again: one that was deleted, or a connection that was disabled,
+// since the request began writes nothing after the answer to that.
+func rereadDirectory(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	current, err := tx.SCIMSecretByHash(ctx, by.KeyHash)
+	if errors.Is(err, store.ErrNone) || err == nil && (current.Secret.IsOver(tx.Now) || current.Connection.Status == doorward.ConnectionDisabled) {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The secret has since ended.")
+	}
+	if err != nil {
+		return by, err
+	}
+	by.Principal = doorward.PrincipalOfDirectory(current.Connection, current.Tenant)
+	by.Rules, err = tx.Rules(ctx, by.TenantID)
 	return by, err
 }
 

@@ -29,6 +29,8 @@ type Held struct {
 	FactorCodes   []HeldReset       `json:"factorCodes" doc:"Codes of mails that remove the second factors"`
 	APIKeys       []HeldAPIKey      `json:"apiKeys"`
 	SetupLinks    []HeldSetupLink   `json:"setupLinks" doc:"Links that the person has made for a customer's own IT"`
+	Directories   []HeldDirectory   `json:"directories" doc:"What directories of organisations say of the person"`
+	Groups        []HeldGroup       `json:"groups" doc:"Groups of these directories that the person is in"`
 	Invitations   []HeldInvitation  `json:"invitations"`
 	Mails         []HeldMail        `json:"mails"`
 	Decisions     []HeldDecision    `json:"decisions" doc:"The last 1,000 decisions about the person's requests that are kept to try policies on"`
@@ -318,7 +320,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
 		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, Identities: []HeldIdentity{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
 		FactorResets: []HeldFactorReset{}, FactorCodes: []HeldReset{},
-		APIKeys: []HeldAPIKey{}, SetupLinks: []HeldSetupLink{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
+		APIKeys: []HeldAPIKey{}, SetupLinks: []HeldSetupLink{}, Directories: []HeldDirectory{}, Groups: []HeldGroup{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := access.OwnAccount(ctx, read, by)
 	if err != nil {
@@ -329,7 +331,7 @@ func (a *Accounts) readAll(ctx context.Context, read store.Reader, by doorward.C
 		return h, err
 	}
 	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != "", account.ManagedBy}
-	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addSetupLinks, addMail, addDecisions} {
+	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addSetupLinks, addDirectories, addGroups, addMail, addDecisions} {
 		if err := add(ctx, read, &h, now); err != nil {
 			return h, err
 		}
@@ -453,6 +455,45 @@ func addSetupLinks(ctx context.Context, read store.Reader, h *Held, _ time.Time)
 	links, err := read.SetupLinksMadeBy(ctx, h.Account.ID)
 	for _, l := range links {
 		h.SetupLinks = append(h.SetupLinks, HeldSetupLink{l.ID, l.TenantID, l.ConnectionID, l.CreatedAt, l.EndsAt, l.BegunAt})
+	}
+	return err
+}
+
+// HeldDirectory is what the directory of a connection says of the person.
+type HeldDirectory struct {
+	ID           string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"As the directory knows the person"`
+	TenantID     string         `json:"tenantId"`
+	ConnectionID string         `json:"connectionId"`
+	UserName     string         `json:"userName" example:"ann@acme.example"`
+	ExternalID   string         `json:"externalId,omitempty" example:"00u1a2b3c4"`
+	Attributes   map[string]any `json:"attributes" example:"{\"displayName\": \"Ann Lee\"}" doc:"As the directory has sent them (SCIM 2.0)"`
+	CreatedAt    time.Time      `json:"createdAt"`
+}
+
+func addDirectories(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	said, err := read.DirectoryUsersOf(ctx, h.Account.ID)
+	for _, d := range said {
+		held := HeldDirectory{d.ID, d.TenantID, d.ConnectionID, d.UserName, d.ExternalID, map[string]any{}, d.CreatedAt}
+		if err := json.Unmarshal([]byte(d.Attributes), &held.Attributes); err != nil {
+			return doorward.Unavailable(err)
+		}
+		h.Directories = append(h.Directories, held)
+	}
+	return err
+}
+
+// HeldGroup is a group of a directory.
+type HeldGroup struct {
+	ID           string `json:"id" example:"grp_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	TenantID     string `json:"tenantId"`
+	ConnectionID string `json:"connectionId"`
+	DisplayName  string `json:"displayName"`
+}
+
+func addGroups(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	groups, err := read.GroupsHeldOf(ctx, h.Account.ID)
+	for _, g := range groups {
+		h.Groups = append(h.Groups, HeldGroup{g.ID, g.TenantID, g.ConnectionID, g.DisplayName})
 	}
 	return err
 }

@@ -43,6 +43,7 @@ func New(writer *access.Writer, db *store.DB, providers *provider.Client, life s
 type Shown struct {
 	doorward.Connection
 	Secrets []doorward.ConnectionSecret // the newest first
+	SCIM    []doorward.SCIMSecret       // of its directory, the newest first
 }
 
 // UsableSecrets counts the client secrets that aren't lost.
@@ -64,9 +65,13 @@ func (c *Connections) List(ctx context.Context, by doorward.Caller, w doorward.W
 		return page, err
 	}
 	secrets, err := read.ConnectionSecretsOf(ctx, by.TenantID)
+	if err != nil {
+		return page, err
+	}
+	scim, err := read.SCIMSecretsOf(ctx, by.TenantID)
 	page.Prev, page.Next, page.Total = found.Prev, found.Next, found.Total
 	for _, one := range found.Items {
-		page.Items = append(page.Items, shown(one, secrets))
+		page.Items = append(page.Items, shown(one, secrets, scim))
 	}
 	return page, err
 }
@@ -87,14 +92,23 @@ func show(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 		return Shown{}, err
 	}
 	secrets, err := read.ConnectionSecrets(ctx, id)
-	return shown(found, secrets), err
+	if err != nil {
+		return Shown{}, err
+	}
+	scim, err := read.SCIMSecrets(ctx, id)
+	return shown(found, secrets, scim), err
 }
 
-func shown(c doorward.Connection, secrets []store.SealedConnectionSecret) Shown {
+func shown(c doorward.Connection, secrets []store.SealedConnectionSecret, scim []doorward.SCIMSecret) Shown {
 	s := Shown{Connection: c}
 	for _, one := range secrets {
 		if one.ConnectionID == c.ID {
 			s.Secrets = append(s.Secrets, one.ConnectionSecret)
+		}
+	}
+	for _, one := range scim {
+		if one.ConnectionID == c.ID {
+			s.SCIM = append(s.SCIM, one)
 		}
 	}
 	return s

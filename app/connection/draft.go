@@ -31,6 +31,9 @@ type Draft struct {
 	TrustFactor  *bool
 	Ends         *string
 	EndsKeys     *bool
+
+	Outside       *string // of its directory
+	EmptyByRemove *bool
 }
 
 // Limits of what is typed, in bytes but for claims and groups, which count code points.
@@ -58,11 +61,15 @@ func newConnection(by doorward.Caller, d Draft) (made doorward.Connection, fault
 	}
 	made = doorward.Connection{
 		ID: doorward.NewID(doorward.PrefixConnection), TenantID: by.TenantID, Type: doorward.OpenIDConnect, Product: product,
-		Status: doorward.ConnectionDraft, JIT: doorward.JITOff, JITRole: doorward.RoleUser, FactorACR: []string{}, Mappings: []doorward.GroupMapping{}, Ends: doorward.EndsTenant,
+		Status: doorward.ConnectionDraft, JIT: doorward.JITOff, JITRole: doorward.RoleUser, FactorACR: []string{}, Mappings: []doorward.GroupMapping{}, Ends: doorward.EndsTenant, Outside: doorward.OutsideInvite,
 		InForce: doorward.ConnectionParameters{ClientAuth: product.DefaultClientAuth(), EmailFrom: defaultEmailClaim},
 	}
-	if d.Type != string(doorward.OpenIDConnect) {
-		faults = append(faults, fault("/type", "invalid", "The type is oidc."))
+	switch doorward.ConnectionType(d.Type) {
+	case doorward.OpenIDConnect:
+	case doorward.SCIMDirectory:
+		made.Type, made.InForce.ClientAuth = doorward.SCIMDirectory, doorward.SecretBasic // no key is made
+	default:
+		faults = append(faults, fault("/type", "invalid", "The type is oidc or scim."))
 	}
 	if !slices.Contains(doorward.Products, product) {
 		faults = append(faults, fault("/product", "invalid", "Write okta, entra, google, keycloak, ping, onelogin, jumpcloud or other."))
@@ -103,6 +110,15 @@ func (d Draft) setOwn(c *doorward.Connection) (faults []doorward.FieldError) {
 			faults = append(faults, fault("/ends", "invalid", "Write connection or tenant."))
 		}
 	}
+	if d.Outside != nil {
+		c.Outside = doorward.Outside(*d.Outside)
+		if c.Outside != doorward.OutsideInvite && c.Outside != doorward.OutsideRefuse {
+			faults = append(faults, fault("/directory/outside", "invalid", "Write invite or refuse."))
+		}
+	}
+	if d.EmptyByRemove != nil {
+		c.EmptyByRemove = *d.EmptyByRemove
+	}
 	return append(faults, d.setRoles(c)...)
 }
 
@@ -114,13 +130,14 @@ func (d Draft) setRoles(c *doorward.Connection) (faults []doorward.FieldError) {
 	if d.Mappings == nil {
 		return nil
 	}
+	before := c.Mappings
 	c.Mappings = slices.Clone(*d.Mappings)
 	if len(c.Mappings) > doorward.MappingsMax {
 		return []doorward.FieldError{fault("/mappings", "out_of_range", fmt.Sprintf("At most %d mappings.", doorward.MappingsMax))}
 	}
 	seen := map[string]bool{}
-	for i, m := range c.Mappings {
-		pointer := fmt.Sprintf("/mappings/%d/group", i)
+	for at, m := range c.Mappings {
+		pointer := fmt.Sprintf("/mappings/%d/group", at)
 		switch {
 		case m.Group == "":
 			faults = append(faults, fault(pointer, "required", "Name the group as the provider sends it."))
@@ -130,6 +147,9 @@ func (d Draft) setRoles(c *doorward.Connection) (faults []doorward.FieldError) {
 			faults = append(faults, fault(pointer, "taken", "Another mapping has this group."))
 		}
 		seen[m.Group] = true
+		if i := slices.IndexFunc(before, func(b doorward.GroupMapping) bool { return b.Group == m.Group }); i >= 0 {
+			c.Mappings[at].GroupID = before[i].GroupID // the group may have another name by now
+		}
 	}
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 	return faults
@@ -162,6 +182,9 @@ func checkRole(rules *doorward.Rules, pointer string, role doorward.Role) []door
 // setParameters changes what the connection signs people in by, and returns the faults of what is typed.
 // Whether the issuer answers is judged by provider.Client.Look.
 func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorward.FieldError) {
+	if d.Type == string(doorward.SCIMDirectory) {
+		return d.checkDirectory()
+	}
 	if d.Issuer != nil {
 		p.Issuer = oidcrp.TrimIssuer(*d.Issuer)
 		faults = append(faults, checkIssuer(p.Issuer)...)
@@ -181,6 +204,16 @@ func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorwar
 	if d.EmailFrom != nil {
 		p.EmailFrom = cmp.Or(*d.EmailFrom, defaultEmailClaim)
 		faults = append(faults, checkClaim("/emailFrom", p.EmailFrom)...)
+	}
+	return faults
+}
+
+// checkDirectory returns the faults of a connection that is a directory alone: it signs nobody in.
+func (d Draft) checkDirectory() (faults []doorward.FieldError) {
+	for pointer, typed := range map[string]*string{"/issuer": d.Issuer, "/clientId": d.ClientID, "/clientAuth": d.ClientAuth, "/emailFrom": d.EmailFrom} {
+		if typed != nil {
+			faults = append(faults, fault(pointer, "invalid", "A connection of type scim signs nobody in: leave this out."))
+		}
 	}
 	return faults
 }
@@ -255,6 +288,8 @@ func ownFields(c doorward.Connection) []field {
 		{"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
 		{"ends", string(c.Ends)},
 		{"endsKeys", fmt.Sprint(c.EndsKeys)},
+		{"outside", string(c.Outside)},
+		{"emptyByRemove", fmt.Sprint(c.EmptyByRemove)},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 )
@@ -177,6 +178,7 @@ func onConnection(ctx context.Context, by doorward.Caller, action doorward.Actio
 
 // edit returns the function that writes the draft. A new issuer is asked before, as the caller may.
 func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorward.Connection, d Draft) (writeConnection, error) {
+	d.Type = string(found.Type)
 	proposed := found
 	parameters, _ := found.ToTest()
 	before := parameters.Issuer
@@ -219,7 +221,10 @@ func writeOwn(ctx context.Context, tx *access.Tx, was doorward.Connection, d Dra
 	if tx.By.Kind == doorward.BySetupLink {
 		return false, doorward.Fail(doorward.CodeForbidden, "By a set-up link only what the connection signs in by can be changed. Ask the person who sent it for the rest.")
 	}
-	return true, tx.UpdateConnection(ctx, is)
+	if err := tx.UpdateConnection(ctx, is); err != nil {
+		return false, err
+	}
+	return true, member.ApplyMappings(ctx, tx, was)
 }
 
 // writeParameters writes what the connection signs people in by, and reports whether it has changed: of a

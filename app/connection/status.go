@@ -20,6 +20,8 @@ type Person struct {
 // Ended is what disabling or deleting a connection has ended, or would.
 type Ended struct {
 	Sessions int64
+	// SCIMSecrets are those of its directory, which rest while it is disabled, and end with it.
+	SCIMSecrets int
 	// Managed is how many managed accounts stay with no way in but a reset of the password.
 	Managed int
 	// People are whose sessions end, at most peopleMax: in a dry run.
@@ -34,7 +36,7 @@ func enable(ctx context.Context) writeConnection {
 			tx.SkipEvent()
 			return nil
 		}
-		if was.InForce.TestedAt == nil {
+		if was.InForce.TestedAt == nil && was.Type != doorward.SCIMDirectory {
 			return doorward.Fail(doorward.CodeConnectionNotTested, "")
 		}
 		tx.Changed(fieldStatus, string(was.Status), string(doorward.ConnectionActive))
@@ -73,6 +75,15 @@ func (c *Connections) end(ctx context.Context, tx *access.Tx, of doorward.Connec
 		})
 		if err != nil {
 			return ended, err
+		}
+	}
+	secrets, err := tx.SCIMSecrets(ctx, of.ID)
+	if err != nil {
+		return ended, err
+	}
+	for _, s := range secrets {
+		if !s.IsOver(tx.Now) {
+			ended.SCIMSecrets++
 		}
 	}
 	if ended.Managed, err = tx.CountManagedBy(ctx, of.ID); err != nil {

@@ -57,6 +57,8 @@ func may(p *doorward.Principal, verb *doorward.Verb, q *Question) Decision {
 	switch {
 	case p.Kind == doorward.BySetupLink:
 		return mayBySetupLink(p, verb, q)
+	case p.Kind == doorward.ByDirectory:
+		return mayByDirectory(p, verb, q)
 	case verb.By == doorward.ByProof:
 		return mayProved(p, verb, &q.On)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):

@@ -344,6 +344,10 @@ func checkActive(tenant doorward.Tenant) error {
 // permits the invitation, unavailable.
 func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	switch {
+	case isByDirectory(inv):
+		if err := checkDirectory(ctx, read, inv, tenant); err != nil {
+			return err
+		}
 	case inv.ServiceKeyID != "":
 		if err := checkService(ctx, read, inv, tenant); err != nil {
 			return err
@@ -419,6 +423,9 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		tx.Changed(doorward.FieldRole, "", string(user.Role))
 		if err = member.Add(ctx, tx, user); err == nil {
 			err = keepRoleByHand(ctx, tx, current, user.ID)
+		}
+		if err == nil {
+			err = member.MapJoined(ctx, tx, user)
 		}
 		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -117,10 +118,14 @@ func (f Found) addMember(ctx context.Context, tx *access.Tx, who Person, account
 			floor = role
 		}
 	}
-	if mapped := who.mappedRole(f.rules); mapped != "" {
-		role = withFloor(f.rules, mapped, floor)
+	mapped, err := f.mappedRole(ctx, tx, who)
+	if err != nil {
+		return err
 	}
-	if role = atMostAdmin(f.rules, role); role == "" {
+	if mapped != "" {
+		role = member.WithFloor(f.rules, mapped, floor)
+	}
+	if role = member.AtMostAdmin(f.rules, role); role == "" {
 		return Refusal{CheckJIT} // the role was deleted, or changed, since it was chosen
 	}
 	user := doorward.User{ID: account.ID, Email: account.Email, Name: name, Role: role, Status: doorward.UserActive, TenantID: who.Connection.TenantID}
@@ -130,7 +135,10 @@ func (f Found) addMember(ctx context.Context, tx *access.Tx, who Person, account
 	if err := tx.SetRoleFloor(ctx, user.TenantID, user.ID, floor); err != nil {
 		return err
 	}
-	return f.recordJoin(ctx, tx, who, user)
+	if err := f.recordJoin(ctx, tx, who, user); err != nil {
+		return err
+	}
+	return member.MapJoined(ctx, tx, user)
 }
 
 // recordJoin accepts the invitation, if there is one, and records who has made somebody a member.
@@ -153,25 +161,21 @@ func (f Found) recordJoin(ctx context.Context, tx *access.Tx, who Person, user d
 		doorward.Change{Field: doorward.FieldRole, To: string(user.Role)})
 }
 
-// mapRole gives the member the role of the provider's groups. It touches no role of a rank above ADMIN, and
-// lowers nobody below what an OWNER gave by hand.
+// mapRole gives the member the role of the provider's groups.
 func (f Found) mapRole(ctx context.Context, tx *access.Tx, who Person) error {
-	mapped := who.mappedRole(f.rules)
-	if mapped == "" || f.rules.Rank(f.member.Role).Outranks(doorward.RoleAdmin) {
-		return nil
+	mapped, err := f.mappedRole(ctx, tx, who)
+	if err == nil {
+		_, err = member.MapRole(ctx, tx, who.actor(tx.By), f.rules, *f.member, mapped)
 	}
-	floor, err := tx.RoleFloor(ctx, f.member.TenantID, f.member.ID)
-	if err != nil {
-		return err
+	return err
+}
+
+// mappedRole is the role by the groups in the token; empty while the connection has a directory, whose groups count
+// instead.
+func (f Found) mappedRole(ctx context.Context, tx *access.Tx, who Person) (doorward.Role, error) {
+	running, err := tx.RunningDirectories(ctx, who.Connection.TenantID, tx.Now)
+	if err != nil || slices.Contains(running, who.Connection.ID) {
+		return "", err
 	}
-	role := withFloor(f.rules, mapped, floor)
-	if role == f.member.Role {
-		return nil
-	}
-	if _, err := tx.SetUserRole(ctx, f.member.TenantID, f.member.ID, role); err != nil {
-		return err
-	}
-	on := doorward.Object{Type: "user", ID: f.member.ID, TenantID: f.member.TenantID}
-	return tx.RecordAlsoBy(ctx, who.actor(tx.By), doorward.UserRole, on,
-		doorward.Change{Field: doorward.FieldRole, From: string(f.member.Role), To: string(role)})
+	return who.mappedRole(f.rules), nil
 }

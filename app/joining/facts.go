@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
@@ -191,7 +192,7 @@ func (f *Found) readInvitation(ctx context.Context, read store.Reader, who Perso
 		return nil
 	case err != nil:
 		return err
-	case atMostAdmin(f.rules, inv.Role) == "":
+	case member.AtMostAdmin(f.rules, inv.Role) == "":
 		return nil
 	}
 	f.invitation = &inv

@@ -2,6 +2,7 @@ package joining
 
 import (
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/oidcrp"
 )
 
@@ -21,7 +22,7 @@ func (p Person) mappedRole(rules *doorward.Rules) doorward.Role {
 	if role := best(c.Mappings, rules, []string{p.Group}).Role; role != "" {
 		return role
 	}
-	return atMostAdmin(rules, c.JITRole)
+	return member.AtMostAdmin(rules, c.JITRole)
 }
 
 // best returns the mapping of the groups that gives the highest role; the zero one: none does. Of two of the
@@ -32,27 +33,10 @@ func best(mappings []doorward.GroupMapping, rules *doorward.Rules, groups []stri
 		has[g] = true
 	}
 	for _, m := range mappings {
-		given := atMostAdmin(rules, m.Role)
+		given := member.AtMostAdmin(rules, m.Role)
 		if has[m.Group] && given != "" && (best.Role == "" || rules.Rank(given).Outranks(rules.Rank(best.Role))) {
 			best = m
 		}
 	}
 	return best
-}
-
-// atMostAdmin returns the role, or nothing if the tenant has none of the name or it ranks above ADMIN.
-func atMostAdmin(rules *doorward.Rules, role doorward.Role) doorward.Role {
-	if !rules.Has(role) || rules.Rank(role).Outranks(doorward.RoleAdmin) {
-		return ""
-	}
-	return role
-}
-
-// withFloor returns the mapped role, but nothing below the one that an OWNER gave by hand. Of two of the same
-// rank the OWNER's counts.
-func withFloor(rules *doorward.Rules, mapped, floor doorward.Role) doorward.Role {
-	if atMostAdmin(rules, floor) == "" || rules.Rank(mapped).Outranks(rules.Rank(floor)) {
-		return mapped
-	}
-	return floor
 }

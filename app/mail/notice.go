@@ -71,6 +71,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
 
 	store.MailClientSecretExpiring: (*Mail).composeConnection,
+	store.MailSCIMSecretExpiring:   (*Mail).composeConnection,
 	store.MailClientRefused:        (*Mail).composeConnection,
 
 	store.MailDomainLapsed: (*Mail).composeDomain,
@@ -166,7 +167,7 @@ func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Ma
 	if err != nil {
 		return nil, err
 	}
-	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: e.Change(doorward.FieldClientSecret).To, Site: m.site(), At: formatTime(e.At)}
+	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: cmp.Or(e.Change(doorward.FieldClientSecret).To, e.Change(doorward.FieldSCIMSecret).To), Site: m.site(), At: formatTime(e.At)}
 	if until, err := time.Parse(time.RFC3339, e.Change(doorward.FieldEndsAt).To); err == nil {
 		v.Until = formatTime(until)
 	}

@@ -38,6 +38,36 @@ func EndAccess(ctx context.Context, tx *access.Tx, life store.SessionLifetime, o
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
+// End ends the membership on, and what depends on it, as EndAccess does. It locks the account before the membership, as a
+// login does, so that accepting an invitation comes either before it or after it. ClearIfOrphaned is for after it. Errors:
+// not_found, last_owner.
+func End(ctx context.Context, tx *access.Tx, life store.SessionLifetime, owners Owners, on doorward.Object, endKeys func() (revoked, transferred int64, err error)) (doorward.Ended, error) {
+	if _, err := tx.LockAccount(ctx, on.ID); err != nil {
+		return doorward.Ended{}, err
+	}
+	existed, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
+	if err == nil && !existed {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err == nil {
+		err = owners.Keep(ctx, tx, on.TenantID, on.Held)
+	}
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	return EndAccess(ctx, tx, life, on, endKeys)
+}
+
+// ClearIfOrphaned deletes the password, the factors and the known browsers of an account that is in
+// no tenant. The user sets a new password with the next invitation.
+func ClearIfOrphaned(ctx context.Context, tx *access.Tx, id string) error {
+	remaining, err := tx.CountMemberships(ctx, id)
+	if err != nil || remaining > 0 {
+		return err
+	}
+	return tx.ClearCredentials(ctx, id)
+}
+
 // RevokeKeys revokes the API keys that the member owns, with an event for each.
 func RevokeKeys(ctx context.Context, tx *access.Tx, on doorward.Object) (int64, error) {
 	ids, err := tx.RevokeAPIKeysOf(ctx, on.TenantID, on.ID)
@@ -104,11 +134,15 @@ func (o Owners) Report(ctx context.Context, tx *access.Tx, tenantID string, prev
 
 // Suspend suspends the member m, as an administrator would, because of the transaction's action on the
 // account. It records that in the trail of the tenant and tells the person, by the address, and the
-// managers of the tenant. A suspended member stays as it is. The caller has locked the tenant and the
+// managers of the tenant. A member whom an administrator has suspended stays as it is. The caller has locked the tenant and the
 // account, and then calls Owners.
 func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m doorward.User, address string) error {
-	changed, err := tx.SetUserStatus(ctx, m.TenantID, m.ID, doorward.UserSuspended)
+	changed, err := Hold(ctx, tx, m, doorward.ByAdministrator)
 	if err != nil || !changed {
+		return err
+	}
+	is, err := tx.User(ctx, m.TenantID, m.ID)
+	if err != nil {
 		return err
 	}
 	on := doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID, Held: m.Role}
@@ -123,8 +157,7 @@ func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m d
 	if err != nil {
 		return err
 	}
-	changes := append([]doorward.Change{
-		{Field: "status", From: string(m.Status), To: string(doorward.UserSuspended)}, {Field: "cause", To: string(doorward.AccountEmail)},
-	}, access.EndedChanges(ended)...)
+	changes := append(StatusChanges(m, is), doorward.Change{Field: "cause", To: string(doorward.AccountEmail)})
+	changes = append(changes, access.EndedChanges(ended)...)
 	return tx.NotifyAlso(ctx, store.MailAddressSuspended, append(to, address), doorward.UserSuspend, on, changes...)
 }

@@ -177,10 +177,30 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err == nil && !added {
 		err = doorward.Fail(doorward.CodeAlreadyMember, "")
 	}
+	if err == nil {
+		err = joinDirectories(ctx, tx, u)
+	}
 	if err != nil {
 		return err
 	}
 	return EachRemovalKey(ctx, tx.Reader, u, tx.ForgetRemoval)
+}
+
+// joinDirectories makes the new member what directories of the tenant have said of the address, such as when they invited
+// the person. One that has switched the person off since does so to the member.
+func joinDirectories(ctx context.Context, tx *access.Tx, u doorward.User) error {
+	said, err := tx.JoinDirectoryUsers(ctx, u.TenantID, u.Email, u.ID)
+	var off []string
+	for _, d := range said {
+		if !d.Active {
+			off = append(off, d.ConnectionID)
+		}
+	}
+	if err != nil || len(off) == 0 {
+		return err
+	}
+	_, err = tx.SetSuspensions(ctx, u.TenantID, u.ID, off)
+	return err
 }
 
 // EachRemovalKey calls do for each text by which a removal from the user's tenant is remembered: the address, the

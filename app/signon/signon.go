@@ -87,7 +87,7 @@ const maxTries = 3
 // connection returns the connection, or not_found.
 func (s *SignOn) connection(ctx context.Context, id string) (doorward.Connection, error) {
 	c, err := s.db.Read().Connection(ctx, id)
-	if errors.Is(err, store.ErrNone) {
+	if errors.Is(err, store.ErrNone) || err == nil && c.Type == doorward.SCIMDirectory {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return c, err

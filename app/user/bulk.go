@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -61,6 +62,11 @@ func (u *Users) ChangeAll(ctx context.Context, by doorward.Caller, ids []string,
 	return outcomes, nil
 }
 
+// isStatus reports whether the member has the status by an administrator's hand already.
+func isStatus(m doorward.User, s doorward.UserStatus) bool {
+	return m.Status == s && (s == doorward.UserActive || slices.Contains(m.Suspensions(), doorward.ByAdministrator))
+}
+
 func (u *Users) changeOne(ctx context.Context, by doorward.Caller, id string, b Bulk) (o Outcome, err error) {
 	target, err := u.Get(ctx, by, id)
 	if err != nil {
@@ -70,7 +76,7 @@ func (u *Users) changeOne(ctx context.Context, by doorward.Caller, id string, b 
 		o.Ended, err = u.Remove(ctx, by, target, Handover{}, nil)
 		return o, err
 	}
-	o.Unchanged = b.Role != nil && *b.Role == target.Role || b.Status != nil && *b.Status == target.Status
+	o.Unchanged = b.Role != nil && *b.Role == target.Role || b.Status != nil && isStatus(target, *b.Status)
 	_, o.Ended, err = u.Edit(ctx, by, target, Edit{Role: b.Role, Status: b.Status})
 	return o, err
 }

@@ -2,9 +2,11 @@ package user
 
 import (
 	"context"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
 )
 
@@ -13,8 +15,13 @@ type Edit struct {
 	Role   *doorward.Role
 	Status *doorward.UserStatus
 	Name   *string
+	// FromDirectory gives the role that directories say, and forgets what an OWNER gave by hand: for an OWNER, and the
+	// operator.
+	FromDirectory bool
 	// Keys says what becomes of API keys when the member is suspended.
 	Keys Handover
+	// Override lifts a suspension by a directory that runs, too: for an OWNER, and the operator.
+	Override bool
 	// Versions, unless empty, are the versions that the edit is based on; see
 	// doorward.User.Version.
 	Versions []string
@@ -24,7 +31,7 @@ type Edit struct {
 
 // Edit changes the member in one transaction and returns it, with what that has ended. A value
 // that is already set is not recorded. Errors: validation_failed, not_found, forbidden,
-// last_owner, precondition_failed, too_many_attempts for another name of one's own.
+// last_owner, precondition_failed, managed_by_directory, too_many_attempts for another name of one's own.
 func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
 	target, err := u.reload(ctx, by, target)
 	if err != nil {
@@ -66,6 +73,9 @@ func (e Edit) faults(rules *doorward.Rules) []doorward.FieldError {
 	if e.Role != nil && !rules.Has(*e.Role) {
 		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: rules.RolesHelp()})
 	}
+	if e.Role != nil && e.FromDirectory {
+		all = append(all, doorward.FieldError{Pointer: "/fromDirectory", Code: "invalid", Message: "Give a role, or take that of the directory."})
+	}
 	if e.Status != nil && *e.Status != doorward.UserActive && *e.Status != doorward.UserSuspended {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
 	}
@@ -91,6 +101,9 @@ func (r *editing) steps() []step {
 	if r.Role != nil {
 		steps = append(steps, step{action: doorward.UserRole, grants: *r.Role, write: r.setRole})
 	}
+	if r.FromDirectory {
+		steps = append(steps, step{action: doorward.UserManage, write: r.takeFromDirectory})
+	}
 	if r.Status != nil {
 		action := doorward.UserResume
 		if *r.Status == doorward.UserSuspended {
@@ -111,6 +124,9 @@ func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	r.ended = doorward.Ended{}
 	if err := doorward.CheckVersion(member.Version(), r.Versions); err != nil {
 		return err
+	}
+	if r.Override && !isOwner(tx.By) {
+		return doorward.Fail(doorward.CodeForbidden, "Only an OWNER lifts what a directory has decided. Leave out override, or ask an OWNER.")
 	}
 	if r.Status == nil || *r.Status != doorward.UserSuspended {
 		return nil
@@ -154,12 +170,30 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
 }
 
+// takeFromDirectory gives the role that directories say. The change is an event of its own.
+func (r *editing) takeFromDirectory(tx *access.Tx, m doorward.User) error {
+	tx.SkipEvent()
+	if !isOwner(tx.By) {
+		return doorward.Fail(doorward.CodeForbidden, "Only an OWNER leaves the role to the directory. Leave out fromDirectory, or ask an OWNER.")
+	}
+	said, err := member.MapFromDirectory(r.ctx, tx, m)
+	if err == nil && !said {
+		err = doorward.Invalid("/fromDirectory", "invalid", "No directory says anything of this person. Give a role instead.")
+	}
+	return err
+}
+
 // noteHand records the role if somebody of the rank of OWNER, or the operator, gives it: groups of a connection don't lower it.
 func noteHand(ctx context.Context, tx *access.Tx, member doorward.User, role doorward.Role) error {
-	if tx.By.Kind == doorward.Operator || tx.By.Kind == doorward.ByUser && tx.By.ActsAs == doorward.RoleOwner {
+	if isOwner(tx.By) {
 		return tx.SetRoleFloor(ctx, member.TenantID, member.ID, role)
 	}
 	return tx.EndOldRoleFloor(ctx, member.TenantID, member.ID)
+}
+
+// isOwner reports whether the caller is a person of the rank of OWNER, or the operator.
+func isOwner(by doorward.Caller) bool {
+	return by.Kind == doorward.Operator || by.Kind == doorward.ByUser && by.ActsAs == doorward.RoleOwner
 }
 
 // narrows reports whether the next role grants nothing that the old one lacks, and no higher rank.
@@ -169,23 +203,69 @@ func narrows(rules *doorward.Rules, old, next doorward.Role) bool {
 }
 
 func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {
-	if member.Status == *r.Status {
+	if *r.Status == doorward.UserActive {
+		return r.resume(tx, member)
+	}
+	return r.suspend(tx, member)
+}
+
+// suspend adds the administrator's reason, also to one of a directory.
+func (r *editing) suspend(tx *access.Tx, was doorward.User) error {
+	changed, err := member.Hold(r.ctx, tx, was, doorward.ByAdministrator)
+	if err != nil {
+		return err
+	}
+	if !changed {
 		tx.SkipEvent()
 		return nil
 	}
-	tx.Changed("status", string(member.Status), string(*r.Status))
-	_, err := tx.SetUserStatus(r.ctx, member.TenantID, member.ID, *r.Status)
-	if err != nil || *r.Status == doorward.UserActive {
+	if err := r.recordStatus(tx, was); err != nil {
 		return err
 	}
-	if err := r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role); err != nil {
+	if err := r.users.owners.Keep(r.ctx, tx, was.TenantID, was.Role); err != nil {
 		return err
 	}
-	if r.ended, err = r.users.endAll(r.ctx, tx, object(member), r.Keys); err != nil {
+	if r.ended, err = r.users.endAll(r.ctx, tx, object(was), r.Keys); err != nil {
 		return err
 	}
 	tx.RecordEnded(r.ended)
-	return notifyMember(r.ctx, tx, store.MailSuspended, member)
+	if was.Status == doorward.UserSuspended {
+		return nil // the person was told
+	}
+	return notifyMember(r.ctx, tx, store.MailSuspended, was)
+}
+
+// resume ends the administrator's reason, and those of directories that don't run any more. What a running directory
+// has decided stays, without Override: the member is then still suspended. Errors: managed_by_directory if there is
+// nothing else.
+func (r *editing) resume(tx *access.Tx, was doorward.User) error {
+	lifted := was.Suspensions()
+	if len(lifted) == 0 {
+		tx.SkipEvent()
+		return nil
+	}
+	if !r.Override {
+		running, err := tx.RunningDirectories(r.ctx, was.TenantID, tx.Now)
+		if err != nil {
+			return err
+		}
+		lifted = slices.DeleteFunc(lifted, func(reason string) bool { return slices.Contains(running, reason) })
+	}
+	if len(lifted) == 0 {
+		return doorward.Fail(doorward.CodeManagedByDirectory, "")
+	}
+	if _, err := member.Lift(r.ctx, tx, was, lifted...); err != nil {
+		return err
+	}
+	return r.recordStatus(tx, was)
+}
+
+func (r *editing) recordStatus(tx *access.Tx, was doorward.User) error {
+	is, err := current(r.ctx, tx.Reader, was)
+	for _, c := range member.StatusChanges(was, is) {
+		tx.Changed(c.Field, c.From, c.To)
+	}
+	return err
 }
 
 // notifyMember queues a notice to the member, unless the member is the caller.

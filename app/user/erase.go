@@ -222,6 +222,9 @@ func (e *erasing) delete(memberships []doorward.User) error {
 	if err := e.tx.ClearRequestedEmailCounters(e.ctx, e.account.ID); err != nil {
 		return err
 	}
+	if err := e.tx.DeleteDirectoryEffectsOf(e.ctx, e.account.ID); err != nil {
+		return err
+	}
 	if err := e.tx.DeleteAccount(e.ctx, e.account); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "queue_pauses", "roles", "service_keys", "shared_clock", "shared_secrets", "turns", "factor_totals", "signing_keys", "sqlite_sequence", "sso_policies", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "used_states", "ended_sign_ins", "sso_policies",
+	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "directory_groups", "used_states", "ended_sign_ins", "sso_policies",
 	"connection_tests", // for a day, what a provider has said of who tests
 	"removed_members",  // hashes
 	"factor_demands",   // for seconds, the id of the member who was notified last
@@ -41,6 +41,18 @@ type searchTerms struct {
 // keepIDs are tables in which the id of an erased account stays: as the one who did something,
 // or in changes that nodes still have to apply to their memory.
 var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
+
+// describe leaves who the person is at a provider, and what a directory says of them.
+func describe(ctx context.Context, tx *store.Tx, c doorward.Connection, p apptest.Person, address string) error {
+	if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
+		return err
+	}
+	said := doorward.DirectoryUser{ID: "usr_said", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, UserName: address, Address: address, Attributes: `{"displayName": "Vera Vanish"}`, CreatedAt: tx.Now}
+	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
+		return err
+	}
+	return tx.InsertDirectoryEffect(ctx, doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes})
+}
 
 // populate leaves rows in every table about one person: the only OWNER of one tenant, a member
 // of a second and formerly of a third, who has changed the address.
@@ -116,7 +128,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 		if err := leaveAttempts(ctx, tx, c.ID, p.User.ID, first, second); err != nil {
 			return err
 		}
-		if _, err := tx.InsertIdentity(ctx, doorward.Identity{ID: "idn_1", ConnectionID: c.ID, TenantID: c.TenantID, UserID: p.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now}); err != nil {
+		if err := errors.Join(describe(ctx, tx, c, p, second), leaveInGroup(ctx, tx, c, p.User.ID)); err != nil {
 			return err
 		}
 		link := doorward.SetupLink{ID: "stl_1", TenantID: c.TenantID, ConnectionID: c.ID, MakerID: p.User.ID, CreatedAt: tx.Now, EndsAt: tx.Now.Add(time.Hour)}
@@ -141,6 +153,15 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	}
 	terms.ids = append(terms.ids, p.User.ID)
 	return p, terms
+}
+
+// leaveInGroup leaves the person's place in a group of a directory.
+func leaveInGroup(ctx context.Context, tx *store.Tx, c doorward.Connection, userID string) error {
+	if err := tx.InsertDirectoryGroup(ctx, doorward.DirectoryGroup{ID: "grp_1", ConnectionID: c.ID, TenantID: c.TenantID, DisplayName: "Sales", CreatedAt: tx.Now, ChangedAt: tx.Now}); err != nil {
+		return err
+	}
+	_, err := tx.AddPlaces(ctx, "grp_1", []string{userID})
+	return err
 }
 
 // ids returns the ids of all rows of a table.
@@ -191,7 +212,7 @@ func wantTraces(f *apptest.Fixture, terms searchTerms) {
 // exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
-	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "recovery_codes": "recoveryCodes",
+	"users": "account", "memberships": "memberships", "former_domains": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "identities": "identities", "setup_links": "setupLinks", "directory_users": "directories", "directory_places": "groups", "recovery_codes": "recoveryCodes",
 	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "factor_words": "factorResets", "factor_codes": "factorCodes", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails", "held_notices": "mails",
 	"decisions": "decisions", "events": "auditEvents",
 }
@@ -200,6 +221,7 @@ var exported = map[string]string{
 var notExported = map[string]string{
 	"attempts": "passwords that are being tried", "throttles": "counters of attempts", "changes": "ids of what changed in the last minutes",
 	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
+	"directory_effects":   "what directories of tenants have changed, for 30 days, so that it can be taken back",
 	"connection_attempts": "what administrators of a tenant see of attempts at its provider, for 30 days",
 	"policies":            "texts of tenants, with the id of who wrote them",
 }

@@ -89,43 +89,18 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 	return withRevocation(ended, revocation, err)
 }
 
-// remove ends the membership, and clears the account if that was the last one. It locks the
-// account before the membership, as a login does, so that accepting an invitation comes either
-// before it or after it.
+// remove is member.Remove with a handover of the keys, recorded.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
 	ended, err := u.endMembership(ctx, tx, on, keys)
 	if err != nil {
 		return ended, err
 	}
 	tx.RecordEnded(ended)
-	return ended, clearIfOrphaned(ctx, tx, on.ID)
+	return ended, member.ClearIfOrphaned(ctx, tx, on.ID)
 }
 
 func (u *Users) endMembership(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
-	if _, err := tx.LockAccount(ctx, on.ID); err != nil {
-		return doorward.Ended{}, err
-	}
-	existed, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
-	if err == nil && !existed {
-		err = doorward.Fail(doorward.CodeNotFound, "")
-	}
-	if err == nil {
-		err = u.owners.Keep(ctx, tx, on.TenantID, on.Held)
-	}
-	if err != nil {
-		return doorward.Ended{}, err
-	}
-	return u.endAll(ctx, tx, on, keys)
-}
-
-// clearIfOrphaned deletes the password and the known browsers of an account that is in
-// no tenant. The user sets a new password with the next invitation.
-func clearIfOrphaned(ctx context.Context, tx *access.Tx, id string) error {
-	remaining, err := tx.CountMemberships(ctx, id)
-	if err != nil || remaining > 0 {
-		return err
-	}
-	return tx.ClearCredentials(ctx, id)
+	return member.End(ctx, tx, u.sessions, u.owners, on, func() (int64, int64, error) { return handOver(ctx, tx, on, keys) })
 }
 
 // Suspend keeps the user out of the tenant until Resume, and ends what Remove

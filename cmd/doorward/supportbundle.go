@@ -160,7 +160,7 @@ func copyMetrics(ctx context.Context, out io.Writer, cfg node.Config) error {
 // The secrets and addresses that could be in a text: in an error of another program, in a
 // log that holds mails.
 var (
-	secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|[0-9A-Za-z+/]{43}=`)
+	secretText = regexp.MustCompile(`dw[ksoc]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|[0-9A-Za-z+/]{43}=`)
 	// jwtText is a signed, unsigned or encrypted JWT, whose parts may be short, or a part of one: base64 of "{"
 	// and a quote or white space (RFC 7515, RFC 7516).
 	jwtText = regexp.MustCompile(`\be(?:y[A-DI-L]|w[k-r0-3])[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*){2,}|\beyJ[0-9A-Za-z_-]{8,}`)

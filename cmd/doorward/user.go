@@ -120,12 +120,21 @@ func userSuspendCommand() *cobra.Command {
 }
 
 func userResumeCommand() *cobra.Command {
-	return onMembership(&cobra.Command{
+	override := false
+	cmd := &cobra.Command{
 		Use: "resume EMAIL", Short: "Let a suspended person in again",
 		Example: "  doorward user resume ann@acme.example",
-	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
-		if err := n.App.Users.Resume(cmd.Context(), n.Operator(), u); err != nil {
+	}
+	cmd.Flags().BoolVar(&override, "override", false, "lift a suspension by a directory that runs, too")
+	return onMembership(cmd, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		status := doorward.UserActive
+		after, _, err := n.App.Users.Edit(cmd.Context(), n.Operator(), u, user.Edit{Status: &status, Override: override})
+		if err != nil {
 			return err
+		}
+		if left := after.Suspensions(); len(left) > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is still suspended in %s, by %s. To lift that, too, add --override.\n", u.Email, u.TenantName, strings.Join(left, ", "))
+			return nil
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is active in %s.\n", u.Email, u.TenantName)
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // documentedForm is the pattern of docs/secret-scanning.md.
-var documentedForm = regexp.MustCompile(`^dw[kso]_[0-9A-Za-z]{49}$`)
+var documentedForm = regexp.MustCompile(`^dw[ksoc]_[0-9A-Za-z]{49}$`)
 
 func TestKeyForm(t *testing.T) {
 	seen := map[string]bool{}

@@ -16,7 +16,7 @@ func (f *fixture) connection(t doorward.Tenant, name string) doorward.Connection
 		ID: f.id(doorward.PrefixConnection), TenantID: t.ID, Type: doorward.OpenIDConnect, Name: name, Product: doorward.Okta,
 		Status: doorward.ConnectionDraft, CreatedAt: f.clock.read(),
 		InForce: doorward.ConnectionParameters{Issuer: "https://idp.example/ß", ClientID: "client", ClientAuth: doorward.SecretBasic, EmailFrom: "email"},
-		JIT:     doorward.JITInvited, JITRole: doorward.RoleUser, GroupsFrom: "groups", FactorACR: []string{"phr", "phrh"}, TrustFactor: true,
+		JIT:     doorward.JITInvited, JITRole: doorward.RoleUser, Outside: doorward.OutsideInvite, GroupsFrom: "groups", FactorACR: []string{"phr", "phrh"}, TrustFactor: true,
 		Ends:     doorward.EndsTenant,
 		Mappings: []doorward.GroupMapping{{Group: "Ops  team", Role: doorward.RoleAdmin}, {Group: "ops  team", Role: doorward.RoleViewer}},
 	}

@@ -25,6 +25,8 @@ func (a *api) connectionRoutes() []front.Route {
 		front.On("POST /api/v2/sso/connections/{id}/switch", front.Allowed(doorward.ConnectionSwitch), front.JSON(http.StatusOK, a.switchConnection), docSwitchConnection),
 		front.On("POST /api/v2/sso/connections/{id}/secrets", front.Allowed(doorward.ConnectionSecretChange), front.Create(http.StatusCreated, a.addClientSecret, viewAddedSecret), docAddClientSecret),
 		front.On("DELETE /api/v2/sso/connections/{id}/secrets/{secretId}", front.Allowed(doorward.ConnectionSecretChange), front.JSON(http.StatusNoContent, a.deleteClientSecret), docDeleteClientSecret),
+		front.On("POST /api/v2/sso/connections/{id}/scim-secrets", front.Allowed(doorward.ConnectionSecretChange), front.Create(http.StatusCreated, a.addSCIMSecret, viewNewSCIMSecret), docAddSCIMSecret),
+		front.On("DELETE /api/v2/sso/connections/{id}/scim-secrets/{secretId}", front.Allowed(doorward.ConnectionSecretChange), front.JSON(http.StatusNoContent, a.deleteSCIMSecret), docDeleteSCIMSecret),
 		front.On("GET /api/v2/sso/connections/{id}/attempts", guard, front.JSON(http.StatusOK, a.attempts), docAttempts),
 		front.On("GET /api/v2/sso/connections/{id}/tests/{testId}", guard, front.JSON(http.StatusOK, a.connectionTest), docConnectionTest),
 		front.On("GET /api/v2/sso/connections/{id}/identities", guard, front.JSON(http.StatusOK, a.identities), docIdentities),
@@ -34,7 +36,7 @@ func (a *api) connectionRoutes() []front.Route {
 }
 
 type groupMapping struct {
-	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts"`
+	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed"`
 	Role  doorward.Role `json:"role" example:"USER" doc:"Of rank ADMIN at most"`
 }
 
@@ -57,7 +59,7 @@ type connectionParametersView struct {
 
 type connectionView struct {
 	ID           string                    `json:"id" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	Type         doorward.ConnectionType   `json:"type" enum:"oidc"`
+	Type         doorward.ConnectionType   `json:"type" enum:"oidc,scim"`
 	Name         string                    `json:"name" example:"Acme's Okta"`
 	Product      doorward.Product          `json:"product" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other"`
 	Status       doorward.ConnectionStatus `json:"status" enum:"draft,active,disabled"`
@@ -65,8 +67,8 @@ type connectionView struct {
 	LastSignInAt *time.Time                `json:"lastSignInAt,omitempty"`
 	Issuer       string                    `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"Absent until it is known"`
 	ClientID     string                    `json:"clientId,omitempty" example:"0oa1b2c3d4" doc:"Absent until it is known"`
-	ClientAuth   doorward.ClientAuth       `json:"clientAuth" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
-	EmailFrom    string                    `json:"emailFrom" example:"email" doc:"The claim with the address"`
+	ClientAuth   doorward.ClientAuth       `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
+	EmailFrom    string                    `json:"emailFrom,omitempty" example:"email" doc:"The claim with the address"`
 	TestedAt     *time.Time                `json:"testedAt,omitempty" doc:"When a test of exactly this has passed; absent since the last change"`
 	Pending      *connectionParametersView `json:"pending,omitempty" doc:"A change that signs nobody in before it has passed a test and was switched"`
 
@@ -79,12 +81,13 @@ type connectionView struct {
 	Ends                doorward.Ends      `json:"ends" enum:"connection,tenant" doc:"Which sessions of a person end when the provider revokes that person: those that the connection has vouched for, or all in the tenant"`
 	EndsKeys            bool               `json:"endsKeys" doc:"The person's API keys end, too"`
 	Secrets             []clientSecretView `json:"secrets" doc:"The newest first, without the secrets"`
+	Directory           directoryView      `json:"directory"`
 
-	CallbackURL string `json:"callbackUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback" doc:"To be registered at the provider, exactly"`
-	StartURL    string `json:"startUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start" doc:"Where a sign-in begins"`
-	JWKSURL     string `json:"jwksUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks" doc:"Where the provider reads the keys of private_key_jwt"`
-	RevokeURL   string `json:"revokeUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/revoke" doc:"Where the provider revokes people (Global Token Revocation)"`
-	LogoutURL   string `json:"backchannelLogoutUrl" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/backchannel-logout" doc:"Where the provider sends logout tokens (OpenID Connect Back-Channel Logout)"`
+	CallbackURL string `json:"callbackUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback" doc:"To be registered at the provider, exactly"`
+	StartURL    string `json:"startUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start" doc:"Where a sign-in begins"`
+	JWKSURL     string `json:"jwksUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks" doc:"Where the provider reads the keys of private_key_jwt"`
+	RevokeURL   string `json:"revokeUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/revoke" doc:"Where the provider revokes people (Global Token Revocation)"`
+	LogoutURL   string `json:"backchannelLogoutUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/backchannel-logout" doc:"Where the provider sends logout tokens (OpenID Connect Back-Channel Logout)"`
 }
 
 func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
@@ -104,8 +107,13 @@ func (a *api) viewConnection(s connection.Shown) connectionView {
 		pending := viewParameters(*s.Pending)
 		v.Pending = &pending
 	}
+	v.Directory = viewDirectory(s)
+	v.Directory.URL = a.app.Directories.URL()
+	if s.Type == doorward.SCIMDirectory {
+		v.ClientAuth, v.EmailFrom, v.CallbackURL, v.StartURL, v.JWKSURL, v.RevokeURL, v.LogoutURL = "", "", "", "", "", "", ""
+	}
 	for _, m := range s.Mappings {
-		v.Mappings = append(v.Mappings, groupMapping(m))
+		v.Mappings = append(v.Mappings, groupMapping{m.Group, m.Role})
 	}
 	for _, secret := range s.Secrets {
 		v.Secrets = append(v.Secrets, viewClientSecret(secret))
@@ -156,7 +164,7 @@ func (a *api) connection(ctx context.Context, c *front.Call, _ front.None) (conn
 }
 
 type createConnectionInput struct {
-	Type                string          `json:"type" enum:"oidc" example:"oidc"`
+	Type                string          `json:"type" enum:"oidc,scim" example:"oidc" doc:"scim: a directory alone, which signs nobody in and needs no test"`
 	Name                string          `json:"name" example:"Acme's Okta" doc:"People see it when they sign in; at most 100 characters"`
 	Product             *string         `json:"product,omitempty" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other" example:"okta" doc:"other if absent"`
 	Issuer              *string         `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"As the provider writes it: https, without user, query and fragment. It may be given later"`
@@ -171,14 +179,29 @@ type createConnectionInput struct {
 	TrustProviderFactor *bool           `json:"trustProviderFactor,omitempty"`
 	Ends                *string         `json:"ends,omitempty" enum:"connection,tenant" example:"tenant" doc:"tenant if absent"`
 	EndsKeys            *bool           `json:"endsKeys,omitempty"`
+	Directory           *directoryInput `json:"directory,omitempty"`
+}
+
+// directoryInput is what a connection's directory may do.
+type directoryInput struct {
+	Outside       *string `json:"outside,omitempty" enum:"invite,refuse" example:"invite" doc:"What becomes of addresses outside of the tenant's proved domains; invite if absent"`
+	EmptyByRemove *bool   `json:"emptyByRemove,omitempty" doc:"Whether the removal of members that names none empties a group; false if absent"`
+}
+
+// addTo adds it to a draft.
+func (in *directoryInput) addTo(d connection.Draft) connection.Draft {
+	if in != nil {
+		d.Outside, d.EmptyByRemove = in.Outside, in.EmptyByRemove
+	}
+	return d
 }
 
 func (in createConnectionInput) draft() connection.Draft {
-	return connection.Draft{
+	return in.Directory.addTo(connection.Draft{
 		Type: in.Type, Name: &in.Name, Product: in.Product, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
 		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
 		Ends: in.Ends, EndsKeys: in.EndsKeys,
-	}
+	})
 }
 
 func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
@@ -187,7 +210,7 @@ func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
 	}
 	all := make([]doorward.GroupMapping, len(*typed))
 	for i, m := range *typed {
-		all[i] = doorward.GroupMapping(m)
+		all[i] = doorward.GroupMapping{Group: m.Group, Role: m.Role}
 	}
 	return &all
 }
@@ -217,18 +240,25 @@ type editConnectionInput struct {
 	TrustProviderFactor *bool           `json:"trustProviderFactor,omitempty"`
 	Ends                *string         `json:"ends,omitempty" enum:"connection,tenant"`
 	EndsKeys            *bool           `json:"endsKeys,omitempty"`
+	Directory           *directoryInput `json:"directory,omitempty"`
 }
 
 func (in editConnectionInput) draft() connection.Draft {
-	return connection.Draft{
+	return in.Directory.addTo(connection.Draft{
 		Name: in.Name, Status: in.Status, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
 		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
 		Ends: in.Ends, EndsKeys: in.EndsKeys,
-	}
+	})
 }
 
 type endedSessions struct {
 	Sessions int64 `json:"sessions" example:"3"`
+}
+
+// endedByStatus is what ends with a connection, or rests while it is disabled.
+type endedByStatus struct {
+	Sessions    int64 `json:"sessions" example:"3"`
+	SCIMSecrets int   `json:"scimSecrets" example:"1" doc:"Secrets of its directory: they rest while it is disabled, and end when it is deleted"`
 }
 
 type concernedPerson struct {
@@ -247,18 +277,18 @@ func viewConcerned(people []connection.Person) []concernedPerson {
 
 // endedByConnection is what disabling or deleting a connection ends.
 type endedByConnection struct {
-	Ended   endedSessions     `json:"ended" doc:"What it has ended, on every node"`
+	Ended   endedByStatus     `json:"ended" doc:"What it has ended, on every node"`
 	Managed int               `json:"managed" doc:"How many managed accounts stay with no way in but a reset of the password"`
 	People  []concernedPerson `json:"people,omitempty" doc:"Of a dry run: whose sessions end, at most 100"`
 }
 
 func viewEndedBy(e connection.Ended) endedByConnection {
-	return endedByConnection{endedSessions{e.Sessions}, e.Managed, viewConcerned(e.People)}
+	return endedByConnection{endedByStatus{e.Sessions, e.SCIMSecrets}, e.Managed, viewConcerned(e.People)}
 }
 
 type editedConnection struct {
 	Connection connectionView    `json:"connection"`
-	Ended      endedSessions     `json:"ended" doc:"What disabling it has ended, on every node"`
+	Ended      endedByStatus     `json:"ended" doc:"What disabling it has ended, on every node"`
 	Managed    int               `json:"managed" doc:"How many managed accounts stay with no way in but a reset of the password; 0 unless it is disabled"`
 	People     []concernedPerson `json:"people,omitempty" doc:"Of a dry run: whose sessions end, at most 100"`
 }
@@ -290,7 +320,7 @@ func (a *api) editConnection(ctx context.Context, c *front.Call, in editConnecti
 		c.SetRevocation(ended.Revocation)
 		c.SetVersion(after.Version())
 	}
-	return editedConnection{a.viewConnection(after), endedSessions{ended.Sessions}, ended.Managed, viewConcerned(ended.People)}, nil
+	return editedConnection{a.viewConnection(after), endedByStatus{ended.Sessions, ended.SCIMSecrets}, ended.Managed, viewConcerned(ended.People)}, nil
 }
 
 var docDeleteConnection = front.Doc{

@@ -13,7 +13,7 @@ import (
 type connectionAttemptView struct {
 	At         time.Time               `json:"at" doc:"The last time, of equal faults in a row"`
 	RequestID  string                  `json:"requestId,omitempty" doc:"Of the last request; absent for what Doorward does by itself"`
-	Kind       doorward.AttemptKind    `json:"kind" enum:"sign_in,test,step_up,revoke,metadata"`
+	Kind       doorward.AttemptKind    `json:"kind" enum:"sign_in,test,step_up,revoke,metadata,scim"`
 	Outcome    doorward.AttemptOutcome `json:"outcome" enum:"signed_in,asked,done,refused,unavailable"`
 	Check      string                  `json:"check,omitempty" example:"aud" doc:"The check that refused"`
 	Seen       string                  `json:"seen,omitempty" doc:"What the provider said, without tokens; of people who are refused before they have an account here the address, marked if the provider does not call it verified"`

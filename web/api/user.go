@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -17,6 +18,7 @@ type memberView struct {
 	Name        string              `json:"name" doc:"Empty when not given"`
 	Role        doorward.Role       `json:"role" example:"USER"`
 	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
+	SuspendedBy []string            `json:"suspendedBy,omitempty" example:"[\"administrator\"]" doc:"Why the person is suspended: administrator, and the ids of the connections whose directories have switched the person off; absent for active people"`
 	CreatedAt   time.Time           `json:"createdAt" doc:"When the person joined the tenant"`
 	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty" doc:"Absent before the first login to the tenant"`
 	MFAReset    *front.MFAReset     `json:"mfaReset,omitempty" doc:"While the tenant's word for a reset of the second factors holds"`
@@ -52,7 +54,7 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (out userL
 	}
 	out.Items, out.PageInfo, err = front.List(ctx, c, front.With(f, a.app.Users.List), func(u doorward.User) memberView {
 		return memberView{
-			ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
+			ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, SuspendedBy: u.Suspensions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
 			MFAReset: front.ViewMFAReset(u),
 		}
 	})
@@ -134,6 +136,8 @@ type editUserInput struct {
 	Role   *string `json:"role,omitempty" example:"USER"`
 	Status *string `json:"status,omitempty" enum:"active,suspended"`
 	Name   *string `json:"name,omitempty" doc:"At most 100 characters; empty clears it"`
+	// FromDirectory is a pointer, so that false is refused and doesn't look as if it did something.
+	FromDirectory *bool `json:"fromDirectory,omitempty" doc:"With true, the role is that of the directory's groups from now on, also below one that an OWNER gave by hand. Only an OWNER may send it, and not with a role; false is 422 invalid: give a role"`
 }
 
 type editedUser struct {
@@ -141,12 +145,15 @@ type editedUser struct {
 	Ended front.Ended `json:"ended" doc:"What a suspension has ended"`
 }
 
+// overrideParameter lets an OWNER lift what a directory has decided.
+var overrideParameter = front.Parameter{Name: "override", Description: "With `true` and `status` active, a suspension by a directory that runs ends, too. Only an OWNER may send `true`", Enum: []string{"true", "false"}}
+
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.",
+	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. Making somebody active ends the administrator's suspension; one by a directory that runs stays, and alone it is 409 `managed_by_directory`. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.",
 	Versioned:   true,
-	Query:       endParameters,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodeNoWayBack, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded, doorward.CodeTooManyAttempts},
+	Query:       append(slices.Clone(endParameters), overrideParameter),
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodeNoWayBack, doorward.CodeManagedByDirectory, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (editedUser, error) {
@@ -158,12 +165,20 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if err != nil {
 		return editedUser{}, err
 	}
+	override, err := c.Flag("override")
+	if err != nil {
+		return editedUser{}, err
+	}
 	keys, err := handover(c)
 	if err != nil {
 		return editedUser{}, err
 	}
+	if in.FromDirectory != nil && !*in.FromDirectory {
+		return editedUser{}, doorward.Invalid("/fromDirectory", "invalid", "Send true, or give a role.")
+	}
 	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
-		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Versions: c.Versions(), DryRun: isDryRun,
+		FromDirectory: in.FromDirectory != nil,
+		Role:          (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Override: override, Versions: c.Versions(), DryRun: isDryRun,
 	})
 	if err != nil || isDryRun {
 		return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, err

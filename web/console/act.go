@@ -31,7 +31,7 @@ var memberActions = map[string]memberAction{
 	}},
 	"resume": {do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		status := doorward.UserActive
-		return edit(ctx, h, c, u, user.Edit{Status: &status})
+		return edit(ctx, h, c, u, user.Edit{Status: &status, Override: c.Value("override") == "true"})
 	}},
 	"sign-out": {endsSessions: true, tab: url.Values{ui.TabParameter: {"sessions"}}, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Users.SignOut(ctx, c.Caller, u)

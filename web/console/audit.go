@@ -335,7 +335,7 @@ func objectsOf(events []doorward.Event) (all []doorward.Object) {
 			all = append(all, doorward.Object{Type: "key", ID: e.ActorID})
 		case doorward.ByUser:
 			all = append(all, doorward.Object{Type: "user", ID: e.ActorID})
-		case doorward.ByConnection:
+		case doorward.ByConnection, doorward.ByDirectory:
 			all = append(all, doorward.Object{Type: "connection", ID: e.ActorID})
 		}
 		for _, ch := range e.Changes {

@@ -119,6 +119,7 @@ type person struct {
 	DisplayName string
 	IsCaller    bool
 	CanManage   bool // the caller may change this member
+	MayOverride bool // the caller may lift what a directory has decided
 	Tabs        ui.Tabs
 	Roles       []roleChoice
 	Sessions    []doorward.Session
@@ -135,6 +136,16 @@ type person struct {
 // ConnectionName is the name of a connection; its id if it is gone.
 func (p person) ConnectionName(id string) string {
 	return cmp.Or(nameOfConnection(p.Connections, id), id)
+}
+
+// HeldBy returns the ids of the connections whose directories have switched the person off.
+func (p person) HeldBy() []string {
+	return slices.DeleteFunc(p.User.Suspensions(), func(reason string) bool { return reason == doorward.ByAdministrator })
+}
+
+// IsHeldByHand reports whether an administrator has suspended the person.
+func (p person) IsHeldByHand() bool {
+	return slices.Contains(p.User.Suspensions(), doorward.ByAdministrator)
 }
 
 // IsManaged reports whether a connection of the tenant has made the account, which has no password yet.
@@ -234,7 +245,7 @@ func (h *console) fillSignOn(ctx context.Context, c *ui.Call, p *person) (err er
 		p.Identities, err = h.app.Connections.IdentitiesOf(ctx, c.Caller, p.User.ID)
 	}
 	isVouched := func(s doorward.Session) bool { return s.Issuer != doorward.OwnIssuer }
-	if err == nil && (len(p.Identities) > 0 || slices.ContainsFunc(p.Sessions, isVouched)) {
+	if err == nil && (len(p.Identities) > 0 || slices.ContainsFunc(p.Sessions, isVouched) || len(p.HeldBy()) > 0) {
 		p.Connections, err = h.app.Connections.Of(ctx, c.Caller.TenantID)
 	}
 	return err
@@ -267,7 +278,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 		return person{}, err
 	}
 	p := person{pageData: s, User: u, DisplayName: displayName(u), IsCaller: u.ID == c.Caller.ID, OwnSession: c.Caller.SessionID}
-	p.CanManage = memberOf(c, u).CanManage
+	p.CanManage, p.MayOverride = memberOf(c, u).CanManage, c.Caller.ActsAs == doorward.RoleOwner
 	for _, role := range highestFirst(c.Caller.Rules) {
 		if c.CanOn(doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}) {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})

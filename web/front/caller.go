@@ -47,6 +47,7 @@ const (
 	keyOnly      = "key"
 	sessionOrKey = "session or key"
 	operator     = "operator"
+	directory    = "directory"
 )
 
 // Public routes ignore credentials.
@@ -77,6 +78,9 @@ func SignedInOrKey() Guard { return Guard{name: sessionOrKey} }
 
 // KeyOnly routes need an API key.
 func KeyOnly() Guard { return Guard{name: keyOnly} }
+
+// DirectoryOnly routes need the secret of a connection's directory, whatever cookies there are.
+func DirectoryOnly() Guard { return Guard{name: directory} }
 
 // Operated routes need an operator key. A limited one, or the key of a service, needs the permission
 // for one of the actions; a service key only those of actions that are the operator's alone.
@@ -190,6 +194,9 @@ func (g Guard) Name() string {
 // not_for_keys, tenant_frozen, tenant_closing; those of access.Require for the action;
 // step_up_required with AfterProof; for a service key those of admitService.
 func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+	if g.name == directory {
+		return s.directory(ctx, r)
+	}
 	by, err := g.identify(ctx, s, r)
 	if err != nil {
 		return by, err
@@ -278,6 +285,12 @@ func (s *Site) anonymous(r *http.Request) doorward.Caller {
 func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
 	const isUse = true
 	return s.caller(ctx, r, isUse)
+}
+
+// directory identifies a connection's directory by its secret. Errors: those of directory.Directories.Check.
+func (s *Site) directory(ctx context.Context, r *http.Request) (doorward.Caller, error) {
+	bearer, _ := bearerOf(r.Header)
+	return s.App.Directories.Check(ctx, s.anonymous(r), bearer)
 }
 
 // CallerUnused is Caller, but doesn't count as a use of a session.

@@ -54,6 +54,10 @@ type Site struct {
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool
 
+	// Foreign answers a failed request in the form of another specification than that of problems, and reports whether the
+	// path is one of its own. It may be nil.
+	Foreign func(c *Call, path string, err error) bool
+
 	base     *url.URL
 	brand    atomic.Pointer[Brand]
 	proxies  atomic.Pointer[[]netip.Prefix]

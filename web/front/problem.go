@@ -45,12 +45,18 @@ func ProblemPath(code doorward.Code) string { return "/problems/" + string(code)
 // timeout or a cancellation, and else internal.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	c := &Call{W: w, R: r, site: s}
+	if s.Foreign != nil && s.Foreign(c, s.withoutBase(r).URL.Path, err) {
+		return
+	}
 	if s.ErrorPage != nil && wantsPage(r) && s.ErrorPage(c, err) {
 		return
 	}
 	p := c.Refuse(err)
 	s.write(w, p.Status, "application/problem+json", p)
 }
+
+// AnswerAs answers with JSON of a media type.
+func (c *Call) AnswerAs(status int, mediaType string, v any) { c.site.write(c.W, status, mediaType, v) }
 
 // WantsPage reports whether a browser asks for a page.
 func (c *Call) WantsPage() bool { return wantsPage(c.R) }

@@ -70,6 +70,7 @@ type User struct {
 	Name        string              `json:"name" doc:"Empty when not given"`
 	Role        doorward.Role       `json:"role" example:"USER"`
 	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
+	SuspendedBy []string            `json:"suspendedBy,omitempty" example:"[\"administrator\"]" doc:"Why the person is suspended: administrator, and the ids of the connections whose directories have switched the person off. All must be gone; absent for active people"`
 	TenantID    string              `json:"tenantId"`
 	TenantName  string              `json:"tenantName"`
 	Permissions []doorward.Action   `json:"permissions" doc:"What the role grants, sorted"`
@@ -94,7 +95,7 @@ func ViewMFAReset(u doorward.User) *MFAReset {
 // ViewUser returns the user as it is shown.
 func ViewUser(u doorward.User) User {
 	return User{
-		ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, TenantID: u.TenantID, TenantName: u.TenantName,
+		ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, SuspendedBy: u.Suspensions(), TenantID: u.TenantID, TenantName: u.TenantName,
 		Permissions: u.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt, MFAReset: ViewMFAReset(u),
 	}
 }

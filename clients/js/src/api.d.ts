@@ -1707,6 +1707,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/sso/connections/{id}/scim-secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a secret for a connection's directory
+         * @description By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft reads, and writes nothing; secrets rest while the connection is disabled.
+         */
+        post: operations["addSCIMSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/sso/connections/{id}/scim-secrets/{secretId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a secret of a connection's directory
+         * @description No node accepts it from the answer on.
+         */
+        delete: operations["deleteSCIMSecret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/sso/connections/{id}/secrets": {
         parameters: {
             query?: never;
@@ -2092,7 +2132,7 @@ export interface paths {
         head?: never;
         /**
          * Change role, status or name of a person
-         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
+         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; webhooks that the person has made go on, and are named in the answer; a change of role ends no session and counts at once. Making somebody active ends the administrator's suspension; one by a directory that runs stays, and alone it is 409 `managed_by_directory`. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie. A person changes the own name at most 120 times an hour, together with other changes of the account.
          */
         patch: operations["editUser"];
         trace?: never;
@@ -2808,17 +2848,17 @@ export interface components {
              * @description Where the provider sends logout tokens (OpenID Connect Back-Channel Logout)
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/backchannel-logout
              */
-            backchannelLogoutUrl: string;
+            backchannelLogoutUrl?: string;
             /**
              * @description To be registered at the provider, exactly
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback
              */
-            callbackUrl: string;
+            callbackUrl?: string;
             /**
              * @description How Doorward proves itself to the provider
              * @enum {string}
              */
-            clientAuth: "secret_basic" | "secret_post" | "private_key_jwt";
+            clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             /**
              * @description Absent until it is known
              * @example 0oa1b2c3d4
@@ -2826,11 +2866,12 @@ export interface components {
             clientId?: string;
             /** Format: date-time */
             createdAt: string;
+            directory: components["schemas"]["Directory"];
             /**
              * @description The claim with the address
              * @example email
              */
-            emailFrom: string;
+            emailFrom?: string;
             /**
              * @description Which sessions of a person end when the provider revokes that person: those that the connection has vouched for, or all in the tenant
              * @enum {string}
@@ -2865,7 +2906,7 @@ export interface components {
             /** @example USER */
             jitRole: string;
             /**
-             * @description Where the provider reads the keys of private_key_jwt; absent where that is neither in force nor pending
+             * @description Where the provider reads the keys of private_key_jwt
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/jwks
              */
             jwksUrl?: string;
@@ -2882,14 +2923,14 @@ export interface components {
              * @description Where the provider revokes people (Global Token Revocation)
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/revoke
              */
-            revokeUrl: string;
+            revokeUrl?: string;
             /** @description The newest first, without the secrets */
             secrets: components["schemas"]["ClientSecret"][];
             /**
              * @description Where a sign-in begins
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start
              */
-            startUrl: string;
+            startUrl?: string;
             /** @enum {string} */
             status: "draft" | "active" | "disabled";
             /**
@@ -2900,7 +2941,7 @@ export interface components {
             /** @description A second factor that the provider has asked for counts */
             trustProviderFactor: boolean;
             /** @enum {string} */
-            type: "oidc";
+            type: "oidc" | "scim";
         };
         ConnectionAttempt: {
             /** @example client_id */
@@ -2921,7 +2962,7 @@ export interface components {
              */
             count: number;
             /** @enum {string} */
-            kind: "sign_in" | "test" | "step_up" | "revoke" | "metadata";
+            kind: "sign_in" | "test" | "step_up" | "revoke" | "metadata" | "scim";
             /** @enum {string} */
             outcome: "signed_in" | "asked" | "done" | "refused" | "unavailable";
             /** @description Of the last request; absent for what Doorward does by itself */
@@ -3064,6 +3105,7 @@ export interface components {
              */
             clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             clientId?: string;
+            directory?: components["schemas"]["DirectoryInput"];
             /**
              * @description The claim with the address; email if absent
              * @example email
@@ -3110,10 +3152,11 @@ export interface components {
             product?: "okta" | "entra" | "google" | "keycloak" | "ping" | "onelogin" | "jumpcloud" | "other";
             trustProviderFactor?: boolean;
             /**
+             * @description scim: a directory alone, which signs nobody in and needs no test
              * @example oidc
              * @enum {string}
              */
-            type: "oidc";
+            type: "oidc" | "scim";
         };
         CreateRoleInput: {
             /** @description At most 200 characters */
@@ -3219,6 +3262,33 @@ export interface components {
              * @example 10000
              */
             totalAtLeast?: number;
+        };
+        Directory: {
+            /** @description Whether the removal of members that names none empties a group */
+            emptyByRemove: boolean;
+            /**
+             * @description What becomes of addresses outside of the tenant's proved domains
+             * @enum {string}
+             */
+            outside: "invite" | "refuse";
+            /** @description The newest first, without the secrets */
+            secrets: components["schemas"]["ScimSecret"][];
+            /**
+             * Format: uri
+             * @description Where the directory writes people (SCIM 2.0)
+             * @example https://accounts.example.com/scim/v2
+             */
+            url: string;
+        };
+        DirectoryInput: {
+            /** @description Whether the removal of members that names none empties a group; false if absent */
+            emptyByRemove?: boolean;
+            /**
+             * @description What becomes of addresses outside of the tenant's proved domains; invite if absent
+             * @example invite
+             * @enum {string}
+             */
+            outside?: "invite" | "refuse";
         };
         DiscoverInput: {
             /**
@@ -3329,6 +3399,7 @@ export interface components {
             /** @enum {string} */
             clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             clientId?: string;
+            directory?: components["schemas"]["DirectoryInput"];
             emailFrom?: string;
             /** @enum {string} */
             ends?: "connection" | "tenant";
@@ -3372,6 +3443,8 @@ export interface components {
             settings?: components["schemas"]["SettingsInput"];
         };
         EditUserInput: {
+            /** @description With true, the role is that of the directory's groups from now on, also below one that an OWNER gave by hand. Only an OWNER may send it, and not with a role; false is 422 invalid: give a role */
+            fromDirectory?: boolean;
             /** @description At most 100 characters; empty clears it */
             name?: string;
             /** @example USER */
@@ -3390,7 +3463,7 @@ export interface components {
         EditedConnection: {
             connection: components["schemas"]["Connection"];
             /** @description What disabling it has ended, on every node */
-            ended: components["schemas"]["EndedSessions"];
+            ended: components["schemas"]["EndedByStatus"];
             /**
              * Format: int64
              * @description How many managed accounts stay with no way in but a reset of the password; 0 unless it is disabled
@@ -3428,7 +3501,7 @@ export interface components {
         };
         EndedByConnection: {
             /** @description What it has ended, on every node */
-            ended: components["schemas"]["EndedSessions"];
+            ended: components["schemas"]["EndedByStatus"];
             /**
              * Format: int64
              * @description How many managed accounts stay with no way in but a reset of the password
@@ -3436,6 +3509,19 @@ export interface components {
             managed: number;
             /** @description Of a dry run: whose sessions end, at most 100 */
             people?: components["schemas"]["ConcernedPerson"][];
+        };
+        EndedByStatus: {
+            /**
+             * Format: int64
+             * @description Secrets of its directory: they rest while it is disabled, and end when it is deleted
+             * @example 1
+             */
+            scimSecrets: number;
+            /**
+             * Format: int64
+             * @example 3
+             */
+            sessions: number;
         };
         EndedIdentity: {
             ended: components["schemas"]["EndedSessions"];
@@ -3788,7 +3874,7 @@ export interface components {
         };
         GroupMapping: {
             /**
-             * @description As the provider sends it; letter case counts
+             * @description As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed
              * @example Engineering
              */
             group: string;
@@ -3806,6 +3892,8 @@ export interface components {
             challenges: components["schemas"]["HeldChallenge"][];
             /** @description The last 1,000 decisions about the person's requests that are kept to try policies on */
             decisions: components["schemas"]["HeldDecision"][];
+            /** @description What directories of organisations say of the person */
+            directories: components["schemas"]["HeldDirectory"][];
             emailChanges: components["schemas"]["HeldEmailChange"][];
             /** Format: date-time */
             exportedAt: string;
@@ -3813,6 +3901,8 @@ export interface components {
             factorCodes: components["schemas"]["HeldReset"][];
             factorResets: components["schemas"]["HeldFactorReset"][];
             factors: components["schemas"]["HeldFactor"][];
+            /** @description Groups of these directories that the person is in */
+            groups: components["schemas"]["HeldGroup"][];
             /** @description Who the person is at the providers of tenants, by which they sign in */
             identities: components["schemas"]["HeldIdentity"][];
             invitations: components["schemas"]["HeldInvitation"][];
@@ -3900,6 +3990,30 @@ export interface components {
             ip?: string;
             tenantId: string;
         };
+        HeldDirectory: {
+            /**
+             * @description As the directory has sent them (SCIM 2.0)
+             * @example {
+             *       "displayName": "Ann Lee"
+             *     }
+             */
+            attributes: {
+                [key: string]: unknown;
+            };
+            connectionId: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @example 00u1a2b3c4 */
+            externalId?: string;
+            /**
+             * @description As the directory knows the person
+             * @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k
+             */
+            id: string;
+            tenantId: string;
+            /** @example ann@acme.example */
+            userName: string;
+        };
         HeldEmailChange: {
             /** Format: date-time */
             confirmedAt?: string;
@@ -3952,6 +4066,13 @@ export interface components {
         HeldFactorReset: {
             /** Format: date-time */
             askedAt: string;
+            tenantId: string;
+        };
+        HeldGroup: {
+            connectionId: string;
+            displayName: string;
+            /** @example grp_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
             tenantId: string;
         };
         HeldIdentity: {
@@ -4312,6 +4433,13 @@ export interface components {
             role: string;
             /** @enum {string} */
             status: "active" | "suspended";
+            /**
+             * @description Why the person is suspended: administrator, and the ids of the connections whose directories have switched the person off; absent for active people
+             * @example [
+             *       "administrator"
+             *     ]
+             */
+            suspendedBy?: string[];
         };
         Membership: {
             /** @description Whether the session is in this tenant */
@@ -4373,6 +4501,17 @@ export interface components {
              *       invoice.approve: {roles: [OWNER, ADMIN]}
              */
             text: string;
+        };
+        NewSCIMSecret: {
+            /** Format: date-time */
+            expiresAt?: string;
+            /** @example scs_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /**
+             * @description To be entered at the directory. No other answer shows it again
+             * @example dwc_Ab3fQ7mYw2Rj5xTn8vKc1LpZ6dHs4GuE0iOa9XyWqBrVk19xQ2
+             */
+            secret: string;
         };
         OAuthError: {
             /** @enum {string} */
@@ -4954,6 +5093,35 @@ export interface components {
              */
             graceHours?: number;
         };
+        ScimSecret: {
+            /** Format: date-time */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Absent without an end
+             */
+            expiresAt?: string;
+            /**
+             * @description First and last characters
+             * @example dwc_Ab3f…9xQ2
+             */
+            hint: string;
+            /** @example scs_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Absent if it was never used
+             */
+            lastUsedAt?: string;
+        };
+        ScimSecretInput: {
+            /**
+             * Format: int64
+             * @description No end if absent
+             * @example 365
+             */
+            expiresInDays?: number;
+        };
         SearchInput: {
             action?: components["schemas"]["Action"];
             /** @description About the request: ip is the client's address, time its time as RFC 3339 says; without a time it is now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
@@ -5485,6 +5653,13 @@ export interface components {
             role: string;
             /** @enum {string} */
             status: "active" | "suspended";
+            /**
+             * @description Why the person is suspended: administrator, and the ids of the connections whose directories have switched the person off. All must be gone; absent for active people
+             * @example [
+             *       "administrator"
+             *     ]
+             */
+            suspendedBy?: string[];
             tenantId: string;
             tenantName: string;
         };
@@ -16844,6 +17019,250 @@ export interface operations {
             };
         };
     };
+    addSCIMSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to repeat the request: for 24 hours the same key with the same credential and body gets the first answer again, if that was a success */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ScimSecretInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    /** @description `true` if this answer was given to an earlier request with the same Idempotency-Key; else absent */
+                    "Idempotency-Replayed"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewSCIMSecret"];
+                };
+            };
+            /** @description `invalid_body`, `invalid_idempotency_key`, `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_in_progress`, `too_many_secrets` */
+            409: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_key_reused`, `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteSCIMSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                id: string;
+                /** @description Id of the object */
+                secretId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     addClientSecret: {
         parameters: {
             query?: never;
@@ -19888,6 +20307,8 @@ export interface operations {
                 apiKeys?: "end" | "transfer";
                 /** @description With `apiKeys=transfer` the next owner, an active member; if absent the caller, who must then be a person */
                 ownerId?: string;
+                /** @description With `true` and `status` active, a suspension by a directory that runs ends, too. Only an OWNER may send `true` */
+                override?: "true" | "false";
             };
             header?: {
                 /** @description The ETag of the version to change */
@@ -19962,7 +20383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `last_owner`, `no_way_back`, `quota_exceeded` */
+            /** @description `last_owner`, `managed_by_directory`, `no_way_back`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,0 +1,248 @@
+package directory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
+)
+
+// Replace writes what the directory says in place of what it said. What is absent is cleared, except whether the person is
+// active. Errors: not_found, uniqueness, invalidValue, mutability, last_owner, no_way_back, and those of write.
+func (d *Directories) Replace(ctx context.Context, by doorward.Caller, id string, said scim.User) (User, error) {
+	return d.change(ctx, by, id, isOff(said), func(scim.User) (scim.User, error) { return said, nil })
+}
+
+// Patch applies the operations, all or none. Errors: those of Replace and of scim.PatchUser.
+func (d *Directories) Patch(ctx context.Context, by doorward.Caller, id string, operations []scim.Operation) (User, error) {
+	alone, err := scim.PatchUser(scim.User{}, operations)
+	return d.change(ctx, by, id, err == nil && isOff(alone), func(was scim.User) (scim.User, error) {
+		was.Active = nil
+		return scim.PatchUser(was, operations)
+	})
+}
+
+func isOff(said scim.User) bool { return said.Active != nil && !*said.Active }
+
+// change writes what edit makes of what the directory has said. A request that switches somebody off is served while the
+// operator has paused changes.
+func (d *Directories) change(ctx context.Context, by doorward.Caller, id string, off bool, edit func(scim.User) (scim.User, error)) (u User, err error) {
+	action := doorward.UserRename
+	if off {
+		action = doorward.UserSuspend
+	}
+	heldByOthers := false
+	err = d.write(ctx, by, action, id, func(w *work) error {
+		e, err := find(ctx, w.tx.Reader, w.tx.By, id)
+		if err != nil {
+			return err
+		}
+		was, err := userOf(e)
+		if err != nil {
+			return err
+		}
+		said, err := edit(was.User)
+		if err != nil {
+			return err
+		}
+		if err := w.on(e.ID, func() error { return w.update(e, said) }); err != nil {
+			return err
+		}
+		u, err = w.shown(e.ID)
+		heldByOthers = said.Active != nil && *said.Active && u.Active != nil && !*u.Active
+		return err
+	})
+	if err == nil && heldByOthers {
+		d.providers.Record(ctx, doorward.Attempt{
+			ConnectionID: by.ConnectionID, Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptRefused, Check: "suspended",
+			Subject: u.UserName, UserID: u.ID, RequestIDs: []string{by.RequestID},
+		})
+	}
+	return u, err
+}
+
+// update writes what the directory says of the person.
+func (w *work) update(e store.DirectoryEntry, said scim.User) error {
+	row := e.Said
+	if !e.IsSaid {
+		row = doorward.DirectoryUser{ID: e.ID, ConnectionID: w.con.ID, TenantID: w.con.TenantID, UserID: e.Member.ID, UserName: e.Member.Email, Address: e.Member.Email, Active: true, CreatedAt: w.tx.Now}
+	}
+	address := row.Address
+	if said.UserName != row.UserName {
+		var err error
+		if address, err = w.rename(e, row, said.UserName); err != nil {
+			return err
+		}
+	}
+	if err := w.checkUnique(e.ID, said.UserName, address, said.ExternalID); err != nil {
+		return err
+	}
+	wasActive := row.Active
+	if said.Active != nil {
+		row.Active = *said.Active
+	}
+	if err := fill(&row, said); err != nil {
+		return err
+	}
+	if !e.IsMember {
+		return w.updateInvited(row, address, wasActive, nameOf(said))
+	}
+	if err := w.updateMember(e.Member, address, said); err != nil {
+		return err
+	}
+	row.Address = address
+	if !e.IsSaid {
+		return w.tx.InsertDirectoryUser(w.ctx, row)
+	}
+	return w.tx.UpdateDirectoryUser(w.ctx, row)
+}
+
+// rename returns the canonical address of another userName. Errors: mutability for an account that isn't the tenant's;
+// invalidValue outside of its proved domains.
+func (w *work) rename(e store.DirectoryEntry, row doorward.DirectoryUser, userName string) (string, error) {
+	address, err := w.checkAddress(userName)
+	if err != nil || address == row.Address || !e.IsMember {
+		return address, err
+	}
+	if e.Member.ManagedBy != w.con.TenantID {
+		return "", refuse(scim.Mutability, "The account is the person's own: only they change its address.")
+	}
+	proved, err := w.isProved(address)
+	if err == nil && !proved {
+		err = refuse(scim.InvalidValue, "Send an address in a domain that the tenant has proved.")
+	}
+	return address, err
+}
+
+// updateMember writes address, name and status of a member.
+func (w *work) updateMember(m doorward.User, address string, said scim.User) error {
+	if address != m.Email {
+		if err := w.setAddress(m, address); err != nil {
+			return err
+		}
+		m.Email = address
+	}
+	if name := nameOf(said); name != "" && name != m.Name {
+		if err := w.tx.RenameUser(w.ctx, m, name); err != nil {
+			return err
+		}
+		if err := w.tx.RecordAlso(w.ctx, doorward.UserRename, w.person(m), doorward.Change{Field: doorward.FieldName, From: m.Name, To: name}); err != nil {
+			return err
+		}
+		m.Name = name
+	}
+	switch {
+	case said.Active == nil:
+		return nil
+	case *said.Active:
+		return w.switchOn(m)
+	}
+	return w.switchOff(m)
+}
+
+// setAddress changes the address of a managed account. What was mailed to the old one ends.
+func (w *work) setAddress(m doorward.User, address string) error {
+	if _, err := w.tx.LockAccount(w.ctx, m.ID); err != nil {
+		return err
+	}
+	if err := w.tx.SetEmail(w.ctx, m.ID, address); err != nil {
+		return err
+	}
+	if err := w.tx.ExpireResets(w.ctx, m.ID); err != nil {
+		return err
+	}
+	return w.tx.RecordAlso(w.ctx, doorward.UserRename, w.person(m), doorward.Change{Field: doorward.FieldEmail, From: m.Email, To: address})
+}
+
+// updateInvited writes what the directory says of somebody who isn't a member: another address, or switching them off, ends
+// the invitation, and switching them on sends one. Another address may make them a member at once.
+func (w *work) updateInvited(row doorward.DirectoryUser, address string, wasActive bool, name string) error {
+	isSame := address == row.Address && row.Active == wasActive
+	if !isSame {
+		if err := w.endInvitation(row.Address); err != nil {
+			return err
+		}
+		row.InvitationID = ""
+	}
+	moved := address != row.Address
+	row.Address = address
+	if err := w.tx.UpdateDirectoryUser(w.ctx, row); err != nil || isSame {
+		return err
+	}
+	if moved {
+		return w.remake(row, name)
+	}
+	if !row.Active {
+		return nil
+	}
+	return w.inviteAgain(row, name)
+}
+
+// remake decides once more what becomes of somebody whose address is another one.
+func (w *work) remake(row doorward.DirectoryUser, name string) error {
+	account, joins, err := w.accountFor(row)
+	switch {
+	case err != nil:
+		return err
+	case joins:
+		if _, err := w.tx.DeleteDirectoryUser(w.ctx, row.ConnectionID, row.ID); err != nil {
+			return err
+		}
+		if err := w.join(row, account, name); err != nil {
+			return err
+		}
+		return member.MapJoined(w.ctx, w.tx, doorward.User{ID: account.ID, TenantID: w.con.TenantID})
+	case !row.Active:
+		return nil
+	}
+	return w.inviteAgain(row, name)
+}
+
+func (w *work) inviteAgain(row doorward.DirectoryUser, name string) (err error) {
+	if row.InvitationID, err = w.invite(row.Address, name); err != nil {
+		return err
+	}
+	return w.tx.UpdateDirectoryUser(w.ctx, row)
+}
+
+// Remove ends the membership of the person, or the invitation. The next User with the userName is another one. Errors:
+// not_found, last_owner, no_way_back, and those of write.
+func (d *Directories) Remove(ctx context.Context, by doorward.Caller, id string) error {
+	return d.write(ctx, by, doorward.UserRemove, id, func(w *work) error {
+		e, err := find(ctx, w.tx.Reader, w.tx.By, id)
+		if err != nil {
+			return err
+		}
+		return w.on(e.ID, func() error { return w.remove(e) })
+	})
+}
+
+func (w *work) remove(e store.DirectoryEntry) error {
+	if !e.IsMember {
+		if err := w.endInvitation(e.Said.Address); err != nil {
+			return err
+		}
+		if err := w.tx.LeaveGroups(w.ctx, w.con.ID, e.Said.ID); err != nil {
+			return err
+		}
+		_, err := w.tx.DeleteDirectoryUser(w.ctx, w.con.ID, e.Said.ID)
+		return err
+	}
+	m := e.Member
+	if err := member.EachRemovalKey(w.ctx, w.tx.Reader, m, w.tx.RememberRemoval); err != nil {
+		return err
+	}
+	ended, err := member.End(w.ctx, w.tx, w.d.life, w.d.owners, w.person(m), w.endKeys(m))
+	if err == nil {
+		err = member.ClearIfOrphaned(w.ctx, w.tx, m.ID)
+	}
+	if err != nil {
+		return err
+	}
+	changes := slices.Concat([]doorward.Change{{Field: doorward.FieldRole, From: string(m.Role)}}, access.EndedChanges(ended))
+	return w.tx.RecordAlso(w.ctx, doorward.UserRemove, w.person(m), changes...)
+}

@@ -1,0 +1,51 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// effectsKept is how long it is kept what directories have changed.
+const effectsKept = 30 * day
+
+// noticesBefore are the times before the end of a secret at which OWNERs are told, the last first: its
+// notice makes the earlier ones undue.
+var noticesBefore = []struct {
+	number int
+	within time.Duration
+}{{3, day}, {2, 7 * day}, {1, 30 * day}}
+
+// Sweep tells OWNERs of secrets that end soon, and deletes old effects. Several nodes may sweep at the same time. Errors:
+// unavailable.
+func (d *Directories) Sweep(ctx context.Context) error {
+	errs := []error{d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DeleteOldDirectoryEffects(ctx, tx.Now.Add(-effectsKept), limit)
+	})}
+	for _, notice := range noticesBefore {
+		errs = append(errs, access.EachDue(func(s store.ExpiringSecret) string { return s.ID }, func(limit int) ([]store.ExpiringSecret, error) {
+			now := d.db.Now()
+			return d.db.Read().ExpiringSCIMSecrets(ctx, now, now.Add(notice.within), notice.number, limit)
+		}, func(s store.ExpiringSecret) error { return d.notifyBefore(ctx, s, notice.number) }))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Directories) notifyBefore(ctx context.Context, s store.ExpiringSecret, number int) error {
+	on := doorward.Object{Type: "connection", ID: s.ConnectionID, TenantID: s.TenantID}
+	_, err := d.writer.Do(ctx, access.System, doorward.ConnectionSecretChange, on, func(tx *access.Tx) error {
+		due, err := tx.MarkSCIMNotice(ctx, s.ID, number)
+		if err != nil || !due {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed(doorward.FieldSCIMSecret, s.Hint, s.Hint)
+		tx.Changed(doorward.FieldEndsAt, "", s.ExpiresAt.Format(time.RFC3339))
+		return tx.NotifyHolders(ctx, store.MailSCIMSecretExpiring, s.TenantID, doorward.RoleOwner)
+	})
+	return err
+}

@@ -1,0 +1,245 @@
+package directory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
+)
+
+// work is a write of a directory, in its transaction.
+type work struct {
+	ctx    context.Context
+	tx     *access.Tx
+	d      *Directories
+	con    doorward.Connection
+	tenant doorward.Tenant
+	absent int // members to be removed from a group who weren't in it
+}
+
+// write runs do in a transaction, under the lock on the tenant: two writes of directories, on any nodes, come one after the
+// other. action is what the request is decided as; what do changes is recorded by RecordAlso. do may run more than once.
+// When write returns, what it has ended is accepted on no node. Errors: unauthenticated, forbidden for a draft,
+// tenant_frozen, tenant_closing, maintenance, unavailable.
+func (d *Directories) write(ctx context.Context, by doorward.Caller, action doorward.Action, id string, do func(*work) error) error {
+	if by.IsDraft {
+		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft, so that its directory reads and writes nothing. An OWNER enables it.")
+	}
+	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
+	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
+		tx.SkipEvent()
+		w := work{ctx: ctx, tx: tx, d: d}
+		var err error
+		if w.con, err = tx.Connection(ctx, by.ConnectionID); err == nil {
+			w.tenant, err = tx.Tenant(ctx, by.TenantID)
+		}
+		if err != nil {
+			return err
+		}
+		return do(&w)
+	})
+	if errors.Is(err, store.ErrTaken) {
+		err = conflict("Another account has this address.")
+	}
+	return notFound(err)
+}
+
+// state is what an effect of a write keeps of a person, before and after it: what the undo of a run brings back, and what
+// shows whether somebody else has changed it since.
+type state struct {
+	UserID      string                 `json:"userId,omitempty"`
+	Address     string                 `json:"address"`
+	Name        string                 `json:"name,omitempty"`
+	Role        doorward.Role          `json:"role,omitempty"`
+	Floor       doorward.Role          `json:"floor,omitempty"`
+	SuspendedBy []string               `json:"suspendedBy,omitempty"`
+	Said        doorward.DirectoryUser `json:"said,omitzero"`
+}
+
+// state returns what the database says of the person with the id now; nil: they are no User.
+func (w *work) state(id string) (*state, error) {
+	e, err := find(w.ctx, w.tx.Reader, w.tx.By, id)
+	if errors.Is(err, store.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &state{UserID: e.Member.ID, Address: cmp.Or(e.Member.Email, e.Said.Address), Name: e.Member.Name, Role: e.Member.Role, SuspendedBy: e.Member.Suspensions(), Said: e.Said}
+	if e.IsMember {
+		s.Floor, err = w.tx.RoleFloor(w.ctx, w.con.TenantID, e.Member.ID)
+	}
+	return s, err
+}
+
+// on runs change, which changes the person with the id, and records what it has changed. Each write to a person goes through
+// here.
+func (w *work) on(id string, change func() error) error {
+	before, err := w.state(id)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	after, err := w.state(id)
+	if err != nil {
+		return err
+	}
+	return w.effect(id, before, after)
+}
+
+// effect records the difference of two states, unless there is none.
+func (w *work) effect(id string, before, after *state) error {
+	if before == nil && after == nil {
+		return nil
+	}
+	was, err := json.Marshal(before)
+	if err != nil {
+		return err
+	}
+	is, err := json.Marshal(after)
+	if err != nil || string(was) == string(is) {
+		return err
+	}
+	e := doorward.DirectoryEffect{
+		ID: doorward.NewID(""), ConnectionID: w.con.ID, TenantID: w.con.TenantID, Kind: w.kindOf(before, after), SubjectID: id,
+	}
+	if before != nil {
+		e.Before, e.UserID = string(was), before.UserID
+	}
+	if after != nil {
+		e.After, e.UserID = string(is), cmp.Or(after.UserID, e.UserID)
+	}
+	return w.tx.InsertDirectoryEffect(w.ctx, e)
+}
+
+func (w *work) kindOf(before, after *state) doorward.DirectoryEffectKind {
+	isOff := func(s *state) bool {
+		return slices.Contains(s.SuspendedBy, w.con.ID) || s.UserID == "" && !s.Said.Active
+	}
+	switch {
+	case before == nil:
+		return doorward.DirectoryMade
+	case after == nil:
+		return doorward.DirectoryRemoved
+	case !isOff(before) && isOff(after):
+		return doorward.DirectorySuspended
+	case isOff(before) && !isOff(after):
+		return doorward.DirectoryResumed
+	}
+	return doorward.DirectoryChanged
+}
+
+// person is the object of an event about a member.
+func (w *work) person(m doorward.User) doorward.Object {
+	return doorward.Object{Type: "user", ID: m.ID, TenantID: w.con.TenantID, Held: m.Role}
+}
+
+// isProved reports whether the tenant has proved the domain of the canonical address. A lapsed one counts for nobody.
+func (w *work) isProved(address string) (bool, error) {
+	domain, err := w.tx.DomainHolder(w.ctx, mailaddr.Domain(address))
+	if errors.Is(err, store.ErrNone) {
+		return false, nil
+	}
+	return domain.TenantID == w.con.TenantID && domain.Status == doorward.DomainVerified, err
+}
+
+// switchOff suspends the member by the connection's reason, and ends their access. Errors: last_owner.
+func (w *work) switchOff(m doorward.User) error {
+	if _, err := w.tx.LockAccount(w.ctx, m.ID); err != nil {
+		return err
+	}
+	changed, err := member.Hold(w.ctx, w.tx, m, w.con.ID)
+	if err != nil || !changed {
+		return err
+	}
+	if m.Status == doorward.UserActive {
+		if err := w.d.owners.Keep(w.ctx, w.tx, m.TenantID, m.Role); err != nil {
+			return err
+		}
+	}
+	ended, err := member.EndAccess(w.ctx, w.tx, w.d.life, w.person(m), w.endKeys(m))
+	if err != nil {
+		return err
+	}
+	return w.recordStatus(doorward.UserSuspend, m, access.EndedChanges(ended)...)
+}
+
+func (w *work) endKeys(m doorward.User) func() (int64, int64, error) {
+	return func() (int64, int64, error) {
+		revoked, err := member.RevokeKeys(w.ctx, w.tx, w.person(m))
+		return revoked, 0, err
+	}
+}
+
+// switchOn ends the connection's reason. Those of others stay.
+func (w *work) switchOn(m doorward.User) error {
+	if !slices.Contains(m.Suspensions(), w.con.ID) {
+		return nil
+	}
+	if _, err := member.Lift(w.ctx, w.tx, m, w.con.ID); err != nil {
+		return err
+	}
+	return w.recordStatus(doorward.UserResume, m)
+}
+
+func (w *work) recordStatus(action doorward.Action, was doorward.User, more ...doorward.Change) error {
+	is, err := w.tx.User(w.ctx, was.TenantID, was.ID)
+	if err != nil {
+		return err
+	}
+	return w.tx.RecordAlso(w.ctx, action, w.person(was), append(member.StatusChanges(was, is), more...)...)
+}
+
+// checkAddress returns the canonical form of a userName. Errors: invalidValue.
+func (w *work) checkAddress(userName string) (string, error) {
+	address, err := mailaddr.Parse(userName)
+	if err != nil {
+		return "", refuse(scim.InvalidValue, "Send an e-mail address as userName.")
+	}
+	if domains := w.tenant.Settings.AllowedDomains; len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(address)) {
+		return "", refuse(scim.InvalidValue, "The settings of the tenant don't allow this address.")
+	}
+	return address, nil
+}
+
+// checkUnique refuses a userName and an externalId that another person of the tenant, or of the connection, has. id is the
+// person's own. Errors: uniqueness.
+func (w *work) checkUnique(id, userName, address, externalID string) error {
+	for _, name := range []string{userName, address} {
+		e, err := findNamed(w.ctx, w.tx.Reader, w.tx.By, name)
+		if err == nil && e.ID != id {
+			return conflict("Somebody else has this userName.")
+		}
+		if err != nil && !errors.Is(err, store.ErrNone) {
+			return err
+		}
+		others, err := w.tx.DirectoryUsersNamed(w.ctx, w.con.TenantID, name)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(others, func(o doorward.DirectoryUser) bool { return o.ID != id && (o.UserID == "" || o.UserID != e.Member.ID) }) {
+			return conflict("Somebody else has this userName.")
+		}
+	}
+	if externalID == "" {
+		return nil
+	}
+	e, err := w.tx.DirectoryUserByExternalID(w.ctx, w.con.ID, externalID)
+	if err == nil && e.ID != id {
+		return conflict("Somebody else has this externalId.")
+	}
+	if errors.Is(err, store.ErrNone) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// scimSecrets: a secret is found by its hash with its connection, and the end of either is announced.
+func scimSecrets(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	con := f.connection(acme, "Okta")
+	hash := []byte("12345678901234567890123456789012")
+	now := f.clock.read()
+	ends := now.Add(time.Hour)
+	s := doorward.SCIMSecret{ID: "scs_1", ConnectionID: con.ID, Hint: "dwc_a…b", CreatedAt: now, ExpiresAt: &ends}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertSCIMSecret(ctx, s, hash)) })
+	equal(f, f.value(f.Read().SCIMSecrets(ctx, con.ID)), []doorward.SCIMSecret{s})
+	equal(f, f.value(f.Read().SCIMSecretsOf(ctx, acme.ID)), []doorward.SCIMSecret{s})
+	found := f.value(f.Read().SCIMSecretByHash(ctx, hash)).(store.SCIMCredential)
+	equal(f, found.Secret, s)
+	equal(f, found.Connection.ID, con.ID)
+	equal(f, found.Tenant, doorward.TenantActive)
+	f.wantNone(f.Read().SCIMSecretByHash(ctx, []byte("another")))
+	f.write(func(tx *store.Tx) { f.wantChange(tx.SetConnectionStatus(ctx, con.ID, doorward.ConnectionActive)) })
+	equal(f, f.value(f.Read().RunningDirectories(ctx, acme.ID, now)), []string{con.ID})
+	equal(f, len(f.value(f.Read().RunningDirectories(ctx, acme.ID, ends)).([]string)), 0)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.TouchSCIMSecrets(ctx, []store.Use{{Hash: [32]byte(hash), At: now}}))
+		f.wantChange(tx.MarkSCIMNotice(ctx, s.ID, 1))
+		f.wantNoChange(tx.MarkSCIMNotice(ctx, s.ID, 1))
+	})
+	equal(f, f.value(f.Read().SCIMSecrets(ctx, con.ID)).([]doorward.SCIMSecret)[0].LastUsedAt, &now)
+	equal(f, len(f.value(f.Read().ExpiringSCIMSecrets(ctx, now, ends, 1, 9)).([]store.ExpiringSecret)), 0)
+	equal(f, len(f.value(f.Read().ExpiringSCIMSecrets(ctx, now, ends, 2, 9)).([]store.ExpiringSecret)), 1)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.DeleteSCIMSecret(ctx, con.ID, "scs_none"))
+		f.wantChange(tx.DeleteSCIMSecret(ctx, con.ID, s.ID))
+	})
+	f.wantNone(f.Read().SCIMSecretByHash(ctx, hash))
+}
+
+// directoryUsers: members are listed with what the directory says of them, and those whom it has invited.
+func directoryUsers(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	con, other := f.connection(acme, "Okta"), f.connection(acme, "Entra")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	f.clock.move(time.Minute)
+	said := doorward.DirectoryUser{
+		ID: "usr_alias", ConnectionID: con.ID, TenantID: acme.ID, UserID: ann.ID, UserName: "Ann@acme.example", Address: "ann@acme.example", ExternalID: "00u1",
+		Active: true, Made: true, Attributes: "{}", EmailKeys: []string{"ann@work.example"}, CreatedAt: f.clock.read(), ChangedAt: f.clock.read(),
+	}
+	invited := doorward.DirectoryUser{
+		ID: "usr_invited", ConnectionID: con.ID, TenantID: acme.ID, UserName: "ben@acme.example", Address: "ben@acme.example", Attributes: "{}",
+		CreatedAt: f.clock.read(), ChangedAt: f.clock.read(),
+	}
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertDirectoryUser(ctx, said))
+		noError(f, tx.InsertDirectoryUser(ctx, invited))
+	})
+	equal(f, f.value(f.Read().DirectoryUser(ctx, con.ID, said.ID)), said)
+	equal(f, f.value(f.Read().DirectoryUserOf(ctx, con.ID, acme.ID, ann.ID)), said)
+	equal(f, f.value(f.Read().DirectoryUserByExternalID(ctx, con.ID, "00u1")), said)
+	f.wantNone(f.Read().DirectoryUserByExternalID(ctx, con.ID, "00U1"))
+	equal(f, f.value(f.Read().DirectoryUsersNamed(ctx, acme.ID, "ANN@acme.example")), []doorward.DirectoryUser{said})
+	equal(f, f.value(f.Read().DirectoryAliased(ctx, acme.ID, said.ID)), []doorward.DirectoryUser{said})
+	equal(f, f.value(f.Read().DirectoryAliasesOf(ctx, acme.ID, ann.ID)), []doorward.DirectoryUser{said})
+	equal(f, f.value(f.Read().DirectoryUsersOf(ctx, ann.ID)), []doorward.DirectoryUser{said})
+
+	page, total, err := f.Read().DirectoryPage(ctx, con.ID, acme.ID, 1, 1)
+	noError(f, err)
+	equal(f, total, 2)
+	equal(f, page[0].Said, invited)
+	equal(f, f.value(f.Read().DirectoryMember(ctx, other.ID, acme.ID, ann.ID)).(store.DirectoryEntry).ID, said.ID)
+	equal(f, f.value(f.Read().DirectorySaid(ctx, con.ID, acme.ID, said.ID)).(store.DirectoryEntry).Member.Email, ann.Email)
+	f.wantNone(f.Read().DirectorySaid(ctx, other.ID, acme.ID, said.ID))
+	for email, want := range map[string]int{"": 2, "ANN@work.example": 1, "ann@acme.example": 0} {
+		n := 0
+		noError(f, f.Read().EachDirectoryEntry(ctx, con.ID, acme.ID, email, func(store.DirectoryEntry) error { n++; return nil }))
+		equal(f, n, want)
+	}
+
+	ben := f.member(acme, "ben@acme.example", doorward.RoleUser)
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.JoinDirectoryUsers(ctx, acme.ID, ben.Email, ben.ID)), []doorward.DirectoryUser{invited})
+		equal(f, len(f.value(tx.JoinDirectoryUsers(ctx, acme.ID, ben.Email, ben.ID)).([]doorward.DirectoryUser)), 0)
+		said.UserName, said.ExternalID, said.Active = "ann.lee@acme.example", "", false
+		noError(f, tx.UpdateDirectoryUser(ctx, said))
+	})
+	said.ChangedAt = f.clock.read()
+	equal(f, f.value(f.Read().DirectoryUser(ctx, con.ID, said.ID)), said)
+
+	e := doorward.DirectoryEffect{ID: "1", ConnectionID: con.ID, TenantID: acme.ID, At: f.clock.read(), Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: ann.ID, After: "{}"}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertDirectoryEffect(ctx, e)) })
+	equal(f, f.value(f.Read().DirectoryEffects(ctx, con.ID, e.At, e.At, 9)), []doorward.DirectoryEffect{e})
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteOldDirectoryEffects(ctx, e.At, 9)), int64(0))
+		noError(f, tx.DeleteDirectoryEffectsOf(ctx, ann.ID))
+		equal(f, f.value(tx.DeleteOldDirectoryEffects(ctx, e.At.Add(time.Hour), 9)), int64(0))
+		f.wantChange(tx.DeleteDirectoryUser(ctx, con.ID, said.ID))
+		f.wantNoChange(tx.DeleteDirectoryUser(ctx, con.ID, said.ID))
+	})
+}

@@ -1,0 +1,127 @@
+// Package scim serves SCIM 2.0 (RFC 7643, RFC 7644): a customer's directory reads and writes the people of its tenant, by a
+// secret of its connection.
+//
+// Requests and answers follow those documents, also what is refused: Fail answers for every path below /scim/v2. Forms that
+// directories are known to send, and that the RFCs don't have, are accepted (package internal/scim): unknown schemas and
+// attributes, Content-Type application/json or none, "&" or "?" at the end of the query.
+package scim
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/internal/strictjson"
+	"github.com/doorward/doorward/web/front"
+)
+
+// Base is the path below which directories find everything.
+const Base = "/scim/v2"
+
+const mediaType = "application/scim+json"
+
+// maxBody is the largest request body, in bytes.
+const maxBody = 1 << 20
+
+// handler serves directories.
+type handler struct{ app *app.App }
+
+// Routes returns the routes for directories.
+func Routes(a *app.App) []front.Route {
+	h := &handler{a}
+	on := func(pattern string, fn func(ctx context.Context, c *front.Call) error) front.Route {
+		method, path, _ := strings.Cut(pattern, " ")
+		return front.On(method+" "+Base+path, front.DirectoryOnly(), front.Raw(fn), front.Doc{})
+	}
+	return []front.Route{
+		on("GET ", h.config), on("GET /{$}", h.config), on("GET /ServiceProviderConfig", h.config),
+		on("GET /ResourceTypes", h.resourceTypes), on("GET /ResourceTypes/{name}", h.resourceType),
+		on("GET /Schemas", h.schemas), on("GET /Schemas/{urn}", h.schema),
+		on("GET /Users", h.users), on("POST /Users", h.makeUser),
+		on("GET /Users/{id}", h.user), on("PUT /Users/{id}", h.replaceUser), on("PATCH /Users/{id}", h.patchUser), on("DELETE /Users/{id}", h.removeUser),
+		on("GET /Groups", h.groups), on("POST /Groups", h.makeGroup),
+		on("GET /Groups/{id}", h.group), on("PUT /Groups/{id}", h.replaceGroup), on("PATCH /Groups/{id}", h.patchGroup), on("DELETE /Groups/{id}", h.removeGroup),
+	}
+}
+
+// Fail answers a failed request to a path of directories in the form of SCIM, and reports whether the path is one.
+func Fail(c *front.Call, path string, err error) bool {
+	if path != Base && !strings.HasPrefix(path, Base+"/") {
+		return false
+	}
+	var e *scim.Error
+	if !errors.As(err, &e) {
+		e = errorOf(c.Refuse(err))
+	}
+	c.AnswerAs(e.Status, mediaType, e)
+	return true
+}
+
+// errorOf returns the problem in the form of SCIM.
+func errorOf(p front.Problem) *scim.Error {
+	e := &scim.Error{Status: p.Status, Detail: p.Detail}
+	if e.Detail == "" {
+		e.Detail = p.Title
+	}
+	switch {
+	case p.Status == http.StatusUnprocessableEntity: // SCIM has no such status
+		e.Status, e.Type = http.StatusBadRequest, scim.InvalidValue
+		for _, f := range p.Errors {
+			e.Detail = f.Message
+		}
+	case p.Code == doorward.CodeInvalidBody:
+		e.Type = scim.InvalidSyntax
+	case p.Code == doorward.CodeAlreadyMember, p.Code == doorward.CodeAccountExists:
+		e.Type = scim.Uniqueness
+	}
+	return e
+}
+
+// body returns the body of a request, whose form is checked: size, media type, encoding, depth, repeated names.
+func body(c *front.Call) ([]byte, error) {
+	text, err := c.Body(maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if !isJSON(c.R.Header) {
+		return nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the body as \"Content-Type: application/scim+json\", in UTF-8 and without a Content-Encoding.")
+	}
+	_, err = strictjson.DecodeOpen[struct{}](text)
+	return text, front.Malformed(err)
+}
+
+func isJSON(h http.Header) bool {
+	types := h.Values("Content-Type")
+	switch {
+	case len(h.Values("Content-Encoding")) > 0 || len(types) > 1:
+		return false
+	case len(types) == 0 || types[0] == "":
+		return true
+	}
+	media, params, err := mime.ParseMediaType(types[0])
+	charset, hasCharset := params["charset"]
+	return err == nil && (media == mediaType || media == "application/json") && (!hasCharset || strings.EqualFold(charset, "utf-8"))
+}
+
+// parameters returns the query, in which each name counts once, in any letter case. Unknown names are read over.
+func parameters(c *front.Call) (map[string]string, error) {
+	values, err := url.ParseQuery(strings.TrimRight(c.R.URL.RawQuery, "?&"))
+	if err != nil {
+		return nil, &scim.Error{Status: http.StatusBadRequest, Type: scim.InvalidFilter, Detail: "Encode the query as application/x-www-form-urlencoded."}
+	}
+	all := map[string]string{}
+	for name, sent := range values {
+		lower := strings.ToLower(name)
+		if _, twice := all[lower]; twice || len(sent) > 1 {
+			return nil, &scim.Error{Status: http.StatusBadRequest, Type: scim.InvalidFilter, Detail: "Send each parameter of the query once."}
+		}
+		all[lower] = sent[0]
+	}
+	return all, nil
+}

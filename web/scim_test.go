@@ -1,0 +1,181 @@
+package web_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/store"
+)
+
+const scimUsers = "/scim/v2/Users"
+
+// directory gives a tenant an enabled connection of the type scim with a secret, and the proved domain acme.example.
+func (s *server) directory(t *testing.T, tenant *doorwardtest.Tenant) (id string, secret func(*http.Request)) {
+	t.Helper()
+	owner := as(tenant.Owner.Token())
+	id = s.send(t, "POST "+connectionsPath, m{"type": "scim", "name": "Acme's directory", "product": "okta"}, owner).ok(http.StatusCreated).text("id")
+	made := s.send(t, "POST "+connectionsPath+"/"+id+"/scim-secrets", nil, owner).ok(http.StatusCreated)
+	s.send(t, "PATCH "+connectionsPath+"/"+id, m{"status": "active"}, owner).ok(http.StatusOK)
+	domain := doorward.NewID(doorward.PrefixDomain)
+	if _, err := s.Node.DB.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertDomain(t.Context(), doorward.Domain{ID: domain, TenantID: tenant.ID, Name: "acme.example", Token: domain, CreatedAt: tx.Now})
+		return errors.Join(err, tx.VerifyDomain(t.Context(), domain, tx.Now))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return id, with("Authorization", "Bearer "+made.text("secret"))
+}
+
+// refused checks an error of SCIM.
+func (a answer) refused(status int, scimType string) {
+	a.t.Helper()
+	a.ok(status)
+	got, _ := a.at("").(m)
+	sent, _ := got["scimType"].(string)
+	if sent != scimType || got["detail"] == "" || a.header.Get("Content-Type") != "application/scim+json" {
+		a.t.Errorf("%s %s\nanswered %s %s\nwant the scimType %q", a.route, a.sent, a.header.Get("Content-Type"), a.body, scimType)
+	}
+}
+
+// first returns the first resource of a list.
+func (a answer) first() answer {
+	a.t.Helper()
+	all, _ := a.at("Resources").([]any)
+	if len(all) == 0 {
+		a.t.Fatalf("%s answered no resources: %s", a.route, a.body)
+	}
+	text, err := json.Marshal(all[0])
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.body = text
+	return a
+}
+
+// A directory makes, finds, changes, switches off and removes a person of a proved domain.
+func TestSCIMUsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		owner := as(acme.Owner.Token())
+		made := d.send(t, "POST "+scimUsers, m{
+			"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:User"}, "userName": "Ann@acme.example", "externalId": "00u1", "active": true,
+			"name": m{"givenName": "Ann", "familyName": "Lee"}, "emails": []m{{"value": "ann@work.example", "type": "work", "primary": true}}, "nickName": "A",
+			"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": m{"department": "Sales", "manager": m{"value": "26118915"}},
+		}, idp).ok(http.StatusCreated)
+		id := made.text("id")
+		made.is("userName", "Ann@acme.example").is("active", true).is("externalId", "00u1").is("name.givenName", "Ann").is("meta.resourceType", "User")
+		if !strings.HasSuffix(made.header.Get("Location"), scimUsers+"/"+id) {
+			t.Errorf("the location is %q", made.header.Get("Location"))
+		}
+		d.send(t, "GET /api/v2/users/"+id, nil, owner).ok(http.StatusOK).is("email", "ann@acme.example").is("name", "Ann Lee").is("status", "active").is("role", "USER")
+		d.send(t, "POST "+scimUsers, m{"userName": "ann@ACME.example"}, idp).refused(http.StatusConflict, "uniqueness")
+		d.send(t, "POST "+scimUsers, m{"userName": "bob@acme.example", "externalId": "00u1"}, idp).refused(http.StatusConflict, "uniqueness")
+		d.send(t, "POST "+scimUsers, m{"userName": "bob"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		for _, filter := range []string{`userName eq "ANN@acme.example"`, `externalId eq "00u1"`, `id eq "` + id + `"`, `emails[type eq "work"].value eq "ann@WORK.example"`, `emails.value eq "ann@work.example" and active eq true`} {
+			d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(filter)+"&", nil, idp).ok(http.StatusOK).is("totalResults", 1.0).first().is("id", id)
+		}
+		d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`externalId eq "00U1"`), nil, idp).ok(http.StatusOK).is("totalResults", 0.0)
+		d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`userName co "a"`), nil, idp).refused(http.StatusBadRequest, "invalidFilter")
+		all := d.send(t, "GET "+scimUsers+"?count=1&startIndex=2&attributes=userName", nil, idp).ok(http.StatusOK).is("totalResults", 2.0).is("itemsPerPage", 1.0)
+		if got := all.first().at("").(m); len(got) != 3 || got["userName"] != "Ann@acme.example" {
+			t.Errorf("with attributes=userName the answer is %v", got)
+		}
+
+		bob := acme.Join("bob@hand.example", "USER")
+		d.send(t, "GET /api/v2/auth/session", nil, as(bob.Token())).ok(http.StatusOK)
+		d.send(t, "GET "+scimUsers+"/"+bob.ID, nil, idp).ok(http.StatusOK).is("userName", "bob@hand.example").is("name.familyName", "bob").is("active", true)
+		d.send(t, "PUT "+scimUsers+"/"+bob.ID, m{"userName": "bob@hand.example", "active": "false"}, idp).ok(http.StatusOK).is("active", false)
+		d.send(t, "GET /api/v2/auth/session", nil, as(bob.Token())).ok(http.StatusUnauthorized)
+		d.send(t, "PUT "+scimUsers+"/"+bob.ID, m{"userName": "rob@acme.example"}, idp).refused(http.StatusBadRequest, "mutability")
+		d.send(t, "PATCH "+scimUsers+"/"+id, m{"schemas": []string{"urn:ietf:params:scim:api:messages:2.0:PatchOp"}, "Operations": []m{{"op": "Replace", "path": "active", "value": "False"}}}, idp).ok(http.StatusOK).is("active", false)
+		off := d.send(t, "GET /api/v2/users/"+id, nil, owner).ok(http.StatusOK).is("status", "suspended")
+		if by := off.at("suspendedBy").([]any); !slices.Equal(by, []any{con}) {
+			t.Errorf("suspended by %v", by)
+		}
+		d.send(t, "PATCH /api/v2/users/"+id, m{"status": "active"}, owner).fails(http.StatusConflict, "managed_by_directory")
+		d.send(t, "PATCH "+scimUsers+"/"+id, m{"Operations": []m{{"op": "replace", "value": m{"active": "no"}}}}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "PATCH "+scimUsers+"/"+id, m{"Operations": []m{{"op": "replace", "value": m{"active": true, "displayName": "Ann L."}}}}, idp).ok(http.StatusOK).is("active", true).is("displayName", "Ann L.")
+		d.send(t, "PUT "+scimUsers+"/"+id, m{"userName": "ann.lee@acme.example", "displayName": "Ann Lee"}, idp).ok(http.StatusOK).is("userName", "ann.lee@acme.example").is("active", true)
+		d.send(t, "GET /api/v2/users/"+id, nil, owner).ok(http.StatusOK).is("email", "ann.lee@acme.example")
+		d.send(t, "PUT "+scimUsers+"/"+id, m{"userName": "ann@elsewhere.example"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "DELETE "+scimUsers+"/"+id, nil, idp).ok(http.StatusNoContent)
+		d.send(t, "GET "+scimUsers+"/"+id, nil, idp).refused(http.StatusNotFound, "")
+		d.send(t, "GET /api/v2/users/"+id, nil, owner).fails(http.StatusNotFound, "not_found")
+		again := d.send(t, "POST "+scimUsers, m{"userName": "ann.lee@acme.example"}, idp).ok(http.StatusCreated).text("id")
+		d.send(t, "GET "+scimUsers+"/"+again, nil, idp).ok(http.StatusOK).is("active", true)
+		ownerID := d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`userName eq "`+acme.Owner.Email+`"`), nil, idp).ok(http.StatusOK).first().text("id")
+		d.send(t, "PATCH "+scimUsers+"/"+ownerID, m{"Operations": []m{{"op": "replace", "path": "active", "value": false}}}, idp).refused(http.StatusConflict, "")
+		d.send(t, "DELETE "+scimUsers+"/"+ownerID, nil, idp).refused(http.StatusConflict, "")
+		effects, err := d.Node.DB.Read().DirectoryEffects(t.Context(), con, d.clock.now().Add(-1<<50), d.clock.now().Add(1<<50), 100)
+		if err != nil || len(effects) != 7 {
+			t.Errorf("%d effects are recorded, %v: %+v", len(effects), err, effects)
+		}
+	})
+}
+
+// People outside of proved domains are invited, whether they have an account or not.
+func TestSCIMInvitations(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		con, idp := d.directory(t, acme)
+		owner := as(acme.Owner.Token())
+		const state = "urn:doorward:scim:User"
+		for _, address := range []string{"new@elsewhere.example", zeta.Owner.Email} {
+			made := d.send(t, "POST "+scimUsers, m{"userName": address, "displayName": "Guest"}, idp).ok(http.StatusCreated).is("active", true)
+			if got := made.at("").(m)[state]; got.(m)["state"] != "invited" {
+				t.Errorf("%s is %v", address, got)
+			}
+			id := made.text("id")
+			d.send(t, "PATCH "+scimUsers+"/"+id, m{"Operations": []m{{"op": "replace", "path": "active", "value": false}}}, idp).ok(http.StatusOK).is("active", false)
+			if n := d.send(t, "GET /api/v2/invitations?status=PENDING", nil, owner).ok(http.StatusOK).at("items").([]any); len(n) != 0 {
+				t.Errorf("%d invitations are pending", len(n))
+			}
+			d.send(t, "PATCH "+scimUsers+"/"+id, m{"Operations": []m{{"op": "replace", "path": "active", "value": true}}}, idp).ok(http.StatusOK).is("active", true)
+			d.send(t, "GET "+scimUsers+"/"+id, nil, idp).ok(http.StatusOK).is("userName", address)
+			d.send(t, "DELETE "+scimUsers+"/"+id, nil, idp).ok(http.StatusNoContent)
+		}
+		d.send(t, "PATCH "+connectionsPath+"/"+con, m{"directory": m{"outside": "refuse"}}, owner).ok(http.StatusOK).is("connection.directory.outside", "refuse")
+		d.send(t, "POST "+scimUsers, m{"userName": "new@elsewhere.example"}, idp).refused(http.StatusBadRequest, "invalidValue")
+	})
+}
+
+// A secret of a draft reads and writes nothing; one of a disabled connection rests; one that was deleted has ended.
+func TestSCIMSecrets(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		con := connectionsPath + "/" + d.send(t, "POST "+connectionsPath, m{"type": "scim", "name": "x"}, owner).ok(http.StatusCreated).text("id")
+		made := d.send(t, "POST "+con+"/scim-secrets", m{"expiresInDays": 30}, owner).ok(http.StatusCreated)
+		idp := with("Authorization", "Bearer "+made.text("secret"))
+		d.send(t, "GET /scim/v2/ServiceProviderConfig", nil, idp).ok(http.StatusOK).is("patch.supported", true)
+		d.send(t, "GET /scim/v2", nil, idp).ok(http.StatusOK).is("patch.supported", true)
+		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 4.0)
+		d.send(t, "GET /scim/v2/ResourceTypes/User", nil, idp).ok(http.StatusOK).is("endpoint", "/Users")
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
+		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
+		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)
+		d.send(t, "PATCH "+con, m{"status": "disabled"}, owner).ok(http.StatusOK).is("ended.scimSecrets", 1.0)
+		d.send(t, "GET "+scimUsers, nil, idp).refused(http.StatusUnauthorized, "")
+		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK)
+		second := d.send(t, "POST "+con+"/scim-secrets", nil, owner).ok(http.StatusCreated)
+		d.send(t, "POST "+con+"/scim-secrets", nil, owner).fails(http.StatusConflict, "too_many_secrets")
+		d.send(t, "DELETE "+con+"/scim-secrets/"+made.text("id"), nil, owner).ok(http.StatusNoContent)
+		d.send(t, "GET "+scimUsers, nil, idp).refused(http.StatusUnauthorized, "")
+		next := with("Authorization", "Bearer "+second.text("secret"))
+		d.send(t, "GET "+scimUsers, nil, next).ok(http.StatusOK)
+		d.send(t, "POST "+reportPath, m{"key": second.text("secret")}).ok(http.StatusNoContent)
+		d.send(t, "GET "+scimUsers, nil, next).refused(http.StatusUnauthorized, "")
+		d.send(t, "GET "+scimUsers, nil, owner).refused(http.StatusUnauthorized, "")
+		d.send(t, "GET /scim/v2/nothing", nil, next).refused(http.StatusNotFound, "")
+	})
+}

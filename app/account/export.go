@@ -463,7 +463,7 @@ func addSetupLinks(ctx context.Context, read store.Reader, h *Held, _ time.Time)
 type HeldDirectory struct {
 	ID           string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"As the directory knows the person"`
 	TenantID     string         `json:"tenantId"`
-	ConnectionID string         `json:"connectionId"`
+	ConnectionID string         `json:"connectionId" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	UserName     string         `json:"userName" example:"ann@acme.example"`
 	ExternalID   string         `json:"externalId,omitempty" example:"00u1a2b3c4"`
 	Attributes   map[string]any `json:"attributes" example:"{\"displayName\": \"Ann Lee\"}" doc:"As the directory has sent them (SCIM 2.0)"`
@@ -486,8 +486,8 @@ func addDirectories(ctx context.Context, read store.Reader, h *Held, _ time.Time
 type HeldGroup struct {
 	ID           string `json:"id" example:"grp_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	TenantID     string `json:"tenantId"`
-	ConnectionID string `json:"connectionId"`
-	DisplayName  string `json:"displayName"`
+	ConnectionID string `json:"connectionId" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	DisplayName  string `json:"displayName" example:"Engineering"`
 }
 
 func addGroups(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {

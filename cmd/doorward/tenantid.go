@@ -23,7 +23,8 @@ func checkTenantIDs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		checkTenantIDs(sub)
 	}
-	takesArg := strings.Contains(cmd.Use, " "+tenantArg)
+	usage := strings.Fields(cmd.Use)
+	takesArg := len(usage) > 1 && usage[1] == tenantArg
 	if !takesArg && cmd.Flags().Lookup(tenantFlag) == nil {
 		return
 	}

@@ -54,7 +54,7 @@ membership. A person who is in several tenants is printed for each of them. It r
 prints a few hundred rows at a time.`,
 		Example: `  doorward user list
   doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae
-  doorward user list --q "ann acme" --status suspended --limit 20`,
+  doorward user list --q ann --status suspended --limit 20`,
 	}, func(ctx context.Context, n *node.Node) iter.Seq2[doorward.User, error] {
 		return n.App.Users.All(ctx, tenant, f)
 	})

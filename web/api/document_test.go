@@ -108,6 +108,9 @@ func TestDocumentListsTheCodesTwice(t *testing.T) {
 					continue
 				}
 				problem := r.Content["application/problem+json"]
+				if strings.HasPrefix(r.Description, "In the form of OAuth: ") && r.Content["application/json"].Schema.Ref != "" {
+					continue
+				}
 				described := strings.Split(strings.ReplaceAll(r.Description, "`", ""), ", ")
 				if !slices.Equal(described, slices.Sorted(maps.Keys(problem.Examples))) || problem.Schema.Ref != "#/components/schemas/Problem" {
 					t.Errorf("%s %s %s: the description has %q, the examples are %+v", method, path, status, r.Description, problem)

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 )
@@ -31,6 +32,19 @@ func (s *spec) body(o *operation) any {
 	return s.value("", o.RequestBody.Content.json())
 }
 
+// form returns an example of a body that is a form of JWTs, which nobody sends but providers, without a credential of
+// ours; empty for others.
+func (o *operation) form() string {
+	if o.RequestBody == nil || o.RequestBody.Content[formType].Schema == nil {
+		return ""
+	}
+	values := url.Values{}
+	for _, name := range o.RequestBody.Content[formType].Schema.Required {
+		values.Set(name, "eyJhbGciOiJSUzI1NiJ9")
+	}
+	return values.Encode()
+}
+
 // file returns the media type and the ending of a body that is a file; empty for others.
 func (o *operation) file() (mediaType, ending string) {
 	if o.RequestBody == nil {
@@ -54,6 +68,9 @@ var literal = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
 
 // javaScript calls the operation with the client of clients/js; a file is sent with fetch.
 func (s *spec) javaScript(method, path string, o *operation) []token {
+	if form := o.form(); form != "" {
+		return write(nil, "const response = await fetch(%q, {\n  method: %q,\n  headers: { \"Content-Type\": %q },\n  body: %q,\n});", s.server()+s.fillPath(path, o), method, formType, form)
+	}
 	if mediaType, ending := o.file(); mediaType != "" {
 		out := write(nil, "import { readFile } from \"node:fs/promises\";\n\n")
 		out = write(out, "const response = await fetch(%q, {\n  method: %q,\n", s.server()+s.fillPath(path, o), method)
@@ -93,6 +110,10 @@ func (s *spec) python(method, path string, o *operation) []token {
 	if name := o.credential(); name != "" {
 		out = write(out, "import os\n\n")
 	}
+	if form := o.form(); form != "" {
+		out = write(out, "import urllib.request\n\nrequest = urllib.request.Request(\n    %q,\n    data=b%q,\n    method=%q,\n", s.server()+s.fillPath(path, o), form, method)
+		return write(out, "    headers={\"Content-Type\": %q},\n)\nurllib.request.urlopen(request)", formType)
+	}
 	if mediaType, ending := o.file(); mediaType != "" {
 		out = write(out, "import urllib.request\n\nwith open(\"file.%s\", \"rb\") as file:\n    request = urllib.request.Request(\n", ending)
 		out = write(out, "        %q,\n        data=file.read(),\n        method=%q,\n", s.server()+s.fillPath(path, o), method)
@@ -126,6 +147,8 @@ func (s *spec) golang(method, path string, o *operation) []token {
 	mediaType, ending := o.file()
 	body := "nil"
 	switch content := s.body(o); {
+	case o.form() != "":
+		out, body, mediaType = write(out, "body := strings.NewReader(%q)\n", o.form()), "body", formType
 	case mediaType != "":
 		out, body = write(out, "file, err := os.Open(\"file.%s\")\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer file.Close()\n", ending), "file"
 	case content != nil:

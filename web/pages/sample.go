@@ -36,7 +36,7 @@ var defaultExamples = map[string]any{
 	"credential": "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc", "ip": "192.0.2.7", "userAgent": "Mozilla/5.0 (X11; Linux x86_64)",
 	"challenge": "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc", "methods": []string{doorward.ByCode}, "field": "role", "from": doorward.RoleUser, "to": doorward.RoleAdmin, "codes": []string{"LMZQ-N52V-JN4T-IZ5G-T5WR-VE44"}, "formerEmails": []string{"ann@acme.example"},
 	"pointer": "/password", "code": "too_short", "message": "The password needs at least 12 characters.",
-	"invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
+	"con": "con_5tqm7x3yh4n6rj7wd2c5tpae7k", "invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
 	"assertion": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl",
 	"reason":    "The role VIEWER does not grant message.send.", "next_token": "",
 	// Of a JSON Web Key: the base point of P-256.
@@ -171,7 +171,10 @@ func (s *spec) curl(method, path string, o *operation) []token {
 	if o.needsVersion() {
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `'If-Match: "3"'`})
 	}
-	if o.RequestBody != nil {
+	switch form := o.form(); {
+	case form != "":
+		out = append(out, token{"", " \\\n  -H "}, token{classString, "'Content-Type: " + formType + "'"}, token{"", " \\\n  -d "}, token{classString, "'" + form + "'"})
+	case o.RequestBody != nil:
 		out = append(out, s.bodyArguments(o.RequestBody.Content)...)
 	}
 	return out

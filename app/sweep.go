@@ -21,7 +21,7 @@ const (
 	turnTime = sweepEvery - 10*time.Second
 	// lookForTurn is how often a node asks whether a turn is due. It takes one, so that sweeps are spread over
 	// the minute.
-	lookForTurn = 5 * time.Second
+	lookForTurn = 3 * time.Second
 	// passOn is for how long after a turn that failed, from its beginning, a node leaves the next one to others.
 	passOn = sweepEvery + 2*lookForTurn
 )

@@ -84,6 +84,7 @@ func TestAddressesOfClientsEnd(t *testing.T) {
 			"api_keys.allowed_ips":        "a setting of the key, not where somebody was",
 			"connection_attempts.address": "a mail address",
 			"former_domains.address":      "a mail address",
+			"directory_users.address":     "a mail address",
 		}
 		var columns string
 		f.NoError(f.SQL().QueryRowContext(f.Context(), `SELECT group_concat(m.name || '.' || c.name, ' ') FROM sqlite_master m JOIN pragma_table_info(m.name) c

@@ -147,7 +147,7 @@ func TestSCIMInvitations(t *testing.T) {
 	})
 }
 
-// A secret of a draft reads and writes nothing; one of a disabled connection rests; one that was deleted has ended.
+// A secret of a draft reads, but does not write; one of a disabled connection rests; one that was deleted has ended.
 func TestSCIMSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -31,7 +31,7 @@ type work struct {
 // tenant_frozen, tenant_closing, maintenance, unavailable.
 func (d *Directories) write(ctx context.Context, by doorward.Caller, action doorward.Action, id string, do func(*work) error) error {
 	if by.IsDraft {
-		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft, so that its directory reads and writes nothing. An OWNER enables it.")
+		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory may read, but not write. An OWNER enables the connection.")
 	}
 	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
 	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {

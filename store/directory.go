@@ -33,6 +33,7 @@ const (
 	sqlDirectoryAliased    = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.id = $2 ORDER BY d.created_at, d.connection_id`
 	sqlDirectoryAliasesOf  = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.user_id = $2 ORDER BY d.created_at, d.connection_id, d.id`
 	sqlDirectoryAddressed  = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.address = $2 AND d.user_id IS NULL ORDER BY d.created_at, d.connection_id, d.id`
+	sqlDirectoryMade       = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.address = $2 AND d.connection_id = $3 AND d.made AND d.user_id IS NOT NULL ORDER BY d.created_at, d.id LIMIT 1`
 	sqlDirectoryHeld       = selectDirectoryUser + `WHERE d.user_id = $1 ORDER BY d.created_at, d.connection_id, d.id`
 	sqlInsertDirectoryUser = `INSERT INTO directory_users (connection_id, id, tenant_id, user_id, invitation_id, user_name, name_key, address, external_id,
   email_keys, active, made, attributes, created_at, changed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
@@ -70,6 +71,12 @@ func (r Reader) DirectoryAliased(ctx context.Context, tenantID, id string) ([]do
 // DirectoryAliasesOf returns what directories of the tenant say of the member, the oldest first.
 func (r Reader) DirectoryAliasesOf(ctx context.Context, tenantID, userID string) ([]doorward.DirectoryUser, error) {
 	return list(ctx, r, directoryUserFields, sqlDirectoryAliasesOf, tenantID, userID)
+}
+
+// MadeByDirectory returns what the connection's directory says of the member whose membership it has made, and whose
+// userName has the canonical address, or ErrNone.
+func (r Reader) MadeByDirectory(ctx context.Context, connectionID, tenantID, address string) (doorward.DirectoryUser, error) {
+	return one(ctx, r, directoryUserFields, sqlDirectoryMade, tenantID, address, connectionID)
 }
 
 // DirectoryUsersOf returns what directories of all tenants say of the account, the oldest first.

@@ -27,7 +27,7 @@ type Found struct {
 // ShownAddress is how a page names the account to the person at the provider: an address that the provider has said, unless the
 // account is the identity's. Which address a former holder has by now is told to nobody.
 func (f Found) ShownAddress() string {
-	if f.Account == nil || f.former {
+	if f.Account == nil || f.former || f.described {
 		return f.Address
 	}
 	return f.Account.Email
@@ -102,9 +102,7 @@ func (f *Found) readAccount(ctx context.Context, read store.Reader, who Person) 
 		f.identified = true
 		account, err = read.Account(ctx, f.identity.UserID)
 	case errors.Is(err, store.ErrNone) && f.Address != "":
-		if account, err = read.AccountByEmail(ctx, f.Address); errors.Is(err, store.ErrNone) {
-			account, err = f.formerHolder(ctx, read, who)
-		}
+		account, err = f.holder(ctx, read, who)
 	}
 	if errors.Is(err, store.ErrNone) {
 		return nil
@@ -125,6 +123,24 @@ func (f *Found) readAccount(ctx context.Context, read store.Reader, who Person) 
 		}
 	}
 	return f.readIdentities(ctx, read, who)
+}
+
+// holder returns the account that the address leads to: that of the member whom the connection's directory calls so, or else
+// that which has it, or had it. Errors: store.ErrNone.
+func (f *Found) holder(ctx context.Context, read store.Reader, who Person) (doorward.Account, error) {
+	said, err := read.MadeByDirectory(ctx, who.Connection.ID, who.Connection.TenantID, f.Address)
+	if err == nil {
+		f.described = true
+		return read.Account(ctx, said.UserID)
+	}
+	if !errors.Is(err, store.ErrNone) {
+		return doorward.Account{}, err
+	}
+	account, err := read.AccountByEmail(ctx, f.Address)
+	if errors.Is(err, store.ErrNone) {
+		account, err = f.formerHolder(ctx, read, who)
+	}
+	return account, err
 }
 
 // formerHolder returns the account of a member here who had the address before it was changed, else the member would get a

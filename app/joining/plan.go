@@ -15,6 +15,9 @@ type known struct {
 	identified bool
 	// former reports whether the account is that of a member who had the address before it was changed.
 	former bool
+	// described reports whether the connection's directory has made the membership, and Address is the userName that it
+	// wrote last.
+	described bool
 	// member is the account here; nil: no member.
 	member *doorward.User
 	// elsewhere reports whether the account is in another tenant, or suspended there.
@@ -98,9 +101,12 @@ func (k known) plan() plan {
 	return refused(CheckJoining)
 }
 
-// join decides how a member's account gets the identity.
+// join decides how a member's account gets the identity: what the directory has made is joined to whom it has named (law
+// 4 (a)), and an account of the tenant alone by its address (b); else the person proves it (c).
 func (k known) join() plan {
 	switch {
+	case k.described && !k.hasIdentity:
+		return plan{step: link}
 	case k.isTenantsAlone() && !k.hasIdentity && (k.Account.Factors == 0 || k.managed):
 		return plan{step: link}
 	case k.CanProve:

@@ -33,6 +33,8 @@ func TestPlan(t *testing.T) {
 		"… with a factor, managed":           {known{Address: address, Account: withFactor, member: member, inTenant: true, managed: true}, plan{step: link}},
 		"… who is OWNER":                     {known{Address: address, Account: account, member: owner, inTenant: true, CanProve: true}, plan{step: prove}},
 		"… with nothing to prove it with":    {known{Address: address, Account: account, member: owner, inTenant: true}, plan{check: CheckJoining}},
+		"… made by the directory":            {known{Address: address, Account: withFactor, member: member, described: true, elsewhere: true, CanProve: true}, plan{step: link}},
+		"… and with an identity: recycled":   {known{Address: address, Account: account, member: member, described: true, hasIdentity: true, CanProve: true}, plan{step: prove}},
 		"somebody else's account":            {known{jit: jit, Address: address, Account: account, inTenant: true, inConnection: true, allowed: true, CanProve: true}, plan{step: prove, joins: true}},
 		"… with nothing to prove it with, 2": {known{jit: jit, Address: address, Account: account, inTenant: true, inConnection: true, allowed: true}, plan{check: CheckJoining}},
 

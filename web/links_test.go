@@ -448,10 +448,10 @@ func (c *linkCase) importPerson(email string) {
 
 // notCompared are tables that a request changes whatever it does: counters, what nodes tell each
 // other, and the trail's own bookkeeping.
-var notCompared = []string{"attempts", "throttles", "inbox", "changes", "change_position", "nodes", "audit_chains", "decisions"}
+var notCompared = []string{"attempts", "throttles", "inbox", "changes", "change_position", "nodes", "turns", "audit_chains", "decisions"}
 
-// notComparedColumns are written to take a lock, or by any use of a session.
-var notComparedColumns = []string{"revision", "last_seen_at"}
+// notComparedColumns are written to take a lock, by any use of a session, or by a sweep.
+var notComparedColumns = []string{"revision", "last_seen_at", "swept_epoch"}
 
 // allRows returns a query for the rows of all tables that are compared: the name of the table, the
 // number of the row, its text. Events of refusals are left out.

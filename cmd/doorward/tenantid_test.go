@@ -13,10 +13,10 @@ import (
 func TestNamesOfTenants(t *testing.T) {
 	tried := 0
 	for _, cmd := range allCommands(command()) {
-		path := strings.Fields(cmd.CommandPath())[1:]
+		path, usage := strings.Fields(cmd.CommandPath())[1:], append(strings.Fields(cmd.Use), "")
 		var args []string
 		switch {
-		case strings.Contains(cmd.Use, "TENANT"):
+		case usage[1] == tenantArg:
 			args = append(path, "Acme Inc.")
 		case cmd.Flags().Lookup("tenant") != nil:
 			args = append(path, argumentsOf(cmd)...)

@@ -4000,6 +4000,7 @@ export interface components {
             attributes: {
                 [key: string]: unknown;
             };
+            /** @example con_5tqm7x3yh4n6rj7wd2c5tpae7k */
             connectionId: string;
             /** Format: date-time */
             createdAt: string;
@@ -4069,7 +4070,9 @@ export interface components {
             tenantId: string;
         };
         HeldGroup: {
+            /** @example con_5tqm7x3yh4n6rj7wd2c5tpae7k */
             connectionId: string;
+            /** @example Engineering */
             displayName: string;
             /** @example grp_5tqm7x3yh4n6rj7wd2c5tpae7k */
             id: string;

@@ -3,6 +3,7 @@ package signoff
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -166,7 +167,7 @@ func (r *request) member(ctx context.Context, tx *access.Tx, who Subject) (perso
 		if fault != nil { // nobody has it
 			return person, nil
 		}
-		person, err = tx.UserByEmail(ctx, c.TenantID, address)
+		person, err = r.addressed(ctx, tx, address)
 	case who.Issuer != c.InForce.Issuer:
 		return person, nil
 	default:
@@ -179,4 +180,34 @@ func (r *request) member(ctx context.Context, tx *access.Tx, who Subject) (perso
 		return doorward.User{}, nil
 	}
 	return person, err
+}
+
+// addressed returns the person whom the provider calls by the canonical address: the member who has it, or else who
+// has another one by now, as a directory of the connection says it, or as the tenant remembers it of somebody who has
+// come by the connection. Errors: store.ErrNone.
+func (r *request) addressed(ctx context.Context, tx *access.Tx, address string) (doorward.User, error) {
+	c := r.connection
+	person, err := tx.UserByEmail(ctx, c.TenantID, address)
+	if !errors.Is(err, store.ErrNone) {
+		return person, err
+	}
+	said, err := tx.DirectoryMemberAddressed(ctx, c.ID, c.TenantID, address)
+	if err == nil {
+		return tx.User(ctx, c.TenantID, said.UserID)
+	}
+	if !errors.Is(err, store.ErrNone) {
+		return doorward.User{}, err
+	}
+	id, err := tx.FormerHolder(ctx, c.TenantID, address)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	all, err := tx.IdentitiesOf(ctx, id)
+	if err == nil && !slices.ContainsFunc(all, func(i doorward.Identity) bool { return i.ConnectionID == c.ID }) {
+		err = store.ErrNone
+	}
+	if err != nil {
+		return doorward.User{}, err
+	}
+	return tx.User(ctx, c.TenantID, id)
 }

@@ -1,0 +1,81 @@
+package signoff_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/signoff"
+	"github.com/doorward/doorward/store"
+)
+
+// move gives the person another address, as a change of it does.
+func (s *site) move(p apptest.Person, to string) {
+	s.Helper()
+	s.write(func(tx *store.Tx) error { return tx.SetEmail(s.Context(), p.User.ID, to) })
+}
+
+// setEmail gives the person an address that no domain remembers.
+func (s *site) setEmail(p apptest.Person, email string) {
+	s.Exec(`UPDATE users SET email = $1 WHERE id = $2`, email, p.User.ID)
+}
+
+// describe makes what the connection's directory says of the person.
+func (s *site) describe(p apptest.Person, address string) {
+	s.Helper()
+	s.write(func(tx *store.Tx) error {
+		return tx.InsertDirectoryUser(s.Context(), doorward.DirectoryUser{
+			ID: p.User.ID, ConnectionID: s.con.ID, TenantID: s.con.TenantID, UserID: p.User.ID, UserName: address, Address: address,
+			Active: true, Attributes: "{}", CreatedAt: tx.Now, ChangedAt: tx.Now,
+		})
+	})
+}
+
+func addressed(email string) signoff.Subject {
+	return signoff.Subject{Format: signoff.FormatEmail, Email: email}
+}
+
+// TestFormerAddress: a provider goes on calling somebody by an address that the account has left, and ends their
+// sessions by it.
+func TestFormerAddress(t *testing.T) {
+	onEach(t, func(s *site) {
+		s.letIn("acme.example")
+		ann := s.person("7")
+		s.setEmail(ann, "7@acme.example")
+		in := s.signIn("7", "s")
+		s.move(ann, "ann@private.example")
+		_, err := s.revoke(0, s.revocation(nil), addressed("7@Acme.example"))
+		s.wantCode("by the domain", err, "")
+		s.wantValid("by the domain", false, in, ann)
+
+		bob := s.person("8")
+		s.describe(bob, "bob@work.example")
+		in = s.signIn("8", "s")
+		_, err = s.revoke(1, s.revocation(nil), addressed("bob@work.example"))
+		s.wantCode("by the directory", err, "")
+		s.wantValid("by the directory", false, in, bob)
+	})
+}
+
+// TestFormerAddressOfOthers: a former address leads to nobody who never came by this connection, and to its new
+// holder rather than to the former one.
+func TestFormerAddressOfOthers(t *testing.T) {
+	onSQLite(t, func(s *site) {
+		s.letIn("acme.example")
+		cat := s.Join(s.owner, doorward.RoleUser)
+		s.setEmail(cat, "cat@acme.example")
+		s.move(cat, "cat@private.example")
+		_, err := s.revoke(0, s.revocation(nil), addressed("cat@acme.example"))
+		s.wantCode("never came by the connection", err, doorward.CodeNotFound)
+		s.wantValid("never came by the connection", true, cat)
+
+		ann, dan := s.person("7"), s.person("8")
+		s.setEmail(ann, "7@acme.example")
+		s.move(ann, "ann@private.example")
+		s.setEmail(dan, "7@acme.example")
+		_, err = s.revoke(0, s.revocation(nil), addressed("7@acme.example"))
+		s.wantCode("a new holder", err, "")
+		s.wantValid("the former holder", true, ann)
+		s.wantValid("the new holder", false, dan)
+	})
+}

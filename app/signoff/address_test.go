@@ -79,3 +79,20 @@ func TestFormerAddressOfOthers(t *testing.T) {
 		s.wantValid("the new holder", false, dan)
 	})
 }
+
+// TestAddressUnderWay: a revocation by the address stops the sign-in under way of somebody who is no member yet, and
+// none that begins afterwards.
+func TestAddressUnderWay(t *testing.T) {
+	onEach(t, func(s *site) {
+		s.letIn("acme.example")
+		before := s.begin("7", "s")
+		_, err := s.revoke(1, s.revocation(nil), addressed("7@ACME.example"))
+		s.wantCode("nobody yet", err, doorward.CodeNotFound)
+		_, err = before.back()
+		s.wantCode("a sign-in that began before", err, doorward.CodeSignOnRefused)
+		if n := s.Int(`SELECT count(*) FROM sessions WHERE issuer <> ''`); n != 0 {
+			s.Errorf("%d sessions of the connection are there", n)
+		}
+		s.wantValid("afterwards", true, s.signIn("7", "s"))
+	})
+}

@@ -35,6 +35,26 @@ func (s Subject) named() string {
 	return s.Subject
 }
 
+// address returns the canonical address; empty: none is named, or none that anybody can have.
+func (s Subject) address() string {
+	address, err := mailaddr.Parse(s.Email)
+	if s.Format != FormatEmail || err != nil {
+		return ""
+	}
+	return address
+}
+
+// ended names whose sign-ins end, for store.Tx.EndSignIns; empty: nobody's.
+func (s Subject) ended() string {
+	if s.Format == FormatIssuer {
+		return doorward.EndedSubject(s.Issuer, s.Subject)
+	}
+	if address := s.address(); address != "" {
+		return doorward.EndedAddress(address)
+	}
+	return ""
+}
+
 // check returns the faults of its members, below the pointer.
 func (s Subject) check(pointer string) error {
 	required := func(member string) error {
@@ -104,8 +124,8 @@ func (r *request) revoke(ctx context.Context, tx *access.Tx, who Subject) error 
 		return err
 	}
 	c := r.connection
-	if who.Format == FormatIssuer { // also of somebody who is no member yet, and is signing in
-		if err := tx.EndSignIns(ctx, c.ID, doorward.EndedSubject(who.Issuer, who.Subject)); err != nil {
+	if name := who.ended(); name != "" { // also of somebody who is no member yet, and is signing in
+		if err := tx.EndSignIns(ctx, c.ID, name); err != nil {
 			return err
 		}
 	}
@@ -163,11 +183,9 @@ func (r *request) member(ctx context.Context, tx *access.Tx, who Subject) (perso
 	c := r.connection
 	switch {
 	case who.Format == FormatEmail:
-		address, fault := mailaddr.Parse(who.Email)
-		if fault != nil { // nobody has it
-			return person, nil
+		if address := who.address(); address != "" { // else nobody has it
+			person, err = r.addressed(ctx, tx, address)
 		}
-		person, err = r.addressed(ctx, tx, address)
 	case who.Issuer != c.InForce.Issuer:
 		return person, nil
 	default:

@@ -254,7 +254,7 @@ type Attempt struct {
 	Seen             string // what the provider said, bounded; no token
 	Advice           string // the key of a text
 	Subject, UserID  string // of the person, if known
-	Address          string // the one in Seen, canonical; empty: none is there
+	Address          string // the one in Seen or Subject, canonical; empty: none is there
 	Count            int
 	RequestIDs       []string // of the last AttemptRequestsMax, the newest last
 }

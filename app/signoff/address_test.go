@@ -96,3 +96,33 @@ func TestAddressUnderWay(t *testing.T) {
 		s.wantValid("afterwards", true, s.signIn("7", "s"))
 	})
 }
+
+// TestLinkSeesNoAddress: a set-up link sees whom revocations name no more than it sees whom sign-ins name, and an
+// erasure of the address takes the entries.
+func TestLinkSeesNoAddress(t *testing.T) {
+	onSQLite(t, func(s *site) {
+		ann := s.person("7")
+		for _, who := range []signoff.Subject{addressed("Zed@acme.example"), addressed("no address"), s.bySubject("zed@acme.example"), byEmail(ann)} {
+			_, _ = s.revoke(0, s.revocation(nil), who)
+		}
+		link := doorward.Caller{Principal: doorward.Principal{Kind: doorward.BySetupLink, ID: "stl_1", TenantID: s.con.TenantID, ConnectionID: s.con.ID}}
+		page, err := s.Node(0).Connections.Attempts(s.Context(), link, s.con.ID, doorward.Window{Limit: 10})
+		s.NoError(err)
+		n := 0
+		for _, entry := range page.Items {
+			if entry.Kind != doorward.AttemptRevoke {
+				continue
+			}
+			if n++; entry.Subject != "" || entry.Address != "" || entry.Seen != "" && entry.Seen != "acme.example" {
+				t.Errorf("the link sees %+v", entry)
+			}
+		}
+		if n != 4 {
+			t.Errorf("the protocol has %d entries", n)
+		}
+		s.write(func(tx *store.Tx) error { return tx.ForgetAddress(s.Context(), "zed@acme.example") })
+		if n := s.Int(`SELECT count(*) FROM connection_attempts WHERE checked = 'email' AND seen LIKE '%acme%'`); n != 0 {
+			t.Errorf("%d entries have the erased address", n)
+		}
+	})
+}

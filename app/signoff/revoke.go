@@ -83,7 +83,7 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	r.subject = who.named()
+	r.subject, r.address = who.named(), who.address()
 	err = r.verify(ctx, func(ctx context.Context, d oidcrp.Discovery) (endtoken.Token, error) {
 		return endtoken.Revocation(ctx, s.providers.Provider(), d, s.providers.RevokeURL(conID), token, s.db.Now())
 	})

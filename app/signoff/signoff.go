@@ -69,6 +69,7 @@ type request struct {
 	connection doorward.Connection
 	token      endtoken.Token
 	subject    string // whom it names, for the protocol
+	address    string // in subject, canonical; empty: none is there
 	userID     string // of that person, once it is known
 }
 
@@ -153,7 +154,7 @@ func (r *request) record(ctx context.Context, outcome doorward.AttemptOutcome, f
 	r.s.tally.add(r.kind, outcome)
 	r.s.providers.Record(ctx, doorward.Attempt{
 		ConnectionID: r.connection.ID, Kind: doorward.AttemptRevoke, Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
-		Subject: r.subject, UserID: r.userID, Count: 1, RequestIDs: []string{r.by.RequestID},
+		Subject: r.subject, UserID: r.userID, Address: r.address, Count: 1, RequestIDs: []string{r.by.RequestID},
 	})
 }
 

@@ -83,7 +83,6 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	r.subject, r.address = who.named(), who.address()
 	err = r.verify(ctx, func(ctx context.Context, d oidcrp.Discovery) (endtoken.Token, error) {
 		return endtoken.Revocation(ctx, s.providers.Provider(), d, s.providers.RevokeURL(conID), token, s.db.Now())
 	})
@@ -93,6 +92,7 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
+	r.subject, r.address = who.named(), who.address() // of a token that is good: anybody can name somebody
 	revocation, err := r.end(ctx, func(tx *access.Tx) error { return r.revoke(ctx, tx, who) })
 	if err != nil {
 		return doorward.Revocation{}, err

@@ -471,6 +471,38 @@ func TestFloodOfEntries(t *testing.T) {
 	})
 }
 
+// TestKeyOfTheMinute: bad tokens, for which the provider's keys are read, don't make one by a new key a refused one: until
+// the keys are read again, whether it is good is not known.
+func TestKeyOfTheMinute(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		s := newSite(f)
+		ann := s.person("7")
+		_, err := s.revoke(0, s.revocation(nil), s.bySubject("8"))
+		s.wantCode("nobody", err, doorward.CodeNotFound)
+		clock.Move(2 * time.Minute)
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies.Header = func(h map[string]any) { h["kid"] = "junk" } })
+		_, err = s.revoke(0, s.revocation(nil), s.bySubject("7"))
+		s.wantCheck("an unknown key", err, doorward.CodeUnauthenticated, "kid")
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies = oidctest.Lies{} })
+		s.provider.Rotate()
+		token := s.revocation(nil)
+		_, err = s.revoke(0, token, s.bySubject("7"))
+		s.wantCode("a new key", err, doorward.CodeProviderUnavailable)
+		s.wantCode("a logout by a new key", s.logout(0, s.logoutToken(m{"sub": "7"})), doorward.CodeProviderUnavailable)
+		if entry := s.last(); entry.Outcome != doorward.AttemptUnavailable || entry.Check != "kid" {
+			t.Errorf("the protocol has %+v", entry)
+		}
+		for what, changes := range map[string]m{"aud": {"aud": "elsewhere"}, "iss": {"iss": "https://other.example"}, "exp": {"exp": 1}} {
+			_, err = s.revoke(0, s.revocation(changes), s.bySubject("7"))
+			s.wantCode("a new key, another "+what, err, doorward.CodeUnauthenticated)
+		}
+		s.wantValid("a new key", true, ann)
+		clock.Move(time.Minute)
+		_, err = s.revoke(0, token, s.bySubject("7"))
+		s.wantCode("the same token later", err, "")
+	})
+}
+
 // TestSweep: what is known of ended sign-ins and used tokens goes.
 func TestSweep(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {

@@ -236,6 +236,9 @@ func EndedSubject(issuer, subject string) string {
 	return "subject" + connectionVersionSeparator + Identity{Issuer: issuer, Subject: subject}.Key()
 }
 
+// EndedAddress is EndedUser for the person whom the provider calls by the canonical address.
+func EndedAddress(address string) string { return "address" + connectionVersionSeparator + address }
+
 // EndedSession is EndedUser for all sign-ins of the session at the provider: a value of Assurance.ProviderSession.
 func EndedSession(providerSession string) string {
 	return "session" + connectionVersionSeparator + providerSession
@@ -251,7 +254,7 @@ type Attempt struct {
 	Seen             string // what the provider said, bounded; no token
 	Advice           string // the key of a text
 	Subject, UserID  string // of the person, if known
-	Address          string // the one in Seen, canonical; empty: none is there
+	Address          string // the one in Seen or Subject, canonical; empty: none is there
 	Count            int
 	RequestIDs       []string // of the last AttemptRequestsMax, the newest last
 }

@@ -34,6 +34,7 @@ const (
 	sqlDirectoryAliasesOf  = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.user_id = $2 ORDER BY d.created_at, d.connection_id, d.id`
 	sqlDirectoryAddressed  = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.address = $2 AND d.user_id IS NULL ORDER BY d.created_at, d.connection_id, d.id`
 	sqlDirectoryMade       = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.address = $2 AND d.connection_id = $3 AND d.made AND d.user_id IS NOT NULL ORDER BY d.created_at, d.id LIMIT 1`
+	sqlDirectoryCalled     = selectDirectoryUser + `WHERE d.tenant_id = $1 AND d.address = $2 AND d.connection_id = $3 AND d.user_id IS NOT NULL ORDER BY d.created_at, d.id LIMIT 1`
 	sqlDirectoryHeld       = selectDirectoryUser + `WHERE d.user_id = $1 ORDER BY d.created_at, d.connection_id, d.id`
 	sqlInsertDirectoryUser = `INSERT INTO directory_users (connection_id, id, tenant_id, user_id, invitation_id, user_name, name_key, address, external_id,
   email_keys, active, made, attributes, created_at, changed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
@@ -77,6 +78,11 @@ func (r Reader) DirectoryAliasesOf(ctx context.Context, tenantID, userID string)
 // userName has the canonical address, or ErrNone.
 func (r Reader) MadeByDirectory(ctx context.Context, connectionID, tenantID, address string) (doorward.DirectoryUser, error) {
 	return one(ctx, r, directoryUserFields, sqlDirectoryMade, tenantID, address, connectionID)
+}
+
+// DirectoryMemberAddressed is MadeByDirectory for a member whose membership the directory need not have made.
+func (r Reader) DirectoryMemberAddressed(ctx context.Context, connectionID, tenantID, address string) (doorward.DirectoryUser, error) {
+	return one(ctx, r, directoryUserFields, sqlDirectoryCalled, tenantID, address, connectionID)
 }
 
 // DirectoryUsersOf returns what directories of all tenants say of the account, the oldest first.

@@ -17,7 +17,7 @@ ON CONFLICT (connection_id, who_hash) DO UPDATE SET ended_at = $3 WHERE ended_si
 )
 
 // EndSignIns records that the connection's provider has ended somebody's sign-ins by now. who is one of
-// doorward.EndedUser, EndedSubject and EndedSession.
+// doorward.EndedUser, EndedSubject, EndedAddress and EndedSession.
 func (tx *Tx) EndSignIns(ctx context.Context, connectionID, who string) error {
 	return tx.run(ctx, sqlEndSignIns, connectionID, addressHash(who), micros(tx.Now))
 }

@@ -102,12 +102,23 @@ func (c *Client) noticeClient(ctx context.Context, id string) {
 }
 
 // hideAddress leaves of an address that was refused the domain: who signs in is none of the business of a
-// customer's IT.
+// customer's IT. Of whom the provider ends the sessions it leaves nothing else, since a subject may be an address, too.
 func hideAddress(a *doorward.Attempt) {
-	if a.Address != "" {
-		a.Address, a.Seen = "", mailaddr.Domain(a.Address)
+	isNamed := a.Kind == doorward.AttemptRevoke && (a.Subject != "" || a.Check == oidcrp.CheckSub)
+	if isNamed {
+		a.Subject = ""
 	}
+	switch {
+	case a.Address != "" && a.Seen != "":
+		a.Seen = mailaddr.Domain(a.Address)
+	case isNamed && (a.Check == oidcrp.CheckSub || a.Check == checkEmail):
+		a.Seen = ""
+	}
+	a.Address = ""
 }
+
+// checkEmail is what the protocol calls an address that was refused.
+const checkEmail = "email"
 
 // Attempts returns the protocol of a connection, the newest first. Errors: not_found; validation_failed for
 // an unknown order. A set-up link sees no addresses.

@@ -3,6 +3,7 @@ package signoff
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -34,6 +35,26 @@ func (s Subject) named() string {
 	return s.Subject
 }
 
+// address returns the canonical address; empty: none is named, or none that anybody can have.
+func (s Subject) address() string {
+	address, err := mailaddr.Parse(s.Email)
+	if s.Format != FormatEmail || err != nil {
+		return ""
+	}
+	return address
+}
+
+// ended names whose sign-ins end, for store.Tx.EndSignIns; empty: nobody's.
+func (s Subject) ended() string {
+	if s.Format == FormatIssuer {
+		return doorward.EndedSubject(s.Issuer, s.Subject)
+	}
+	if address := s.address(); address != "" {
+		return doorward.EndedAddress(address)
+	}
+	return ""
+}
+
 // check returns the faults of its members, below the pointer.
 func (s Subject) check(pointer string) error {
 	required := func(member string) error {
@@ -62,7 +83,6 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	r.subject = who.named()
 	err = r.verify(ctx, func(ctx context.Context, d oidcrp.Discovery) (endtoken.Token, error) {
 		return endtoken.Revocation(ctx, s.providers.Provider(), d, s.providers.RevokeURL(conID), token, s.db.Now())
 	})
@@ -72,6 +92,7 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
+	r.subject, r.address = who.named(), who.address() // of a token that is good: anybody can name somebody
 	revocation, err := r.end(ctx, func(tx *access.Tx) error { return r.revoke(ctx, tx, who) })
 	if err != nil {
 		return doorward.Revocation{}, err
@@ -103,8 +124,8 @@ func (r *request) revoke(ctx context.Context, tx *access.Tx, who Subject) error 
 		return err
 	}
 	c := r.connection
-	if who.Format == FormatIssuer { // also of somebody who is no member yet, and is signing in
-		if err := tx.EndSignIns(ctx, c.ID, doorward.EndedSubject(who.Issuer, who.Subject)); err != nil {
+	if name := who.ended(); name != "" { // also of somebody who is no member yet, and is signing in
+		if err := tx.EndSignIns(ctx, c.ID, name); err != nil {
 			return err
 		}
 	}
@@ -162,11 +183,9 @@ func (r *request) member(ctx context.Context, tx *access.Tx, who Subject) (perso
 	c := r.connection
 	switch {
 	case who.Format == FormatEmail:
-		address, fault := mailaddr.Parse(who.Email)
-		if fault != nil { // nobody has it
-			return person, nil
+		if address := who.address(); address != "" { // else nobody has it
+			person, err = r.addressed(ctx, tx, address)
 		}
-		person, err = tx.UserByEmail(ctx, c.TenantID, address)
 	case who.Issuer != c.InForce.Issuer:
 		return person, nil
 	default:
@@ -179,4 +198,34 @@ func (r *request) member(ctx context.Context, tx *access.Tx, who Subject) (perso
 		return doorward.User{}, nil
 	}
 	return person, err
+}
+
+// addressed returns the person whom the provider calls by the canonical address: the member who has it, or else who
+// has another one by now, as a directory of the connection says it, or as the tenant remembers it of somebody who has
+// come by the connection. Errors: store.ErrNone.
+func (r *request) addressed(ctx context.Context, tx *access.Tx, address string) (doorward.User, error) {
+	c := r.connection
+	person, err := tx.UserByEmail(ctx, c.TenantID, address)
+	if !errors.Is(err, store.ErrNone) {
+		return person, err
+	}
+	said, err := tx.DirectoryMemberAddressed(ctx, c.ID, c.TenantID, address)
+	if err == nil {
+		return tx.User(ctx, c.TenantID, said.UserID)
+	}
+	if !errors.Is(err, store.ErrNone) {
+		return doorward.User{}, err
+	}
+	id, err := tx.FormerHolder(ctx, c.TenantID, address)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	all, err := tx.IdentitiesOf(ctx, id)
+	if err == nil && !slices.ContainsFunc(all, func(i doorward.Identity) bool { return i.ConnectionID == c.ID }) {
+		err = store.ErrNone
+	}
+	if err != nil {
+		return doorward.User{}, err
+	}
+	return tx.User(ctx, c.TenantID, id)
 }

@@ -16,6 +16,7 @@
 //	signoff.go     tokens: whose word it is
 //	revoke.go      revocations
 //	logout.go      logouts
+//	stray.go       what the protocol has of tokens that anybody can send
 //	tally.go       counters
 package signoff
 
@@ -52,7 +53,7 @@ type SignOff struct {
 	db        *store.DB
 	providers *provider.Client
 	life      store.SessionLifetime
-	strays    provider.Strays
+	strays    [strayKinds]provider.Strays
 	tally     tally
 }
 
@@ -69,6 +70,7 @@ type request struct {
 	connection doorward.Connection
 	token      endtoken.Token
 	subject    string // whom it names, for the protocol
+	address    string // in subject, canonical; empty: none is there
 	userID     string // of that person, once it is known
 }
 
@@ -103,7 +105,7 @@ func (r *request) verify(ctx context.Context, check func(context.Context, oidcrp
 	fault, isFault := errors.AsType[*oidcrp.Fault](err)
 	switch {
 	case isFault && fault.Unavailable:
-		r.record(ctx, doorward.AttemptUnavailable, *fault)
+		r.stray(ctx, outage, *fault)
 		return provider.Unavailable(fault)
 	case isFault:
 		return r.refuse(ctx, *fault)
@@ -128,22 +130,19 @@ func (r *request) counters() []access.Counter {
 	return access.ClientCounters("signoff:"+r.connection.ID, r.by, maxRefused, limitWindow)
 }
 
-// unsigned are the checks that fail for what anybody can send.
-var unsigned = []string{oidcrp.CheckAlg, oidcrp.CheckKid, oidcrp.CheckSignature}
-
 // refuse counts the refusal, records it, and returns the error of the kind. Errors: too_many_attempts, unavailable.
 func (r *request) refuse(ctx context.Context, f oidcrp.Fault) error {
 	if err := r.s.writer.CountWithin(ctx, r.counters()); err != nil {
 		return err
 	}
 	reason := r.kind.refusal(f)
-	if r.connection.Status == doorward.ConnectionActive && !slices.Contains(unsigned, f.Check) {
+	switch {
+	case r.connection.Status != doorward.ConnectionActive || slices.Contains(unsignedChecks, f.Check):
+		r.stray(ctx, unsigned, f)
+	case slices.Contains(elsewhereChecks, f.Check):
+		r.stray(ctx, elsewhere, f)
+	default:
 		r.record(ctx, doorward.AttemptRefused, f)
-		return reason
-	}
-	r.s.tally.add(r.kind, doorward.AttemptRefused)
-	if n := r.s.strays.Take(r.connection.ID, r.s.db.Now()); n > 0 {
-		r.s.recordStrays(ctx, r.connection.ID, n, f, r.by.RequestID)
 	}
 	return reason
 }
@@ -153,24 +152,14 @@ func (r *request) record(ctx context.Context, outcome doorward.AttemptOutcome, f
 	r.s.tally.add(r.kind, outcome)
 	r.s.providers.Record(ctx, doorward.Attempt{
 		ConnectionID: r.connection.ID, Kind: doorward.AttemptRevoke, Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
-		Subject: r.subject, UserID: r.userID, Count: 1, RequestIDs: []string{r.by.RequestID},
-	})
-}
-
-// recordStrays writes the entry for n tokens that the provider has not signed, as far as anybody can tell.
-func (s *SignOff) recordStrays(ctx context.Context, conID string, n int, f oidcrp.Fault, requestIDs ...string) {
-	s.providers.Record(ctx, doorward.Attempt{
-		ConnectionID: conID, Kind: doorward.AttemptRevoke, Outcome: doorward.AttemptRefused, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
-		Count: n, RequestIDs: requestIDs,
+		Subject: r.subject, UserID: r.userID, Address: r.address, Count: 1, RequestIDs: []string{r.by.RequestID},
 	})
 }
 
 // Sweep writes into protocols what was counted and not written yet, and deletes what is known of sign-ins that are long
 // over. Errors: unavailable.
 func (s *SignOff) Sweep(ctx context.Context) error {
-	for conID, n := range s.strays.Overdue(s.db.Now()) {
-		s.recordStrays(ctx, conID, n, oidcrp.Fault{Check: oidcrp.CheckSignature, Advice: oidcrp.AdviceKeys})
-	}
+	s.sweepStrays(ctx)
 	return s.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 		return tx.DeleteEndedSignIns(ctx, tx.Now.Add(-endsKept), limit)
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signoff"
+	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/store"
 )
@@ -164,14 +165,20 @@ func TestOnlyOurTokens(t *testing.T) {
 		refusal := func(what, token, check string) {
 			t.Helper()
 			_, err := s.revoke(0, token, s.bySubject("7"))
-			s.wantCheck(what, err, doorward.CodeUnauthenticated, check)
+			s.wantCode(what, err, doorward.CodeUnauthenticated)
+			if f, _ := errors.AsType[*oidcrp.Fault](err); f == nil || f.Check != check {
+				t.Errorf("%s: refused by %v, want the check %s", what, f, check)
+			}
 		}
 		theirs := s.Node(0).Connections.RevokeURL(s.con.ID)
 		refusal("another tenant's provider", other.provider.Revocation(theirs, nil), "signature")
 		refusal("a token for another connection", s.provider.Revocation(s.Node(0).Connections.RevokeURL(other.con.ID), nil), "aud")
 		refusal("a logout token", s.logoutToken(m{"sub": "7", "aud": theirs}), "provider_error")
 		err := s.logout(0, s.provider.Ending(oidctest.TypeRevocation, m{"aud": apptest.ClientID, "sub": "7"}))
-		s.wantCheck("a revocation as a logout", err, doorward.CodeSignOnRefused, "provider_error")
+		s.wantCode("a revocation as a logout", err, doorward.CodeSignOnRefused)
+		if f, _ := errors.AsType[*oidcrp.Fault](err); f == nil || f.Check != "provider_error" {
+			t.Errorf("a revocation as a logout: refused by %v", f)
+		}
 		err = s.logout(0, other.logoutToken(m{"sub": "7", "iss": s.provider.Issuer()}))
 		s.wantCode("another provider's logout", err, doorward.CodeSignOnRefused)
 		s.wantValid("refused", true, in)
@@ -416,6 +423,83 @@ func TestFlood(t *testing.T) {
 		clock.Move(time.Minute)
 		_, err = s.revoke(0, "x", s.bySubject("7"))
 		s.wantCode("a minute later", err, doorward.CodeUnauthenticated)
+	})
+}
+
+// TestFloodOfEntries: who has no token for us writes no more than an entry a minute and kind, and names nobody there.
+func TestFloodOfEntries(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		s := newSite(f)
+		entries := func(what string, outcome doorward.AttemptOutcome, want int) {
+			t.Helper()
+			page, err := s.DB.Read().AttemptPage(s.Context(), s.con.ID, doorward.Window{Limit: 100})
+			s.NoError(err)
+			n := 0
+			for _, entry := range page.Items {
+				if entry.Kind != doorward.AttemptRevoke || entry.Outcome != outcome {
+					continue
+				}
+				if n++; entry.Subject != "" {
+					t.Errorf("%s: the protocol names %q", what, entry.Subject)
+				}
+			}
+			if n != want {
+				t.Errorf("%s: %d entries, want %d", what, n, want)
+			}
+		}
+		s.provider.Change(func(p *oidctest.Settings) {
+			p.Lies.Answer = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+		})
+		for i := range 9 {
+			_, err := s.revoke(0, s.revocation(nil), s.bySubject(strings.Repeat("x", i+1)))
+			s.wantCode("no keys", err, doorward.CodeProviderUnavailable)
+		}
+		entries("no keys", doorward.AttemptUnavailable, 1)
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies = oidctest.Lies{} })
+		for i := range 9 {
+			_, err := s.revoke(0, s.provider.Revocation("https://elsewhere.example", nil), s.bySubject(strings.Repeat("x", i+1)))
+			s.wantCode("for others", err, doorward.CodeUnauthenticated)
+		}
+		entries("for others", doorward.AttemptRefused, 1)
+		clock.Move(2 * time.Minute)
+		s.NoError(s.Node(0).SignOff.Sweep(s.Context()))
+		entries("for others, later", doorward.AttemptRefused, 2)
+		entries("no keys, later", doorward.AttemptUnavailable, 2)
+	})
+}
+
+// TestKeyOfTheMinute: bad tokens, for which the provider's keys are read, don't make one by a new key a refused one: until
+// the keys are read again, whether it is good is not known.
+func TestKeyOfTheMinute(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		s := newSite(f)
+		ann := s.person("7")
+		_, err := s.revoke(0, s.revocation(nil), s.bySubject("8"))
+		s.wantCode("nobody", err, doorward.CodeNotFound)
+		clock.Move(2 * time.Minute)
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies.Header = func(h map[string]any) { h["kid"] = "junk" } })
+		_, err = s.revoke(0, s.revocation(nil), s.bySubject("7"))
+		s.wantCheck("an unknown key", err, doorward.CodeUnauthenticated, "kid")
+		s.provider.Change(func(p *oidctest.Settings) { p.Lies = oidctest.Lies{} })
+		s.provider.Rotate()
+		token := s.revocation(nil)
+		_, err = s.revoke(0, token, s.bySubject("7"))
+		s.wantCode("a new key", err, doorward.CodeProviderUnavailable)
+		s.wantCode("a logout by a new key", s.logout(0, s.logoutToken(m{"sub": "7"})), doorward.CodeProviderUnavailable)
+		if entry := s.last(); entry.Outcome != doorward.AttemptUnavailable || entry.Check != "kid" {
+			t.Errorf("the protocol has %+v", entry)
+		}
+		for what, changes := range map[string]m{"aud": {"aud": "elsewhere"}, "iss": {"iss": "https://other.example"}, "exp": {"exp": 1}} {
+			_, err = s.revoke(0, s.revocation(changes), s.bySubject("7"))
+			s.wantCode("a new key, another "+what, err, doorward.CodeUnauthenticated)
+		}
+		s.wantValid("a new key", true, ann)
+		clock.Move(time.Minute)
+		_, err = s.revoke(0, token, s.bySubject("7"))
+		s.wantCode("the same token later", err, "")
 	})
 }
 

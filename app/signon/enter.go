@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/internal/mailaddr"
 )
 
 // proved is what the person has proved of the account, beside what the provider says: its OwnMethods. The
@@ -82,13 +83,8 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 	if !active || !policy.SignsIn() {
 		return joining.Refusal{Check: CheckState}
 	}
-	// By the subject: nobody here may have it yet. login looks at the account and the provider's session.
-	ended, err := tx.SignInsEnded(ctx, h.Connection.ID, doorward.EndedSubject(h.Issuer, h.Subject), h.BegunAt)
-	if err != nil {
+	if err := notEnded(ctx, tx, h); err != nil {
 		return err
-	}
-	if ended {
-		return joining.Refusal{Check: CheckState}
 	}
 	current, err := tx.Connection(ctx, h.Connection.ID)
 	switch {
@@ -104,4 +100,23 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 		err = joining.Refusal{Check: CheckState}
 	}
 	return err
+}
+
+// notEnded refuses a sign-in of which the provider has ended the subject or the address since it began: nobody here may
+// have them yet. login looks at the account and the provider's session. Errors: joining.Refusal.
+func notEnded(ctx context.Context, tx *access.Tx, h held) error {
+	names := []string{doorward.EndedSubject(h.Issuer, h.Subject)}
+	if address, err := mailaddr.Parse(h.Address); err == nil {
+		names = append(names, doorward.EndedAddress(address))
+	}
+	for _, who := range names {
+		ended, err := tx.SignInsEnded(ctx, h.Connection.ID, who, h.BegunAt)
+		if err != nil {
+			return err
+		}
+		if ended {
+			return joining.Refusal{Check: CheckState}
+		}
+	}
+	return nil
 }

@@ -96,6 +96,7 @@ type Fault struct {
 	Advice       string      // one of Advices, or empty
 	Cause        cause.Cause // of CodeUnreachable
 	Unavailable  bool        // nothing was refused: the provider can't be reached, or has a fault
+	Unread       bool        // of CheckKid: the keys were not read since the token came, so it may be by a new one
 	Err          error
 }
 

@@ -86,7 +86,9 @@ func readHeader(d Discovery, token string) (header, *Fault) {
 // too.
 func (c *Client) payload(ctx context.Context, d Discovery, head header, signed *jose.JSONWebSignature) ([]byte, error) {
 	var fault *Fault
+	isPaused := false
 	for _, again := range []bool{false, true} {
+		isPaused = again && c.keys.IsPaused(d.JWKSURI)
 		keys, err := c.keys.At(ctx, d.JWKSURI, again)
 		if err != nil {
 			return nil, c.unreachable(CheckSignature, withoutAddress(err))
@@ -96,6 +98,7 @@ func (c *Client) payload(ctx context.Context, d Discovery, head header, signed *
 			return text, nil
 		}
 	}
+	fault.Unread = isPaused && fault.Check == CheckKid
 	return nil, fault
 }
 

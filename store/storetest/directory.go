@@ -94,10 +94,12 @@ func directoryUsers(f *fixture) {
 	said.ChangedAt = f.clock.read()
 	equal(f, f.value(f.Read().DirectoryUser(ctx, con.ID, said.ID)), said)
 	equal(f, f.value(f.Read().MadeByDirectory(ctx, con.ID, acme.ID, said.Address)), said)
+	equal(f, f.value(f.Read().DirectoryMemberAddressed(ctx, con.ID, acme.ID, said.Address)), said)
 	for _, none := range [][3]string{{"con_x", acme.ID, said.Address}, {con.ID, "tnt_x", said.Address}, {con.ID, acme.ID, "x"}} {
 		if _, err := f.Read().MadeByDirectory(ctx, none[0], none[1], none[2]); !errors.Is(err, store.ErrNone) {
 			f.Errorf("%v: %v, want none", none, err)
 		}
+		f.wantNone(f.Read().DirectoryMemberAddressed(ctx, none[0], none[1], none[2]))
 	}
 
 	e := doorward.DirectoryEffect{ID: "1", ConnectionID: con.ID, TenantID: acme.ID, At: f.clock.read(), Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: ann.ID, After: "{}"}

@@ -13,6 +13,8 @@ package endtoken
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -68,7 +70,7 @@ type claims struct {
 func Revocation(ctx context.Context, c *oidcrp.Client, d oidcrp.Discovery, audience, text string, now time.Time) (Token, error) {
 	typ, read, err := signed(ctx, c, d, text)
 	if err != nil {
-		return Token{}, err
+		return Token{}, orUnread(err, text, d, audience, now, RevocationLifeMax)
 	}
 	if typ != "" && typ != typeRevocation {
 		return Token{}, fault(oidcrp.CheckProvider, "typ "+typ, typeRevocation, oidcrp.AdviceProvider)
@@ -84,7 +86,7 @@ func Revocation(ctx context.Context, c *oidcrp.Client, d oidcrp.Discovery, audie
 func Logout(ctx context.Context, c *oidcrp.Client, d oidcrp.Discovery, clientID, text string, now time.Time) (Token, error) {
 	typ, read, err := signed(ctx, c, d, text)
 	if err != nil {
-		return Token{}, err
+		return Token{}, orUnread(err, text, d, clientID, now, oidcrp.LifetimeMax)
 	}
 	if !slices.Contains(logoutTypes, typ) {
 		return Token{}, fault(oidcrp.CheckProvider, "typ "+typ, "logout+jwt", oidcrp.AdviceProvider)
@@ -125,6 +127,28 @@ func signed(ctx context.Context, c *oidcrp.Client, d oidcrp.Discovery, text stri
 		return "", read, fault(oidcrp.CheckProvider, "claims that are of another type, or twice there", "an object of JSON", oidcrp.AdviceProvider)
 	}
 	return strings.TrimPrefix(strings.ToLower(typ), "application/"), read, nil
+}
+
+// orUnread makes of the refusal of a token by an unknown key one that says no more than that the keys can't be read, if
+// they were not read since it came, and else it may be good: anybody can have them read just before the provider begins
+// to sign by a new one. Other errors it returns as they are.
+func orUnread(err error, text string, d oidcrp.Discovery, audience string, now time.Time, lifeMax time.Duration) error {
+	refused, isFault := errors.AsType[*oidcrp.Fault](err)
+	if !isFault || !refused.Unread {
+		return err
+	}
+	var said claims
+	parts := strings.Split(text, ".") // three, since a header was read
+	payload, fault := base64.RawURLEncoding.DecodeString(parts[1])
+	if fault != nil || json.Unmarshal(payload, &said) != nil {
+		return err
+	}
+	if _, fault := said.check(d, audience, now, lifeMax); fault != nil {
+		return err
+	}
+	unread := *refused
+	unread.Unavailable, unread.Advice = true, oidcrp.AdviceRetry
+	return &unread
 }
 
 // check makes the checks that both kinds have.

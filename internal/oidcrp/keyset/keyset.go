@@ -113,7 +113,7 @@ func (c *Cache) cached(ctx context.Context, address string, again bool) (Keys, *
 		switch {
 		case !again:
 			return set.keys, nil, nil
-		case set.reading == nil && isWithin(now, set.tried, keysPause):
+		case set.isPaused(now):
 			return set.keys, nil, set.failed
 		}
 	}
@@ -122,6 +122,18 @@ func (c *Cache) cached(ctx context.Context, address string, again bool) (Keys, *
 		go c.read(context.WithoutCancel(ctx), address, set, set.reading)
 	}
 	return nil, set.reading, nil
+}
+
+// IsPaused reports whether At would not read the keys at the address anew, because that was done a short while ago.
+func (c *Cache) IsPaused(address string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set, now := c.sets[address], c.now()
+	return set != nil && set.keys != nil && isWithin(now, set.read, keysLife) && set.isPaused(now)
+}
+
+func (s *keySet) isPaused(now time.Time) bool {
+	return s.reading == nil && isWithin(now, s.tried, keysPause)
 }
 
 // isWithin reports whether less time than d has passed since the instant. One that is to come was written before

@@ -236,7 +236,7 @@ func TestSetupByLink(t *testing.T) {
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 303, "/setup/provider?done=setup-secret-deleted")
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 404, "", "deleted before")
 	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/test?done=setup-saved-test")
-	s.test(b).is(t, 200, "", "The test has passed", ann).lacks(t, "ann-1", "&#34;sub&#34;")
+	s.test(b).is(t, 200, "", "The test has passed", "acme.example").lacks(t, ann, "ann-1", "&#34;sub&#34;")
 	b.get("/setup/provider").is(t, 200, "", "Last used: <time").lacks(t, "Last used: never")
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Test</strong>", "the client’s authentication", ">Done<", ">Refused<")
 

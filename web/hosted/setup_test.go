@@ -380,5 +380,6 @@ func TestSetupOfTwoConnections(t *testing.T) {
 	code := s.link(t)
 	b.send("/setup", "token", code).is(t, 200, "", "Second", "Okta", "has begun the set-up of", html.EscapeString("Acme <ID>"))
 	b.send("/setup/begin", "token", code).is(t, 303, "/setup/provider")
-	b.get("/setup/provider").is(t, 200, "", "Second", "In the console of Okta", "/jwks</code>", "ES256")
+	b.get("/setup/provider").is(t, 200, "", "Second", "In the console of Okta", "/jwks</code>", "ES256", "“Logout endpoint URL”: the revocation address",
+		`<li class="by-key">“Client Credentials” → “Edit”: “Public key / Private key”`, `<li class="by-secret">“Client Credentials” → “Edit”: “Client secret”`, "<li>“Assignments”")
 }

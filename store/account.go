@@ -183,6 +183,15 @@ func (r Reader) FormerHolder(ctx context.Context, tenantID, address string) (use
 	return one(ctx, r, textField, sqlFormerHolder, tenantID, address)
 }
 
+const sqlAddressLeftAt = `SELECT left_at FROM former_domains WHERE tenant_id = $1 AND user_id = $2 AND address = $3`
+
+// AddressLeftAt returns when the member's address left the domain of a former address of FormerHolder: of several times the
+// first one. ErrNone: it never has.
+func (r Reader) AddressLeftAt(ctx context.Context, tenantID, userID, address string) (time.Time, error) {
+	at, err := one(ctx, r, instantColumn, sqlAddressLeftAt, tenantID, userID, address)
+	return time.Time(at), err
+}
+
 // ReturnToDomains forgets the domains that the account has left since an instant, by changes of its address that
 // are undone.
 func (tx *Tx) ReturnToDomains(ctx context.Context, userID string, since time.Time) error {

@@ -20,6 +20,7 @@ type Found struct {
 	plan     plan
 	identity doorward.Identity // the zero Identity: none
 	rules    *doorward.Rules   // of the tenant
+	now      time.Time         // of the moment
 	// inviterOwns reports whether an OWNER, or the operator, has sent the invitation.
 	inviterOwns bool
 }
@@ -33,9 +34,10 @@ func (f Found) ShownAddress() string {
 	return f.Account.Email
 }
 
-// UserID returns the id of the account; empty: there is none.
+// UserID returns the id of the account; empty: there is none, or the person is refused who says the former address of a
+// member, and is likely somebody else.
 func (f Found) UserID() string {
-	if f.Account == nil {
+	if f.Account == nil || f.former && f.Refused() != "" {
 		return ""
 	}
 	return f.Account.ID
@@ -60,7 +62,7 @@ func (j *Joining) Look(ctx context.Context, who Person) (f Found, err error) {
 
 // read reads what the database says of the person, and decides. It writes nothing.
 func (j *Joining) read(ctx context.Context, read store.Reader, who Person) (Found, error) {
-	f := Found{known: known{jit: who.Connection.JIT}}
+	f := Found{known: known{jit: who.Connection.JIT}, now: j.db.Now()}
 	if address, err := mailaddr.Parse(who.Address); err == nil {
 		f.Address = address
 	}
@@ -69,7 +71,7 @@ func (j *Joining) read(ctx context.Context, read store.Reader, who Person) (Foun
 			return f, err
 		}
 	}
-	if err := f.readInvitation(ctx, read, who, j.db.Now()); err != nil {
+	if err := f.readInvitation(ctx, read, who); err != nil {
 		return f, err
 	}
 	if f.Account != nil && !f.identified {
@@ -144,15 +146,18 @@ func (f *Found) holder(ctx context.Context, read store.Reader, who Person) (door
 }
 
 // formerHolder returns the account of a member here who had the address before it was changed, else the member would get a
-// second account by the first sign-in. One that has an identity of this connection already is somebody else: the address
-// has a new holder. Errors: store.ErrNone.
+// second account by the first sign-in. One that has an identity of this connection already, or left the address before
+// somebody was invited by it, is somebody else: the address has a new holder. Errors: store.ErrNone.
 func (f *Found) formerHolder(ctx context.Context, read store.Reader, who Person) (none doorward.Account, err error) {
 	id, err := read.FormerHolder(ctx, who.Connection.TenantID, f.Address)
 	if err != nil {
 		return none, err
 	}
-	has, err := countsHere(ctx, read, id, who)
-	if err == nil && has {
+	isOther, err := countsHere(ctx, read, id, who)
+	if err == nil && !isOther {
+		isOther, err = f.invitedSince(ctx, read, id)
+	}
+	if err == nil && isOther {
 		err = store.ErrNone
 	}
 	if err != nil {
@@ -160,6 +165,20 @@ func (f *Found) formerHolder(ctx context.Context, read store.Reader, who Person)
 	}
 	f.former = true
 	return read.Account(ctx, id)
+}
+
+// invitedSince reports whether an invitation to the address can be accepted now that was made after the member left the
+// address: nobody invites a member, so it means a new holder.
+func (f *Found) invitedSince(ctx context.Context, read store.Reader, userID string) (bool, error) {
+	inv, err := invite.Acceptable(ctx, read, f.Tenant, f.Address, f.now)
+	if doorward.HasCode(err, doorward.CodeInvitationNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	left, err := read.AddressLeftAt(ctx, f.Tenant.ID, userID, f.Address)
+	return inv.CreatedAt.After(left), err
 }
 
 // readIdentities reads whether another subject of the provider is the account. After a switch to another
@@ -195,14 +214,14 @@ func (f *Found) readDomain(ctx context.Context, read store.Reader, who Person) e
 
 // readInvitation reads a pending invitation to the address, unless it offers a rank above ADMIN, or its
 // sender could no longer send it; and whether somebody with the address was removed.
-func (f *Found) readInvitation(ctx context.Context, read store.Reader, who Person, now time.Time) (err error) {
+func (f *Found) readInvitation(ctx context.Context, read store.Reader, who Person) (err error) {
 	if f.Address == "" || f.member != nil {
 		return nil
 	}
 	if f.removed, err = f.wasRemoved(ctx, read, who); err != nil {
 		return err
 	}
-	inv, err := invite.Acceptable(ctx, read, f.Tenant, f.Address, now)
+	inv, err := invite.Acceptable(ctx, read, f.Tenant, f.Address, f.now)
 	switch {
 	case doorward.HasCode(err, doorward.CodeInvitationNotFound):
 		return nil

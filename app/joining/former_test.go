@@ -56,3 +56,27 @@ func TestFormerAddressInTheDomain(t *testing.T) {
 		}
 	})
 }
+
+// TestFormerAddressInvitedAnew: an invitation to a former address, made after it was left, is for its new holder, who gets an
+// account of their own, also while the former holder is suspended. Without one, nothing about that member is said.
+func TestFormerAddressInvitedAnew(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		s := newSite(f, "acme.example", doorward.JITInvited)
+		const address, private = "admin@acme.example", "ann@private.example"
+		ann := s.member(address, doorward.RoleUser)
+		f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, private, false))
+		_, err := f.Node(0).Accounts.ConfirmEmail(f.Context(), ann.Caller, f.MailToken(private))
+		f.NoError(err)
+		now, err := f.DB.Read().User(f.Context(), ann.User.TenantID, ann.User.ID)
+		f.NoError(err)
+		f.NoError(apptest.ErrorOf(f.Node(0).Users.Suspend(f.Context(), s.owner.Caller, now)))
+		s.refused("joining", says("1", address))
+		if _, found := s.look(says("1", address)); found.UserID() != "" {
+			t.Errorf("the refusal names the former holder, %s", found.UserID())
+		}
+		f.Invite(s.owner, address, doorward.RoleViewer)
+		if in := s.in(says("1", address)); in.User.ID == ann.User.ID || in.User.Role != doorward.RoleViewer {
+			t.Errorf("who was invited is %s, %s", in.User.ID, in.User.Role)
+		}
+	})
+}

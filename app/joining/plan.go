@@ -78,6 +78,8 @@ func refused(check string) plan { return plan{check: check} }
 // in a domain of the connection it says the same whether there is an account or not.
 func (k known) plan() plan {
 	switch {
+	case k.former && k.member != nil && k.member.Status != doorward.UserActive:
+		return refused(CheckJoining) // most likely a new holder of the address, whom reinstating that member wouldn't help
 	case k.member != nil && k.member.Status != doorward.UserActive:
 		return refused(CheckSuspended)
 	case k.identified && k.member != nil:

@@ -23,6 +23,7 @@ func TestPlan(t *testing.T) {
 		"the identity of a member": {known{identified: true, Account: account, member: member}, plan{step: enter}},
 		"… whatever the address":   {known{identified: true, Account: account, member: member, Address: address, elsewhere: true}, plan{step: enter}},
 		"… who is suspended":       {known{identified: true, Account: account, member: as(doorward.RoleUser, doorward.UserSuspended)}, plan{check: CheckSuspended}},
+		"… by a former address":    {known{former: true, Account: account, member: as(doorward.RoleUser, doorward.UserSuspended), Address: address, CanProve: true}, plan{check: CheckJoining}},
 		"no address":               {known{jit: jit}, plan{check: CheckEmail}},
 
 		"a member of this tenant alone":      {known{Address: address, Account: account, member: member, inTenant: true, CanProve: true}, plan{step: link}},

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -265,6 +266,32 @@ func TestTests(t *testing.T) {
 		f.NoError(connections.Sweep(f.Context()))
 		if n := f.CountRows("connection_tests"); n != 0 {
 			t.Errorf("%d tests are left", n)
+		}
+	})
+}
+
+// TestTestOfOthersByLink: a set-up link sees of the newest test, which an OWNER has made, no claims, and of the address the
+// domain alone. The OWNER sees all.
+func TestTestOfOthersByLink(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		c := f.Create(owner, apptest.DraftOf(f.Provider()))
+		connections := f.Node(0).Connections
+		link := doorward.Caller{Principal: doorward.Principal{Kind: doorward.BySetupLink, ID: "stl_1", TenantID: owner.User.TenantID, ConnectionID: c.ID}}
+		for address, want := range map[string]string{"zoe@acme.example": "acme.example", "zoe at acme": ""} {
+			test, err := connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
+			f.NoError(err)
+			f.NoError(apptest.ErrorOf(connections.BeginTest(f.Context(), test.ID, []byte("browser"))))
+			checks := []doorward.TestCheck{{Name: "email", OK: want != "", Seen: address}, {Name: "iss", OK: true, Seen: "https://idp.example"}}
+			f.NoError(apptest.ErrorOf(connections.EndTest(f.Context(), test.ID, json.RawMessage(`{"sub":"zoe-1"}`), checks)))
+			got, err := connections.Test(f.Context(), link, c.ID, "")
+			f.NoError(err)
+			if got.ID != test.ID || got.Claims != nil || got.Checks[0].Seen != want || got.Checks[1].Seen != "https://idp.example" {
+				t.Errorf("the link sees %s, %+v", got.Claims, got.Checks)
+			}
+			if got, err = connections.Test(f.Context(), owner.Caller, c.ID, ""); err != nil || got.Claims == nil || got.Checks[0].Seen != address {
+				t.Errorf("the OWNER sees %s, %+v, %v", got.Claims, got.Checks, err)
+			}
 		}
 	})
 }

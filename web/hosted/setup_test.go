@@ -236,7 +236,7 @@ func TestSetupByLink(t *testing.T) {
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 303, "/setup/provider?done=setup-secret-deleted")
 	b.send("/setup/secrets/"+secret+"/delete").is(t, 404, "", "deleted before")
 	s.save(b, "clientSecret", providersSecret).is(t, 303, "/setup/test?done=setup-saved-test")
-	s.test(b).is(t, 200, "", "The test has passed", ann).lacks(t, "ann-1", "&#34;sub&#34;")
+	s.test(b).is(t, 200, "", "The test has passed", "acme.example").lacks(t, ann, "ann-1", "&#34;sub&#34;")
 	b.get("/setup/provider").is(t, 200, "", "Last used: <time").lacks(t, "Last used: never")
 	b.get("/setup/protocol").is(t, 200, "", "<strong>Test</strong>", "the client’s authentication", ">Done<", ">Refused<")
 
@@ -278,10 +278,18 @@ func TestSetupKeepsASecretOfARefusedForm(t *testing.T) {
 	refused.is(t, 422, "", "every directory of the world", `value="mine"`, "The client secret is saved", "gain</code>", ">31 May 2031<").lacks(t, "never shown again", "Enter it once more", "2031-06-01")
 	version := formVersion.FindStringSubmatch(refused.body)[1]
 	s.save(b, "version", version, "clientId", "mine").is(t, 303, "/setup/test?done=setup-saved-test")
+	for _, until := range []string{"", "2031-05-31"} { // typed again, it fills no second place
+		s.save(b, "issuer", "https://login.microsoftonline.com/common/v2.0", "clientSecret", "never shown again", "expiresAt", until).is(t, 422, "", "The client secret is saved", ">31 May 2031<").lacks(t, "Enter it once more")
+		if n := strings.Count(b.get("/setup/provider").body, "gain</code>"); n != 1 {
+			t.Errorf("a secret that is typed again with the end %q is shown %d times", until, n)
+		}
+	}
 	s.save(b, "version", version, "clientSecret", "another secret of it").is(t, 412, "", "Enter it once more").lacks(t, "The client secret is saved")
 	s.save(b, "expiresAt", "31.5.2031").is(t, 422, "", `id="expiresAt" name="expiresAt" type="date" autocomplete="off" value="31.5.2031"`)
 	s.save(b, "clientAuth", "private_key_jwt", "clientSecret", "of no use with a key").is(t, 303, "/setup/test?done=setup-saved-test")
 	b.get("/setup/provider").is(t, 200, "", "/jwks</code>", "ES256").lacks(t, "gain</code>", "a key</code>")
+	s.save(b, "clientSecret", "never shown again", "expiresAt", "2032-05-31").is(t, 303, "/setup/test?done=setup-saved-test")
+	b.get("/setup/provider").is(t, 200, "", ">31 May 2031<", ">31 May 2032<") // another end isn't dropped
 }
 
 // A provider that doesn't know the redirect address or the client shows an error of its own and doesn't lead back. The
@@ -372,5 +380,6 @@ func TestSetupOfTwoConnections(t *testing.T) {
 	code := s.link(t)
 	b.send("/setup", "token", code).is(t, 200, "", "Second", "Okta", "has begun the set-up of", html.EscapeString("Acme <ID>"))
 	b.send("/setup/begin", "token", code).is(t, 303, "/setup/provider")
-	b.get("/setup/provider").is(t, 200, "", "Second", "In the console of Okta", "/jwks</code>", "ES256")
+	b.get("/setup/provider").is(t, 200, "", "Second", "In the console of Okta", "/jwks</code>", "ES256", "“Logout endpoint URL”: the revocation address",
+		`<li class="by-key">“Client Credentials” → “Edit”: “Public key / Private key”`, `<li class="by-secret">“Client Credentials” → “Edit”: “Client secret”`, "<li>“Assignments”")
 }

@@ -122,7 +122,11 @@ func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) e
 	if err != nil || secret.Secret == "" && secret.ExpiresAt == nil {
 		return err
 	}
-	if _, err = h.app.Connections.AddSecret(ctx, c.Caller, s.Connection.ID, secret); err != nil {
+	has, err := h.app.Connections.HasSecret(ctx, c.Caller, s.Connection.ID, secret.Secret, secret.ExpiresAt)
+	if err == nil && !has {
+		_, err = h.app.Connections.AddSecret(ctx, c.Caller, s.Connection.ID, secret)
+	}
+	if err != nil {
 		return err
 	}
 	now, err := h.app.Connections.Connection(ctx, c.Caller, s.Connection.ID)

@@ -60,6 +60,8 @@ func TestMessagesOfConnections(t *testing.T) {
 		add("sso.issuer.", string(p))
 		if steps := (Guide{Product: p}).Steps(); len(steps) < 3 {
 			t.Errorf("no instructions for %s", p)
+		} else if isEither := slices.ContainsFunc(steps, func(s Step) bool { return s.Class != "" }); isEither != (p.DefaultClientAuth() == doorward.PrivateKeyJWT) {
+			t.Errorf("%s has steps for keys or secrets alone: %t", p, isEither)
 		}
 	}
 	for _, kind := range doorward.AttemptKinds {

@@ -66,14 +66,24 @@ func (g Guide) LogoutURL() string {
 // ProductName is the name of the provider's product; empty for another one.
 func (g Guide) ProductName() string { return ProductName(g.Product) }
 
-// Steps are the keys of the steps, in their order.
-func (g Guide) Steps() (keys []string) {
+// Step is one step of a Guide.
+type Step struct {
+	Key   string // of its text
+	Class string // by-key or by-secret for a step that counts with that choice alone (see .by-key in the style sheet)
+}
+
+// Steps are the steps, in their order. One that is about our keys has a message of its own for client secrets.
+func (g Guide) Steps() (steps []Step) {
 	for n := 1; ; n++ {
 		key := fmt.Sprintf("sso.guide.%s.%d", g.Product, n)
 		if !hasMessage(key) {
-			return keys
+			return steps
 		}
-		keys = append(keys, key)
+		if bySecret := key + ".secret"; hasMessage(bySecret) {
+			steps = append(steps, Step{key, "by-key"}, Step{bySecret, "by-secret"})
+		} else {
+			steps = append(steps, Step{Key: key})
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func ofNetwork(err error) Cause {
 		return OtherName
 	case errors.As(err, &verified):
 		return Untrusted
-	case errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
 		return NoTLS
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return NoHost

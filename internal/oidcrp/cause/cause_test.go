@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"syscall"
@@ -43,5 +45,23 @@ func TestOf(t *testing.T) {
 		if got != one.want || seen != one.seen || strings.Contains(seen, address) {
 			t.Errorf("%v: %s, seen %q; want %s, %q", one.err, got, seen, one.want, one.seen)
 		}
+	}
+}
+
+// TestOfPlainHTTP: a real server that speaks HTTP without TLS is told apart: net/http says so in an error of its own.
+func TestOfPlainHTTP(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+plain.Listener.Addr().String(), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := plain.Client().Do(request)
+	if err == nil {
+		err = answer.Body.Close()
+		t.Fatalf("a server without TLS has answered %s, %v", answer.Status, err)
+	}
+	if got, seen := cause.Of(err); got != cause.NoTLS || seen != "no TLS" {
+		t.Errorf("%v: %s, seen %q", err, got, seen)
 	}
 }

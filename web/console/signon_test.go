@@ -324,7 +324,7 @@ func TestSignOnPolicy(t *testing.T) {
 		}
 		return f
 	}
-	b.get("/console/sso/policy", http.StatusOK, `value="off" checked`, "<span>Active members</span> <strong>4</strong>", "By the connection alone")
+	b.get("/console/sso/policy", http.StatusOK, `value="off" checked`, "<span>Active members</span> <strong>4</strong>", "Only by it")
 	b.post("/console/sso/policy", put("required", "confirmed", "1"), http.StatusConflict, "Enable a connection first")
 	b.post("/console/sso/policy", put("optional", "guests", "x"), http.StatusUnprocessableEntity)
 	b.post("/console/sso/policy", put("required", "guests", "x"), http.StatusUnprocessableEntity)

@@ -89,7 +89,7 @@ func sampledProviders() (all []provider) {
 	for n, product := range []doorward.Product{doorward.Entra, doorward.Okta, doorward.OtherProduct} {
 		c := doorward.Connection{
 			ID: fmt.Sprint("con_", n), TenantID: acme.ID, Type: doorward.OpenIDConnect, Product: product, Name: []string{"Acme Entra", "Acme Okta", strings.Repeat("A provider with a long name ", 3)}[n],
-			Status: doorward.ConnectionActive, CreatedAt: noon.AddDate(0, -2, n), LastSignInAt: &used, JIT: doorward.JITDomains, JITRole: doorward.RoleUser, GroupsFrom: "groups",
+			Status: doorward.ConnectionActive, CreatedAt: noon.AddDate(0, -2, n), LastSignInAt: &used, JIT: doorward.JITDomains, JITRole: doorward.RoleUser, GroupsFrom: "groups", Ends: doorward.EndsTenant,
 			InForce:  doorward.ConnectionParameters{Issuer: "https://acme.okta.com", ClientID: "0oa1b2c3d4e5F6g7H8i9", ClientAuth: product.DefaultClientAuth(), EmailFrom: "email", TestedAt: &used},
 			Mappings: []doorward.GroupMapping{{Group: "Everyone in the department of sales and marketing", Role: doorward.RoleUser}, {Group: "it-admins", Role: doorward.RoleAdmin}},
 		}

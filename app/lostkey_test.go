@@ -151,10 +151,12 @@ func TestLostSecrets(t *testing.T) {
 		url, events := "http://localhost:9/hook", []string{"user.*"}
 		made, err := f.Node(0).Webhooks.Create(f.Context(), owner.Caller, webhook.Draft{URL: &url, Events: &events})
 		f.NoError(err)
+		f.NoError(apptest.ErrorOf(f.Node(0).Webhooks.Create(f.Context(), owner.Caller, webhook.Draft{URL: &url, Events: &events})))
 		provider := f.Provider()
 		con := f.Active(owner, provider)
 		next, lost := replaceKey(f)
-		if len(lost.Tables["webhooks"]) != 1 || len(lost.Tables["connection_secrets"]) != 1 {
+		if len(lost.Tables["webhooks"]) != 2 || // each with a secret and a key
+			len(lost.Tables["connection_secrets"]) != 1 {
 			t.Errorf("lost: %v", lost)
 		}
 		f.PutMasterKey(next)

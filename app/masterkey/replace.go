@@ -65,6 +65,10 @@ func (k *Keys) Lost(ctx context.Context, next seal.Key) (Lost, error) {
 	if err := k.eachLost(ctx, next, lost.add); err != nil {
 		return lost, err
 	}
+	for table, ids := range lost.Tables { // a row may have two such columns
+		slices.Sort(ids)
+		lost.Tables[table] = slices.Compact(ids)
+	}
 	return lost, k.checkLost(lost, rows)
 }
 
@@ -85,9 +89,7 @@ func (l *Lost) add(s store.SealedValue) {
 	if id, err := seal.IDOf(s.Value); err == nil {
 		l.addKey(id.String())
 	}
-	if ids := l.Tables[s.Table]; !slices.Contains(ids[max(0, len(ids)-1):], s.ID) { // a column's ids are in order
-		l.Tables[s.Table] = append(ids, s.ID)
-	}
+	l.Tables[s.Table] = append(l.Tables[s.Table], s.ID)
 }
 
 func (l *Lost) addKey(id string) {

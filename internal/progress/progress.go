@@ -126,7 +126,7 @@ func state(done, total int64, after time.Duration) string {
 	}
 	done = min(done, total)
 	text := fmt.Sprintf("%d %%", min(99, 100*done/total))
-	if done > 0 && after >= estimateAfter {
+	if 100*done >= total && after >= estimateAfter {
 		left := time.Duration(float64(after) * float64(total-done) / float64(done))
 		text += ", about " + seconds(left) + " left"
 	}

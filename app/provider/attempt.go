@@ -117,9 +117,6 @@ func hideAddress(a *doorward.Attempt) {
 	a.Address = ""
 }
 
-// checkEmail is what the protocol calls an address that was refused.
-const checkEmail = "email"
-
 // Attempts returns the protocol of a connection, the newest first. Errors: not_found; validation_failed for
 // an unknown order. A set-up link sees no addresses.
 func (c *Client) Attempts(ctx context.Context, by doorward.Caller, id string, w doorward.Window) (doorward.Page[doorward.Attempt], error) {

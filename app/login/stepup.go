@@ -109,8 +109,9 @@ func (l *Login) openStepUp(ctx context.Context, by doorward.Caller, token string
 
 // StepUpBySSO is StepUp for a sign-in at the provider of the session's connection, whose answer another
 // feature has checked: it is fresh, and of the identity that the session was opened for. said is what the
-// provider said of its methods and its session, the latter empty if it named none. Errors: challenge_over, unauthenticated, unavailable.
-func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token string, said doorward.Assurance) (session.Opened, error) {
+// provider said of its methods and its session, the latter empty if it named none. before is called in the transaction,
+// ahead of the lock on the account: its error is returned. Errors: challenge_over, unauthenticated, unavailable.
+func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token string, said doorward.Assurance, before func(*access.Tx) error) (session.Opened, error) {
 	c, account, err := l.openStepUp(ctx, by, token)
 	if err == nil && !c.Accepts(doorward.BySSO) {
 		err = factor.ChallengeOver()
@@ -123,7 +124,7 @@ func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token strin
 		a.ProvedAt, a.ProviderAMR, a.ProviderSession = now, said.ProviderAMR, said.ProviderSession
 		return a
 	}
-	return l.renew(ctx, by, c, proof.Proof{Account: account}, assure, func(*access.Tx) error { return nil })
+	return l.renew(ctx, by, c, proof.Proof{Account: account}, assure, before, nothing)
 }
 
 func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, password string) (session.Opened, error) {
@@ -142,7 +143,7 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 	if err != nil {
 		return session.Opened{}, err
 	}
-	opened, err := l.renew(ctx, by, c, proof, session.ProvedByPassword, func(*access.Tx) error { return nil })
+	opened, err := l.renew(ctx, by, c, proof, session.ProvedByPassword, nothing, nothing)
 	return opened, proof.FailIfRefused(ctx, err)
 }
 
@@ -162,7 +163,7 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	assure := func(old store.Credential, now time.Time) doorward.Assurance {
 		return session.ProvedByFactor(old, now, match.Methods...)
 	}
-	opened, err := l.renew(ctx, by, c, proof, assure, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
+	opened, err := l.renew(ctx, by, c, proof, assure, nothing, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
 	if err != nil {
 		return session.Opened{}, asFieldFault(answer, a.refuse(ctx, err))
 	}
@@ -170,12 +171,15 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 }
 
 // renew uses up the challenge and the answer, and counts the attempt as a success, in the transaction in
-// which the session gets its new token. assure returns the assurance of the session after a proof at an instant.
+// which the session gets its new token, and which before begins and use goes on. assure returns the assurance of the session after a proof at an instant.
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof proof.Proof,
-	assure func(store.Credential, time.Time) doorward.Assurance, use func(*access.Tx) error,
+	assure func(store.Credential, time.Time) doorward.Assurance, before, use func(*access.Tx) error,
 ) (session.Opened, error) {
 	opened := l.sessions.Renewal()
 	revocation, err := l.writer.Do(ctx, by, doorward.SessionStepUp, sessionObject(by), func(tx *access.Tx) error {
+		if err := before(tx); err != nil {
+			return err
+		}
 		if err := proof.Lock(ctx, tx, session.Ended()); err != nil {
 			return err
 		}
@@ -199,6 +203,9 @@ func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challeng
 	l.factors.Tally(factor.Proved)
 	return opened, nil
 }
+
+// nothing is what a proof does that has nothing else to check or to use up.
+func nothing(*access.Tx) error { return nil }
 
 func wrong(pointer, message string) *doorward.Error {
 	return doorward.Invalid(pointer, "wrong", message)

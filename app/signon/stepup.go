@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
@@ -30,10 +32,26 @@ func (a *attempt) stepUp(ctx context.Context, h held) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	opened, err := a.s.login.StepUpBySSO(ctx, by, begun.Token.Reveal(), doorward.Assurance{ProviderAMR: h.AMR, ProviderSession: h.Session})
+	opened, err := a.s.login.StepUpBySSO(ctx, by, begun.Token.Reveal(), doorward.Assurance{ProviderAMR: h.AMR, ProviderSession: h.Session}, func(tx *access.Tx) error { return a.stillStepsUp(ctx, tx, h) })
+	if _, isOver := errors.AsType[joining.Refusal](err); isOver {
+		return Result{}, a.refuse(ctx, faultOf(CheckState))
+	}
 	if err != nil {
 		return Result{}, err
 	}
 	a.record(ctx, doorward.AttemptDone, oidcrp.Fault{})
 	return Result{Raised: &opened}, nil
+}
+
+// stillStepsUp locks the tenant, as the one who ends sign-ins does, and refuses one that the provider has ended since
+// it began: the session would go on under a session at the provider that is over. Errors: joining.Refusal.
+func (a *attempt) stillStepsUp(ctx context.Context, tx *access.Tx, h held) error {
+	if err := tx.LockTenant(ctx, a.connection.TenantID); err != nil {
+		return err
+	}
+	names := []string{doorward.EndedUser(a.by.ID)}
+	if h.Session != "" {
+		names = append(names, doorward.EndedSession(h.Session))
+	}
+	return notEnded(ctx, tx, h, names...)
 }

@@ -26,6 +26,7 @@ type site struct {
 	provider  *oidctest.Provider
 	client    *oidcrp.Client
 	discovery oidcrp.Discovery
+	later     time.Duration // how far the client's clock, by which keys are read, is ahead of now
 }
 
 func newSite(t *testing.T) *site {
@@ -33,7 +34,7 @@ func newSite(t *testing.T) *site {
 	s := &site{T: t, provider: oidctest.New("")}
 	t.Cleanup(s.provider.Close)
 	s.provider.Change(func(o *oidctest.Settings) { o.Now = func() time.Time { return now } })
-	s.client = oidcrp.New(s.provider.Client(), func() time.Time { return now })
+	s.client = oidcrp.New(s.provider.Client(), func() time.Time { return now.Add(s.later) })
 	var err error
 	if s.discovery, err = s.client.Discover(t.Context(), s.provider.Issuer()); err != nil {
 		t.Fatal(err)
@@ -205,8 +206,19 @@ func TestForgeries(t *testing.T) {
 					}
 				}
 			})
+			s.later += time.Minute
 			_, err := kind.check(s, kind.make(s.provider, nil))
 			s.refused(name+" with another header", err, lie.check)
+			if lie.check != "kid" {
+				continue
+			}
+			// The keys are not read again within the minute: it may be signed by a new one.
+			_, err = kind.check(s, kind.make(s.provider, nil))
+			if f, _ := errors.AsType[*oidcrp.Fault](err); f == nil || !f.Unavailable || f.Check != "kid" {
+				s.Errorf("%s by a key that was not looked up: %v", name, err)
+			}
+			_, err = kind.check(s, kind.make(s.provider, m{"aud": "elsewhere"}))
+			s.refused(name+" for another by such a key", err, "kid")
 		}
 	}
 }

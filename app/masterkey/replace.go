@@ -65,9 +65,8 @@ func (k *Keys) Lost(ctx context.Context, next seal.Key) (Lost, error) {
 	if err := k.eachLost(ctx, next, lost.add); err != nil {
 		return lost, err
 	}
-	for table, ids := range lost.Tables { // a row may have two such columns
-		slices.Sort(ids)
-		lost.Tables[table] = slices.Compact(ids)
+	for table, ids := range lost.Tables {
+		lost.Tables[table] = distinct(ids)
 	}
 	return lost, k.checkLost(lost, rows)
 }
@@ -83,6 +82,12 @@ func (k *Keys) eachLost(ctx context.Context, next seal.Key, do func(store.Sealed
 		}
 		last = batch[len(batch)-1]
 	}
+}
+
+// distinct returns the ids once each: a row may have two sealed columns.
+func distinct(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func (l *Lost) add(s store.SealedValue) {
@@ -186,7 +191,7 @@ func (k *Keys) forgetAll(ctx context.Context, by doorward.Caller, next seal.Key,
 				batch.add(s)
 			}
 		}
-		table, ids := values[0].Table, batch.Tables[values[0].Table]
+		table, ids := values[0].Table, distinct(batch.Tables[values[0].Table])
 		first := table + " " + ids[0] + " " + values[0].Column
 		if first == last {
 			return all, fmt.Errorf("masterkey: the value of %s was not forgotten", first)

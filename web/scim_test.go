@@ -153,6 +153,7 @@ func TestSCIMSecrets(t *testing.T) {
 		acme := d.Tenant("Acme")
 		owner := as(acme.Owner.Token())
 		con := connectionsPath + "/" + d.send(t, "POST "+connectionsPath, m{"type": "scim", "name": "x"}, owner).ok(http.StatusCreated).text("id")
+		d.send(t, "POST "+con+"/scim-secrets", m{"expiresInDays": 0}, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 		made := d.send(t, "POST "+con+"/scim-secrets", m{"expiresInDays": 30}, owner).ok(http.StatusCreated)
 		idp := with("Authorization", "Bearer "+made.text("secret"))
 		d.send(t, "GET /scim/v2/ServiceProviderConfig", nil, idp).ok(http.StatusOK).is("patch.supported", true)

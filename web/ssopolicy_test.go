@@ -46,6 +46,7 @@ func TestSSOPolicy(t *testing.T) {
 			return d.send(t, "PUT "+ssoPolicyPath, m{"mode": mode, "guests": guests}, append(opts, as(token), with("If-Match", "*"))...)
 		}
 		d.send(t, "GET "+ssoPolicyPath, nil, as(owner)).ok(http.StatusOK).is("mode", "off")
+		d.send(t, "PUT "+ssoPolicyPath, m{"mode": "off", "guests": "allowed"}, as(owner)).fails(http.StatusPreconditionRequired, "precondition_required")
 		put(owner, "required", "allowed").fails(http.StatusConflict, "connection_needed")
 		con := d.connect(t, acme, "acme.example")
 		put(owner, "required", "allowed").fails(http.StatusConflict, "no_way_back")

@@ -163,6 +163,7 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
 		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "POST "+scimUsers+"?attributes=id&attributes=id", m{"userName": "a@b.example"}, idp).refused(http.StatusBadRequest, "invalidFilter") // and made nobody
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)
 		d.send(t, "PATCH "+con, m{"status": "disabled"}, owner).ok(http.StatusOK).is("ended.scimSecrets", 1.0)
 		d.send(t, "GET "+scimUsers, nil, idp).refused(http.StatusUnauthorized, "")

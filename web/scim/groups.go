@@ -2,7 +2,6 @@ package scim
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/directory"
@@ -33,6 +32,8 @@ type placeView struct {
 	Type    string `json:"type"`
 }
 
+func (v groupView) location() string { return v.Meta.Location }
+
 func viewGroup(c *front.Call, g directory.Group) groupView {
 	v := groupView{
 		Schemas: []string{scim.GroupSchema}, ID: g.ID, DisplayName: g.DisplayName, ExternalID: g.ExternalID,
@@ -57,132 +58,57 @@ func asksMembers(query map[string]string) bool {
 	return (len(only) == 0 || only["members"]) && !without["members"]
 }
 
-func (h *handler) groups(ctx context.Context, c *front.Call) error {
-	query, err := parameters(c)
+func (h *handler) groups(ctx context.Context, r request) (any, error) {
+	filter, err := r.filter(scim.Groups)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var filter scim.Filter
-	if text, asked := query["filter"]; asked {
-		if filter, err = scim.ParseFilter(scim.Groups, text); err != nil {
-			return err
-		}
-	}
-	start, count := window(query)
-	page, err := h.app.Directories.Groups(ctx, c.Caller, filter, start, count, asksMembers(query))
-	if err != nil {
-		return err
-	}
-	answer := list{Schemas: []string{listSchema}, TotalResults: page.Total, StartIndex: start, ItemsPerPage: len(page.Groups), Resources: []any{}}
-	for _, g := range page.Groups {
-		chosen, err := choose(viewGroup(c, g), query)
-		if err != nil {
-			return err
-		}
-		answer.Resources = append(answer.Resources, chosen)
-	}
-	c.AnswerAs(http.StatusOK, mediaType, answer)
-	return nil
+	start, count := window(r.query)
+	page, err := h.app.Directories.Groups(ctx, r.Caller, filter, start, count, asksMembers(r.query))
+	return listOf(r, page.Total, start, page.Groups, viewGroup), err
 }
 
-// answerGroup answers with the group.
-func answerGroup(c *front.Call, status int, g directory.Group) error {
-	query, err := parameters(c)
+func (h *handler) group(ctx context.Context, r request) (any, error) {
+	id, err := r.ID("id", doorward.PrefixGroup)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	view := viewGroup(c, g)
-	chosen, err := choose(view, query)
-	if err != nil {
-		return err
-	}
-	if status == http.StatusCreated {
-		c.W.Header().Set("Location", view.Meta.Location)
-	}
-	c.AnswerAs(status, mediaType, chosen)
-	return nil
+	g, err := h.app.Directories.Group(ctx, r.Caller, id, asksMembers(r.query))
+	return viewGroup(r.Call, g), err
 }
 
-func (h *handler) group(ctx context.Context, c *front.Call) error {
-	id, err := c.ID("id", doorward.PrefixGroup)
+func (h *handler) makeGroup(ctx context.Context, r request) (any, error) {
+	said, err := parsed(r, scim.ParseGroup)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	query, err := parameters(c)
-	if err != nil {
-		return err
-	}
-	g, err := h.app.Directories.Group(ctx, c.Caller, id, asksMembers(query))
-	if err != nil {
-		return err
-	}
-	return answerGroup(c, http.StatusOK, g)
+	g, err := h.app.Directories.MakeGroup(ctx, r.Caller, said)
+	return viewGroup(r.Call, g), err
 }
 
-func (h *handler) makeGroup(ctx context.Context, c *front.Call) error {
-	text, err := body(c)
+func (h *handler) replaceGroup(ctx context.Context, r request) (any, error) {
+	id, said, err := named(r, doorward.PrefixGroup, scim.ParseGroup)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	said, err := scim.ParseGroup(text)
-	if err != nil {
-		return err
-	}
-	g, err := h.app.Directories.MakeGroup(ctx, c.Caller, said)
-	if err != nil {
-		return err
-	}
-	return answerGroup(c, http.StatusCreated, g)
+	g, err := h.app.Directories.ReplaceGroup(ctx, r.Caller, id, said)
+	return viewGroup(r.Call, g), err
 }
 
-func (h *handler) replaceGroup(ctx context.Context, c *front.Call) error {
-	id, err := c.ID("id", doorward.PrefixGroup)
+// patchGroup answers nothing: a group can have very many members.
+func (h *handler) patchGroup(ctx context.Context, r request) (any, error) {
+	id, operations, err := named(r, doorward.PrefixGroup, scim.ParsePatch)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := body(c)
-	if err != nil {
-		return err
-	}
-	said, err := scim.ParseGroup(text)
-	if err != nil {
-		return err
-	}
-	g, err := h.app.Directories.ReplaceGroup(ctx, c.Caller, id, said)
-	if err != nil {
-		return err
-	}
-	return answerGroup(c, http.StatusOK, g)
+	_, err = h.app.Directories.PatchGroup(ctx, r.Caller, id, operations)
+	return nil, err
 }
 
-func (h *handler) patchGroup(ctx context.Context, c *front.Call) error {
-	id, err := c.ID("id", doorward.PrefixGroup)
+func (h *handler) removeGroup(ctx context.Context, r request) (any, error) {
+	id, err := r.ID("id", doorward.PrefixGroup)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := body(c)
-	if err != nil {
-		return err
-	}
-	operations, err := scim.ParsePatch(text)
-	if err != nil {
-		return err
-	}
-	if _, err := h.app.Directories.PatchGroup(ctx, c.Caller, id, operations); err != nil {
-		return err
-	}
-	c.W.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-func (h *handler) removeGroup(ctx context.Context, c *front.Call) error {
-	id, err := c.ID("id", doorward.PrefixGroup)
-	if err != nil {
-		return err
-	}
-	if err := h.app.Directories.DeleteGroup(ctx, c.Caller, id); err != nil {
-		return err
-	}
-	c.W.WriteHeader(http.StatusNoContent)
-	return nil
+	return nil, h.app.Directories.DeleteGroup(ctx, r.Caller, id)
 }

@@ -9,15 +9,12 @@ package scim
 import (
 	"context"
 	"errors"
-	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/internal/scim"
-	"github.com/doorward/doorward/internal/strictjson"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -43,10 +40,10 @@ func Routes(a *app.App) []front.Route {
 		on("GET ", h.config), on("GET /{$}", h.config), on("GET /ServiceProviderConfig", h.config),
 		on("GET /ResourceTypes", h.resourceTypes), on("GET /ResourceTypes/{name}", h.resourceType),
 		on("GET /Schemas", h.schemas), on("GET /Schemas/{urn}", h.schema),
-		on("GET /Users", h.users), on("POST /Users", h.makeUser),
-		on("GET /Users/{id}", h.user), on("PUT /Users/{id}", h.replaceUser), on("PATCH /Users/{id}", h.patchUser), on("DELETE /Users/{id}", h.removeUser),
-		on("GET /Groups", h.groups), on("POST /Groups", h.makeGroup),
-		on("GET /Groups/{id}", h.group), on("PUT /Groups/{id}", h.replaceGroup), on("PATCH /Groups/{id}", h.patchGroup), on("DELETE /Groups/{id}", h.removeGroup),
+		on("GET /Users", answer(h.users)), on("POST /Users", answer(h.makeUser)),
+		on("GET /Users/{id}", answer(h.user)), on("PUT /Users/{id}", answer(h.replaceUser)), on("PATCH /Users/{id}", answer(h.patchUser)), on("DELETE /Users/{id}", answer(h.removeUser)),
+		on("GET /Groups", answer(h.groups)), on("POST /Groups", answer(h.makeGroup)),
+		on("GET /Groups/{id}", answer(h.group)), on("PUT /Groups/{id}", answer(h.replaceGroup)), on("PATCH /Groups/{id}", answer(h.patchGroup)), on("DELETE /Groups/{id}", answer(h.removeGroup)),
 	}
 }
 
@@ -81,47 +78,4 @@ func errorOf(p front.Problem) *scim.Error {
 		e.Type = scim.Uniqueness
 	}
 	return e
-}
-
-// body returns the body of a request, whose form is checked: size, media type, encoding, depth, repeated names.
-func body(c *front.Call) ([]byte, error) {
-	text, err := c.Body(maxBody)
-	if err != nil {
-		return nil, err
-	}
-	if !isJSON(c.R.Header) {
-		return nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the body as \"Content-Type: application/scim+json\", in UTF-8 and without a Content-Encoding.")
-	}
-	_, err = strictjson.DecodeOpen[struct{}](text)
-	return text, front.Malformed(err)
-}
-
-func isJSON(h http.Header) bool {
-	types := h.Values("Content-Type")
-	switch {
-	case len(h.Values("Content-Encoding")) > 0 || len(types) > 1:
-		return false
-	case len(types) == 0 || types[0] == "":
-		return true
-	}
-	media, params, err := mime.ParseMediaType(types[0])
-	charset, hasCharset := params["charset"]
-	return err == nil && (media == mediaType || media == "application/json") && (!hasCharset || strings.EqualFold(charset, "utf-8"))
-}
-
-// parameters returns the query, in which each name counts once, in any letter case. Unknown names are read over.
-func parameters(c *front.Call) (map[string]string, error) {
-	values, err := url.ParseQuery(strings.TrimRight(c.R.URL.RawQuery, "?&"))
-	if err != nil {
-		return nil, &scim.Error{Status: http.StatusBadRequest, Type: scim.InvalidFilter, Detail: "Encode the query as application/x-www-form-urlencoded."}
-	}
-	all := map[string]string{}
-	for name, sent := range values {
-		lower := strings.ToLower(name)
-		if _, twice := all[lower]; twice || len(sent) > 1 {
-			return nil, &scim.Error{Status: http.StatusBadRequest, Type: scim.InvalidFilter, Detail: "Send each parameter of the query once."}
-		}
-		all[lower] = sent[0]
-	}
-	return all, nil
 }

@@ -18,5 +18,8 @@ func (a *App) TakeTurn(ctx context.Context, left map[string]time.Time) bool {
 	return a.takeTurn(ctx, left)
 }
 
+// SweepNode is sweepNode.
+func (a *App) SweepNode(ctx context.Context) error { return a.sweepNode(ctx) }
+
 // ForgetAddresses is forgetAddresses.
 func (a *App) ForgetAddresses(ctx context.Context) error { return a.forgetAddresses(ctx) }

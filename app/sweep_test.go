@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/signoff"
 )
 
 // TestRaceTurns: of several nodes that look at once, one does each sweep, and again when it is due next. So a node
@@ -69,6 +71,38 @@ func TestFailedTurnsPassOn(t *testing.T) {
 		clock.Move(24 * time.Hour)
 		if n := turns(f, 0, left); n != all {
 			f.Errorf("%d turns later, want %d", n, all)
+		}
+	})
+}
+
+// TestEachNodeWritesWhatItCounted: what a node has counted of requests that a provider didn't sign is in its memory, so that
+// no other node can write it into the protocol.
+func TestEachNodeWritesWhatItCounted(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		con := f.Active(owner, f.Provider())
+		counted := func() (n int) {
+			page, err := f.DB.Read().AttemptPage(f.Context(), con.ID, doorward.Window{Limit: 100})
+			f.NoError(err)
+			for _, a := range page.Items {
+				if a.Kind == doorward.AttemptRevoke {
+					n += a.Count
+				}
+			}
+			return n
+		}
+		for range 3 {
+			_, err := f.Node(1).SignOff.Revoke(f.Context(), apptest.Anonymous(1), con.ID, "not a token", "/sub_id", signoff.Subject{})
+			f.WantOnly([]error{err}, doorward.CodeUnauthenticated)
+		}
+		if n := counted(); n != 1 {
+			t.Fatalf("the protocol counts %d at once, want 1", n)
+		}
+		clock.Move(2 * time.Minute)
+		turns(f, 0, map[string]time.Time{})
+		f.NoError(f.Node(1).SweepNode(f.Context()))
+		if n := counted(); n != 3 {
+			t.Errorf("the protocol counts %d, want 3", n)
 		}
 	})
 }

@@ -156,10 +156,8 @@ func (r *request) record(ctx context.Context, outcome doorward.AttemptOutcome, f
 	})
 }
 
-// Sweep writes into protocols what was counted and not written yet, and deletes what is known of sign-ins that are long
-// over. Errors: unavailable.
+// Sweep deletes what is known of sign-ins that are long over. Errors: unavailable.
 func (s *SignOff) Sweep(ctx context.Context) error {
-	s.sweepStrays(ctx)
 	return s.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 		return tx.DeleteEndedSignIns(ctx, tx.Now.Add(-endsKept), limit)
 	})

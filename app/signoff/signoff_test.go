@@ -465,7 +465,7 @@ func TestFloodOfEntries(t *testing.T) {
 		}
 		entries("for others", doorward.AttemptRefused, 1)
 		clock.Move(2 * time.Minute)
-		s.NoError(s.Node(0).SignOff.Sweep(s.Context()))
+		s.NoError(s.Node(0).SignOff.WriteStrays(s.Context()))
 		entries("for others, later", doorward.AttemptRefused, 2)
 		entries("no keys, later", doorward.AttemptUnavailable, 2)
 	})

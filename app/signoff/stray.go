@@ -56,11 +56,12 @@ func (s *SignOff) recordStrays(ctx context.Context, kind strayKind, conID string
 	})
 }
 
-// sweepStrays writes the entries for what was counted more than a minute ago.
-func (s *SignOff) sweepStrays(ctx context.Context) {
+// WriteStrays writes the entries for what this node has counted and not written for more than a minute. It returns nil.
+func (s *SignOff) WriteStrays(ctx context.Context) error {
 	for kind := range strayKinds {
 		for conID, n := range s.strays[kind].Overdue(s.db.Now()) {
 			s.recordStrays(ctx, kind, conID, n, overdue[kind])
 		}
 	}
+	return nil
 }

@@ -285,7 +285,7 @@ func TestStrayCallbacks(t *testing.T) {
 			t.Errorf("after 60 refused ones a sign-in is answered %v", err)
 		}
 		clock.Move(2 * time.Minute)
-		w.NoError(w.Node(0).SignOn.Sweep(w.Context()))
+		w.NoError(w.Node(0).SignOn.WriteStrays(w.Context()))
 		page, err := w.DB.Read().AttemptPage(w.Context(), s.conID, doorward.Window{Limit: 10})
 		w.NoError(err)
 		n, entries := 0, 0

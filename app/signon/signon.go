@@ -102,8 +102,8 @@ func (s *SignOn) signsIn(ctx context.Context, read store.Reader, c doorward.Conn
 	return policy.SignsIn(), err
 }
 
-// Sweep writes into protocols what was counted and not written yet. Errors: unavailable.
-func (s *SignOn) Sweep(ctx context.Context) error {
+// WriteStrays writes into protocols what this node has counted and not written for more than a minute. It returns nil.
+func (s *SignOn) WriteStrays(ctx context.Context) error {
 	for conID, n := range s.strays.Overdue(s.db.Now()) {
 		s.recordStrays(ctx, doorward.Caller{}, conID, n)
 	}

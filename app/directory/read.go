@@ -16,7 +16,7 @@ import (
 // Invited is the state of a person who hasn't accepted the invitation yet.
 const Invited = "invited"
 
-// User is a person as the directory is answered. Active says whether the person may sign in, whoever has decided that.
+// User is a person as the directory is answered. Active says whether the person may sign in, by all reasons of suspension.
 type User struct {
 	ID string
 	scim.User

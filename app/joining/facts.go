@@ -26,7 +26,7 @@ type Found struct {
 }
 
 // ShownAddress is how a page names the account to the person at the provider: an address that the provider has said, unless the
-// account is the identity's. Which address a former holder has by now is told to nobody.
+// account is the identity's. The present address of a former holder is never shown.
 func (f Found) ShownAddress() string {
 	if f.Account == nil || f.former || f.described {
 		return f.Address

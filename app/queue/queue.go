@@ -84,7 +84,7 @@ func (q *Queues) checkTenant(ctx context.Context, id string) error {
 // day. Those that are due within three minutes stay as they are. It calls progress after each transaction with the
 // number so far, and returns it. Errors: not_found, for an unknown tenant.
 func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.MailFilter, progress func(int64)) (int64, error) {
-	began := q.db.Now() // what fails again meanwhile isn't retried again
+	began := q.db.Now() // what fails again since then isn't retried again
 	return q.eachMailBatch(ctx, by, doorward.QueueRetry, fieldRetried, f, progress, func(tx *access.Tx) (int64, error) {
 		return tx.RetryMails(ctx, f, began, rowBatch)
 	})

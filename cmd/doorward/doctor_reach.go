@@ -84,7 +84,7 @@ func checkReach(ctx context.Context, s *settings, cfg node.Config) []finding {
 	return []finding{f}
 }
 
-// shake connects to a URL. For https it returns the certificate of the server, whoever has issued it.
+// shake connects to a URL. For https it returns the certificate of the server, which any authority may have issued.
 func shake(ctx context.Context, u *url.URL) (*x509.Certificate, error) {
 	ports := map[string]string{"http": "80", "https": "443"}
 	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme]))

@@ -101,7 +101,7 @@ func openFromPool(pool *pgxpool.Pool, servers *cluster.Servers) *sql.DB {
 
 func tunePostgres(cfg *pgxpool.Config) {
 	conn := cfg.ConnConfig
-	if len(conn.Fallbacks) > 0 && conn.ValidateConnect == nil {
+	if cluster.NamesSeveral(conn) && conn.ValidateConnect == nil {
 		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if conn.ConnectTimeout == 0 || conn.ConnectTimeout > 2*time.Second {
@@ -217,6 +217,13 @@ func postgresDuplicate(err error) bool {
 func postgresFull(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "53100"
+}
+
+// IsReadOnly reports whether an error means that PostgreSQL takes no writes:
+// read_only_sql_transaction, or a connection that wasn't made for that reason.
+func IsReadOnly(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "25006" || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
 // IsValueRefused reports whether PostgreSQL can't store a value, whatever else happens: a data

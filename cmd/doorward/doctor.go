@@ -121,6 +121,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	case errors.Is(err, store.ErrPooled):
 		f.wrong = cause(err)
 		return []finding{f}
+	case store.IsReadOnly(err):
+		f.wrong, f.remedy = cause(err), adviceReadOnly
+		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
 		f.remedy = "Check " + s.origins.place("database") + ", that its server runs, and that it lets this machine in."

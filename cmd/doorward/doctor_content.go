@@ -30,6 +30,9 @@ func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 // checkTimeout bounds each of these checks.
 const checkTimeout = 10 * time.Second
 
+// adviceReadOnly says what to do about a database that takes no writes.
+const adviceReadOnly = "Make sure that the user of the server may write to the database and its folder, and that it is not a standby, set to read-only (default_transaction_read_only) or on a read-only file system."
+
 func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	f := finding{check: "writing", fine: "a write was tried and rolled back"}
 	err := db.TryWrite(ctx)
@@ -43,7 +46,7 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	case db.IsLocked(err):
 		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
 	default:
-		f.remedy = "Make sure that the user of the server may write to the database and its folder, and that it is not a standby or on a read-only file system."
+		f.remedy = adviceReadOnly
 	}
 	return f, true
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,16 +114,33 @@ func TestDoctorFindsALock(t *testing.T) {
 	execSQL(t, db, `ROLLBACK`)
 }
 
-// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is read-only.
+// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is read-only. With sslmode=prefer, the default,
+// pgx tries one server twice, with and without TLS; with target_session_attrs, or several servers, no connection is
+// made to one that takes no writes.
 func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 	dsn := pgtest.DSN(t)
-	db, args := openInstallation(t, dsn)
+	db, _ := openInstallation(t, dsn)
 	var name string
 	if err := db.QueryRow(`SELECT current_database()`).Scan(&name); err != nil {
 		t.Fatal(err)
 	}
 	execSQL(t, db, `ALTER DATABASE "`+name+`" SET default_transaction_read_only = on`)
-	checkDoctorFails(t, args, "FAIL  writing        ", "read-only transaction", "standby")
+	plain, _, _ := strings.Cut(dsn, "?")
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	several := strings.Replace(plain, u.Host, u.Host+",localhost:"+u.Port(), 1)
+	for dsn, check := range map[string]string{
+		dsn:                       "writing ",
+		plain:                     "writing ",
+		plain + "?sslmode=prefer": "writing ",
+		plain + "?target_session_attrs=read-write": "database",
+		several: "database",
+	} {
+		checkDoctorFails(t, []string{"--database", dsn}, "FAIL  "+check+"       ", "read", "that it is not a standby")
+	}
+	checkDoctorFails(t, []string{"--database", several + "?target_session_attrs=primary"}, "FAIL  writing        ", "read-only transaction")
 }
 
 // TestDoctorFindsAMissingStandby: commits wait for an absent standby. A rolled-back

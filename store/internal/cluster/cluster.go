@@ -65,6 +65,9 @@ type timeline struct {
 // FromConfig returns the servers of a DSN; nil if it names one, whose address the operator may
 // point to any server.
 func FromConfig(cfg *pgxpool.Config) *Servers {
+	if !NamesSeveral(cfg.ConnConfig) {
+		return nil
+	}
 	c := &Servers{}
 	c.newest.Store(&timeline{})
 	c.probedAt.Store(&time.Time{})
@@ -72,10 +75,12 @@ func FromConfig(cfg *pgxpool.Config) *Servers {
 	for _, address := range addresses(cfg.ConnConfig) {
 		c.add(cfg.ConnConfig, address)
 	}
-	if len(c.all) < 2 {
-		return nil
-	}
 	return c
+}
+
+// NamesSeveral reports whether a DSN names several servers.
+func NamesSeveral(cfg *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(cfg.Fallbacks, func(a *pgconn.FallbackConfig) bool { return rank(a, cfg) != 0 })
 }
 
 // add adds an address of a server: sslmode=prefer has two of each, with and without TLS.

@@ -85,6 +85,34 @@ type EventFilter struct {
 	Outcome doorward.Outcome
 	Request string // id
 	IP      string // of the client
+
+	Operator   bool   // only by the operator
+	SystemUser string // who ran the operator's command, as in root@db1; implies Operator
+}
+
+// operator returns the values of the parameters for Operator and SystemUser. All that a command's event
+// has about its actor is the system user, after the name of the command line where it records that: so
+// one of two texts is its column personal.
+func (f EventFilter) operator() []any {
+	if f.SystemUser == "" {
+		kind := ""
+		if f.Operator {
+			kind = string(doorward.Operator)
+		}
+		return []any{kind, "", ""}
+	}
+	system := doorward.Change{Field: doorward.FieldSystemUser, To: f.SystemUser}
+	program := doorward.Change{Field: doorward.FieldUserAgent, To: doorward.OperatorAtTerminal().UserAgent}
+	return []any{string(doorward.Operator), jsonOf(system), jsonOf(program, system)}
+}
+
+// jsonOf returns the changes as a column has them.
+func jsonOf(changes ...doorward.Change) string {
+	text, err := json.Marshal(changes)
+	if err != nil {
+		panic(err) // texts always have a JSON form
+	}
+	return string(text)
 }
 
 const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
@@ -94,7 +122,8 @@ const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
 // listing finds its rows by the index of at most one condition, and has that one as driving,
 // which needs a value. It has the others as filter, which selects all rows for an empty value.
 // column and value are those of driving, where the index is on column and seq. The driving
-// condition of an outcome compares $7 only because each statement must have all parameters.
+// conditions of an outcome and of the operator compare $7 and $12 only because each statement must
+// have all parameters.
 var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"request", "($8 = '' OR request_id = $8)", "request_id = $8", "request_id", "$8"},
 	{"target", "($6 = '' OR target_id = $6)", "target_id = $6", "target_id", "$6"},
@@ -103,6 +132,8 @@ var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"ip", "($11 = '' OR ip = $11)", "ip = $11", "ip", "$11"},
 	{"action", "($4 = '' OR action = $4)", "action = $4", "action", "$4"},
 	{"outcome", "($7 = '' OR outcome = $7)", "outcome = 'refused' AND $7 <> ''", "", ""},
+	{"operator", "($12 = '' OR actor_type = $12)", "actor_type = 'operator' AND $12 <> ''", "", ""},
+	{"", "($13 = '' OR personal = $13 OR personal = $14)", "", "", ""}, // drives nothing: "operator" does
 }
 
 // eventPages has a listing for each driving condition, and one without, "". A single listing
@@ -116,6 +147,9 @@ var eventPages = sync.OnceValues(func() (all, sqlite map[string]eventListing) {
 	all = map[string]eventListing{"": eventPagesBy("", false)}
 	sqlite = maps.Clone(all)
 	for _, c := range eventConditions {
+		if c.by == "" {
+			continue
+		}
 		all[c.by] = eventPagesBy(c.by, false)
 		sqlite[c.by] = all[c.by]
 		if c.column != "" {
@@ -165,6 +199,8 @@ func eventPagesBy(by string, inRange bool) eventListing {
 	within, sorted := withinNumbers, order[doorward.Event]{name: "at", column: "seq", unique: true, number: func(e doorward.Event) int64 { return e.Seq }}
 	for _, c := range eventConditions {
 		switch {
+		case c.by == "":
+			where += " AND " + c.filter
 		case c.by == by && inRange:
 			within, sorted.prefix, sorted.prefixValue = withinNumbersOf(c.column, c.value), c.column, c.value
 		case c.by == by:
@@ -173,7 +209,7 @@ func eventPagesBy(by string, inRange bool) eventListing {
 			where += " AND " + c.filter
 		}
 	}
-	const args = 11
+	const args = 14
 	bars := fmt.Sprintf(countBars, where+"\n"+within.down+"ORDER BY "+sorted.columns("id", " DESC"), args+2, args+1)
 	everyList = append(everyList, bars)
 	return eventListing{bars: bars, pages: newPages(listing[doorward.Event]{
@@ -198,6 +234,8 @@ func (f EventFilter) mostSelective() string {
 		return "actor"
 	case f.IP != "":
 		return "ip"
+	case f.Operator || f.SystemUser != "":
+		return "operator"
 	case f.Action != "":
 		return "action"
 	case f.Outcome == doorward.Refused:
@@ -254,9 +292,9 @@ func (r Reader) searchOf(ctx context.Context, tenantID string, f EventFilter) (e
 	if r.engine.path != "" { // SQLite
 		all = sqlite
 	}
-	return all[f.mostSelective()], []any{
+	return all[f.mostSelective()], append([]any{
 		tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi, f.IP,
-	}, nil
+	}, f.operator()...), nil
 }
 
 // everyTrail has the listings of the events of all tenants and of the installation, by time and then by id, each
@@ -264,31 +302,33 @@ func (r Reader) searchOf(ctx context.Context, tenantID string, f EventFilter) (e
 var everyTrail = sync.OnceValue(func() map[string]pages[doorward.Event] {
 	all := map[string]pages[doorward.Event]{"": everyTrailBy("")}
 	for _, c := range everyTrailConditions {
-		all[c.column] = everyTrailBy(c.column)
+		all[c.by] = everyTrailBy(c.by)
 	}
 	return all
 })
 
-// everyTrailConditions are the conditions that an index on a column, the time and the id can drive.
-var everyTrailConditions = []struct{ column, parameter, filter string }{
-	{"target_id", "$5", "($5 = '' OR target_id = $5)"},
-	{"actor_id", "$4", "($4 = '' OR actor_id = $4 OR actor_email = $4)"},
-	{"ip", "$8", "($8 = '' OR ip = $8)"},
+// everyTrailConditions are the conditions that an index can drive: one on a column, the time and the id, or without
+// a column on the time and the id of the rows that the condition selects.
+var everyTrailConditions = []struct{ by, filter, driving, column, parameter string }{
+	{"target", "($5 = '' OR target_id = $5)", "target_id = $5", "target_id", "$5"},
+	{"actor", "($4 = '' OR actor_id = $4 OR actor_email = $4)", "actor_id = $4", "actor_id", "$4"},
+	{"operator", "($9 = '' OR actor_type = $9)", "actor_type = 'operator' AND $9 <> ''", "", ""},
+	{"ip", "($8 = '' OR ip = $8)", "ip = $8", "ip", "$8"},
 }
 
-func everyTrailBy(column string) pages[doorward.Event] {
-	where := "WHERE at >= $1 AND at < $2 AND ($3 = '' OR action = $3) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR request_id = $7)"
+func everyTrailBy(by string) pages[doorward.Event] {
+	where := "WHERE at >= $1 AND at < $2 AND ($3 = '' OR action = $3) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR request_id = $7) AND ($10 = '' OR personal = $10 OR personal = $11)"
 	sorted := order[doorward.Event]{name: "at", column: "at", number: func(e doorward.Event) int64 { return micros(e.At) }}
 	for _, c := range everyTrailConditions {
-		if c.column != column {
+		if c.by != by {
 			where += " AND " + c.filter
 			continue
 		}
-		where += " AND " + c.column + " = " + c.parameter
+		where += " AND " + c.driving
 		sorted.prefix, sorted.prefixValue = c.column, c.parameter
 	}
 	return newPages(listing[doorward.Event]{
-		head: selectEvent, count: "FROM events ", where: where + "\n", args: 8,
+		head: selectEvent, count: "FROM events ", where: where + "\n", args: 11,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
 		orders: []order[doorward.Event]{sorted}, defaultOrder: "-at",
 	})
@@ -311,13 +351,15 @@ func everyTrailOf(f EventFilter) (pages[doorward.Event], []any) {
 	}
 	switch {
 	case f.Target != "":
-		by = "target_id"
+		by = "target"
 	case f.Actor != "" && !strings.Contains(f.Actor, "@"):
-		by = "actor_id"
+		by = "actor"
+	case f.Operator || f.SystemUser != "":
+		by = "operator"
 	case f.IP != "":
 		by = "ip"
 	}
-	return everyTrail()[by], []any{from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, f.IP}
+	return everyTrail()[by], append([]any{from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, f.IP}, f.operator()...)
 }
 
 const (

@@ -80,7 +80,7 @@ func EventStatements(engine string, f EventFilter) (first, after, total string, 
 	}
 	p := all[f.mostSelective()]
 	s := p.statements["at"]
-	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60, f.IP}
+	args = append([]any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60, f.IP}, f.operator()...)
 	return s.down, s.before, p.total, args
 }
 

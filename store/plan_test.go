@@ -25,6 +25,8 @@ var searches = []struct {
 	{store.EventFilter{Actor: "usr_1"}, "events_by_actor"},
 	{store.EventFilter{Actor: "ann@acme.example"}, "events_by_address"},
 	{store.EventFilter{IP: "192.0.2.7"}, "events_by_ip"},
+	{store.EventFilter{Operator: true}, "events_by_operator"},
+	{store.EventFilter{SystemUser: "root@db1", Action: doorward.UserRole}, "events_by_operator"},
 	{store.EventFilter{Action: doorward.UserRole}, "events_by_action"},
 	{store.EventFilter{Outcome: doorward.Refused}, "events_refused"},
 	{store.EventFilter{Actor: "usr_1", Action: doorward.UserRole, Outcome: doorward.Done}, "events_by_actor"},
@@ -84,6 +86,8 @@ var searchesOfAll = []struct {
 	{store.EventFilter{Target: "usr_1"}, "events_target"},
 	{store.EventFilter{Actor: "usr_1"}, "events_actor"},
 	{store.EventFilter{IP: "192.0.2.7"}, "events_of_ip"},
+	{store.EventFilter{Operator: true}, "events_of_operator"},
+	{store.EventFilter{SystemUser: "root@db1", IP: "192.0.2.7"}, "events_of_operator"},
 	{store.EventFilter{Target: "usr_1", Actor: "usr_2", IP: "192.0.2.7"}, "events_target"},
 }
 
@@ -99,7 +103,7 @@ func TestSearchesInAllTrailsUseAnIndex(t *testing.T) {
 			}
 			for _, s := range searchesOfAll {
 				first, after, _, args := store.EveryTrailStatements(s.filter)
-				for query, values := range map[string][]any{first: append(args[:8:8], 51), after: append(args[:8:8], int64(500), "evt_500", 51)} {
+				for query, values := range map[string][]any{first: append(args[:11:11], 51), after: append(args[:11:11], int64(500), "evt_500", 51)} {
 					plan := planOf(t, engine, write, query, values)
 					isSorted := !strings.Contains(plan, "Sort Key") && !strings.Contains(plan, "TEMP B-TREE")
 					if !strings.Contains(plan, s.index) || !isSorted {
@@ -134,9 +138,9 @@ func TestListsAreSortedByAnIndex(t *testing.T) {
 func valuesOf(name string, args []any) []any {
 	switch name {
 	case "first":
-		return append(args[:11:11], 51)
+		return append(args[:14:14], 51)
 	case "after":
-		return append(args[:11:11], 500, 51)
+		return append(args[:14:14], 500, 51)
 	}
 	return args
 }
@@ -147,7 +151,7 @@ func fillTrail(t *testing.T, db *sql.DB) {
 	series := `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)`
 	ok(t, execute(t, db, series+` INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq)
 SELECT 'evt_' || i, i, CASE WHEN i % 500 = 0 THEN 'user.role' ELSE 'session.open' END, CASE WHEN i % 100 = 0 THEN 'refused' ELSE 'done' END,
-  'user', 'usr_' || (i % 500), 'p' || (i % 500) || '@acme.example', 'session', 'ses_' || i, 'tnt_1', '192.0.2.' || (i % 200), 'req_' || i, '[]', i FROM n`))
+  CASE WHEN i % 200 = 1 THEN 'operator' ELSE 'user' END, 'usr_' || (i % 500), 'p' || (i % 500) || '@acme.example', 'session', 'ses_' || i, 'tnt_1', '192.0.2.' || (i % 200), 'req_' || i, '[]', i FROM n`))
 }
 
 func execute(t *testing.T, db *sql.DB, statement string) error {

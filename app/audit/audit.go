@@ -13,13 +13,11 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
 
@@ -48,7 +46,7 @@ func (t *Trail) WithRetention(writer *access.Writer, keep time.Duration) *Trail 
 // Filter selects events. It has not been checked yet; empty fields select all.
 type Filter struct {
 	Action string
-	Actor  string // id, or address
+	Actor  string // id, address, "operator", or who ran the operator's command, as in root@db1
 	Target string // id
 	From   string // RFC 3339
 	To     string // RFC 3339, exclusive
@@ -59,56 +57,50 @@ type Filter struct {
 }
 
 // List returns events of the caller's tenant, or for the operator those of the installation, the
-// newest first. Before it reads the first page, it records the refusals that are pending on this
+// newest first. An actor that there can't be is refused; in a tenant an address of nobody is not, since the answer would tell
+// who has an account. Before it reads the first page, it records the refusals that are pending on this
 // node. Errors: validation_failed.
 func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
-	chosen, faults := f.parse()
-	if len(faults) > 0 {
-		return doorward.Page[doorward.Event]{}, doorward.InvalidFields(faults...)
-	}
 	if !w.IsBackward() && w.After == (doorward.Position{}) { // further pages show older events
 		t.recordPending(ctx)
+	}
+	chosen, err := t.choose(ctx, by, f, t.searchIn(by.TenantID))
+	if err != nil {
+		return doorward.Page[doorward.Event]{}, err
 	}
 	return t.db.Read().EventPage(ctx, by.TenantID, chosen, w)
 }
 
 // ListAll returns events of all tenants and of the installation, by time, the newest first, to the operator. An
-// actor's address is that of the present account; an earlier address finds the events that have it. A
-// limited operator key needs events.read. Errors: validation_failed, forbidden.
+// actor's address is that of the present account; an earlier address finds the events that have it. One that is
+// neither is refused. A limited operator key needs events.read. Errors: validation_failed, forbidden.
 func (t *Trail) ListAll(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	none := doorward.Page[doorward.Event]{}
 	if err := t.writer.Require(ctx, by, doorward.ServiceEventsRead, doorward.Object{}); err != nil {
 		return none, err
 	}
-	chosen, faults := f.parse()
-	if len(faults) > 0 {
-		return none, doorward.InvalidFields(faults...)
-	}
-	if account, err := t.db.Read().AccountByEmail(ctx, chosen.Actor); err == nil {
-		chosen.Actor = account.ID
-	} else if !errors.Is(err, store.ErrNone) {
-		return none, err
-	}
 	if !w.IsBackward() && w.After == (doorward.Position{}) {
 		t.recordPending(ctx)
+	}
+	chosen, err := t.choose(ctx, by, f, t.db.Read().EventPageOfAll)
+	if err != nil {
+		return none, err
 	}
 	return t.db.Read().EventPageOfAll(ctx, chosen, w)
 }
 
+// parse checks each field by itself; choose looks for the actor.
 func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	var faults []doorward.FieldError
 	fault := func(parameter, message string) {
 		faults = append(faults, doorward.FieldError{Parameter: parameter, Code: "invalid", Message: message})
 	}
-	chosen := store.EventFilter{Action: doorward.Action(f.Action), Actor: f.Actor, Target: f.Target, Outcome: doorward.Outcome(f.Outcome), Request: f.Request}
+	chosen := store.EventFilter{Action: doorward.Action(f.Action), Target: f.Target, Outcome: doorward.Outcome(f.Outcome), Request: f.Request}
 	if _, known := doorward.Lookup(chosen.Action); f.Action != "" && !known {
-		fault("action", "There is no such action. The table of permissions and docs/audit.md list them, such as user.invite.")
+		fault("action", "There is no such action. docs/events.md lists them, such as user.invite.")
 	}
 	if o := chosen.Outcome; o != "" && o != doorward.Done && o != doorward.Refused {
 		fault("outcome", "An event is done or refused.")
-	}
-	if email, err := mailaddr.Parse(f.Actor); err == nil {
-		chosen.Actor = email
 	}
 	if f.IP != "" {
 		ip, err := netip.ParseAddr(f.IP)

@@ -504,6 +504,13 @@ func TestFilters(t *testing.T) {
 			{audit.Filter{Actor: "ann@acme.example"}, "3 2 1"},
 			{audit.Filter{Actor: "Ann@ACME.example"}, "3 2 1"},
 			{audit.Filter{Actor: "usr_bob"}, ""},
+			{audit.Filter{Actor: "bob@acme.example"}, ""}, // a member may have done nothing yet
+			{audit.Filter{Actor: "bob"}, "actor invalid"},
+			{audit.Filter{Actor: "usr_"}, "actor invalid"},
+			{audit.Filter{Actor: "tnt_a"}, "actor invalid"},
+			{audit.Filter{Actor: "system"}, "actor invalid"},
+			{audit.Filter{Actor: "root@db1"}, "actor invalid"},
+			{audit.Filter{Actor: "operator"}, ""},
 			{audit.Filter{Target: "usr_0002"}, "2"},
 			{audit.Filter{From: second.Format(time.RFC3339Nano)}, "3 2"},
 			{audit.Filter{To: second.Format(time.RFC3339Nano)}, "1"},
@@ -511,6 +518,7 @@ func TestFilters(t *testing.T) {
 			{audit.Filter{From: "9999-12-31T23:59:59Z"}, ""},
 			{audit.Filter{To: "0001-01-01T00:00:00Z"}, ""},
 			{audit.Filter{Action: "user.fly", From: "yesterday", To: "2031-05-06"}, "action invalid, from invalid, to invalid"},
+			{audit.Filter{Action: "user.fly", Actor: "bob"}, "action invalid, actor invalid"},
 		} {
 			if got := selected(c.filter); got != c.want {
 				r.Errorf("%+v selects %q, want %q", c.filter, got, c.want)

@@ -40,9 +40,9 @@ const maxBars = 72
 // doorward.MaxTotal. Its period is that of the filter; an open one ends now, and begins 30 days before its
 // end. Errors: validation_failed.
 func (t *Trail) Histogram(ctx context.Context, by doorward.Caller, f Filter) (Histogram, error) {
-	chosen, faults := f.parse()
-	if len(faults) > 0 {
-		return Histogram{}, doorward.InvalidFields(faults...)
+	chosen, err := t.choose(ctx, by, f, t.searchIn(by.TenantID))
+	if err != nil {
+		return Histogram{}, err
 	}
 	end, width := periodOf(&chosen.From, chosen.To, t.db.Now())
 	counted, err := t.db.Read().EventBars(ctx, by.TenantID, chosen, width, doorward.MaxTotal+1)

@@ -25,12 +25,11 @@ type search struct {
 
 func auditSearchCommand() *cobra.Command {
 	s := &search{events: listing[doorward.Event]{
-		head: []string{"TIME", "TENANT", "ACTION", "OUTCOME", "ACTOR", "TARGET", "IP"},
+		head: []string{"TIME", "TENANT", "ACTION", "OUTCOME", "ACTOR", "TARGET", "IP", "REASON"},
 		row: func(e doorward.Event) []string {
-			actor := cmp.Or(e.ActorEmail, e.ActorID, string(e.ActorType))
 			return []string{
-				e.At.UTC().Format(time.RFC3339), cmp.Or(e.Target.TenantID, installation), string(e.Action), string(e.Outcome), actor,
-				e.Target.Type + " " + e.Target.ID, e.IP,
+				e.At.UTC().Format(time.RFC3339), cmp.Or(e.Target.TenantID, installation), string(e.Action), string(e.Outcome), describeActor(e),
+				e.Target.Type + " " + e.Target.ID, e.IP, cmp.Or(e.Change(doorward.FieldOperatorReason).To, e.Change(doorward.FieldReason).To),
 			}
 		},
 		object: func(e doorward.Event) any { return e.View() },
@@ -40,17 +39,20 @@ func auditSearchCommand() *cobra.Command {
 		Use: "search", Short: "Find events in the trails of all tenants",
 		Long: `Search prints the events that all the flags select, the newest first: of all tenants and
 of the installation, by time. It prints at most --limit of them, and says if there are more. An
-address after --actor finds the events of the account that has it now. With --json it
-prints whole events, as "doorward audit export" does.`,
+address after --actor finds the events of the account that has it now; "operator" finds all that was
+done at the terminal and with operator keys, and a name such as root@db1 the commands that this user of the
+system has run there. REASON is what --reason said, or why something was refused. With --json
+it prints whole events, as "doorward audit export" does.`,
 		Example: `  doorward audit search --ip 192.0.2.7 --since 7d
   doorward audit search --actor ann@acme.example --since 2025-03-02T09:00:00Z --json
+  doorward audit search --actor root@db1 --since 30d
   doorward audit search --action session.open --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae`, Args: noArgs,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		return s.run(cmd.Context(), n, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	})
 	cmd.Flags().StringVar(&s.filter.IP, "ip", "", "only events from the `ADDRESS` of a client")
-	cmd.Flags().StringVar(&s.filter.Actor, "actor", "", "only events by the user or key with this `id`, or the user's address")
+	cmd.Flags().StringVar(&s.filter.Actor, "actor", "", "only events by `WHO`: an id of a user or key, an address, \"operator\", or a system user such as root@db1")
 	cmd.Flags().StringVar(&s.filter.Target, "target", "", "only events about the object with this `id`")
 	cmd.Flags().StringVar(&s.filter.Action, "action", "", "only events of the `ACTION`, such as user.role")
 	cmd.Flags().StringVar(&s.filter.Outcome, "outcome", "", "done or refused")
@@ -74,6 +76,14 @@ prints whole events, as "doorward audit export" does.`,
 		}
 		return err
 	})
+}
+
+// describeActor returns who has acted: for the operator who ran the command, or with which key.
+func describeActor(e doorward.Event) string {
+	if e.ActorType == doorward.Operator {
+		return strings.TrimSpace(string(e.ActorType) + " " + cmp.Or(e.Change(doorward.FieldSystemUser).To, e.ActorID))
+	}
+	return cmp.Or(e.ActorEmail, e.ActorID, string(e.ActorType))
 }
 
 // run prints the events page by page, so that it never holds all.

@@ -64,7 +64,7 @@ func ordersOfLists(f *fixture) {
 		inv := f.draft(acme, fmt.Sprintf("i%d@acme.example", i))
 		inv.Name = name
 		event := doorward.Event{
-			ID: f.id("evt_"), At: f.clock.read(), Action: doorward.UserRole, Outcome: doorward.Refused, ActorID: "usr_ann", ActorEmail: "ann@acme.example",
+			ID: f.id("evt_"), At: f.clock.read(), Action: doorward.UserRole, Outcome: doorward.Refused, ActorType: doorward.Operator, ActorID: "usr_ann", ActorEmail: "ann@acme.example",
 			Target: doorward.Object{Type: "user", ID: "usr_1", TenantID: acme.ID}, RequestID: "req_1", IP: "192.0.2.1", Changes: []doorward.Change{},
 		}
 		f.write(func(tx *store.Tx) {
@@ -105,7 +105,7 @@ func ordersOfLists(f *fixture) {
 		})
 	}
 	for _, filter := range []store.EventFilter{
-		{}, {Action: doorward.UserRole}, {Actor: "usr_ann"}, {Actor: "ann@acme.example"}, {Target: "usr_1"}, {Outcome: doorward.Refused}, {Request: "req_1"}, {IP: "192.0.2.1"},
+		{}, {Action: doorward.UserRole}, {Actor: "usr_ann"}, {Actor: "ann@acme.example"}, {Target: "usr_1"}, {Outcome: doorward.Refused}, {Request: "req_1"}, {IP: "192.0.2.1"}, {Operator: true},
 	} {
 		wantOrders(f, "at", 4, func(e doorward.Event) string { return e.ID }, func(w doorward.Window) (doorward.Page[doorward.Event], error) {
 			return read.EventPage(ctx, acme.ID, filter, w)

@@ -202,6 +202,7 @@ var cases = []struct {
 	{"what people leave", leftByPeople},
 	{"trails of blanked invitations", blankedTrailsOfInvitations},
 	{"pages of events", pagesOfEvents},
+	{"events of the operator", eventsOfOperator},
 	{"chains of events", chainsOfEvents},
 	{"the feed", feeds},
 	{"trails that are trimmed", trims},

@@ -116,6 +116,48 @@ func pagesOfEvents(f *fixture) {
 	}
 }
 
+// eventsOfOperator: the operator's events, of the command line by who ran it, are found in a trail and in all.
+func eventsOfOperator(f *fixture) {
+	ctx := f.Context()
+	write := func(tenantID, systemUser string) string {
+		e := doorward.Event{
+			ID: f.id("evt_"), At: f.clock.read(), Action: doorward.TenantFreeze, Outcome: doorward.Done, ActorType: doorward.Operator,
+			Target: doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}, Changes: []doorward.Change{{Field: doorward.FieldOperatorReason, To: "spam"}},
+		}
+		if tenantID == "tnt_2" { // as where a mail reports the action
+			e.Changes = append(e.Changes, doorward.Change{Field: doorward.FieldUserAgent, To: doorward.OperatorAtTerminal().UserAgent})
+		}
+		if systemUser != "" {
+			e.Changes = append(e.Changes, doorward.Change{Field: doorward.FieldSystemUser, To: systemUser})
+		}
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
+		f.clock.move(time.Second)
+		return e.ID
+	}
+	f.event("tnt_1", "usr_1")
+	root, byKey, other := write("tnt_1", `<root>@"db1"`), write("tnt_1", ""), write("tnt_2", `<root>@"db1"`)
+	for _, c := range []struct {
+		filter       store.EventFilter
+		trail, every []string
+	}{
+		{store.EventFilter{Operator: true}, []string{byKey, root}, []string{other, byKey, root}},
+		{store.EventFilter{SystemUser: `<root>@"db1"`}, []string{root}, []string{other, root}},
+		{store.EventFilter{SystemUser: `<root>@"db1"`, Action: doorward.UserRole}, nil, nil},
+		{store.EventFilter{SystemUser: "root@db1"}, nil, nil},
+		{store.EventFilter{SystemUser: `<root>@"db1"`, Target: "tnt_1"}, []string{root}, []string{root}},
+	} {
+		ids := func(page doorward.Page[doorward.Event], err error) (all []string) {
+			noError(f, err)
+			for _, e := range page.Items {
+				all = append(all, e.ID)
+			}
+			return all
+		}
+		equal(f, ids(f.Read().EventPage(ctx, "tnt_1", c.filter, doorward.Window{Limit: 10})), c.trail)
+		equal(f, ids(f.Read().EventPageOfAll(ctx, c.filter, doorward.Window{Limit: 10})), c.every)
+	}
+}
+
 // chainsOfEvents: each event's hash covers the previous event, in one chain per
 // tenant, and a failed transaction leaves no gap.
 func chainsOfEvents(f *fixture) {

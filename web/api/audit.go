@@ -25,12 +25,12 @@ type eventList struct {
 
 var docAuditEvents = front.Doc{
 	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
-	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe. With an operator key, of a limited one with `events.read`, the list has the events of all tenants and of the installation, by time and then by id; `actor` then finds an address by the account that has it now.",
+	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe. With an operator key, of a limited one with `events.read`, the list has the events of all tenants and of the installation, by time and then by id; `actor` then finds an address by the account that has it now, and one that nobody has and no event is refused.",
 	List:        true,
 	Sort:        []string{"at"},
 	Query: []front.Parameter{
 		{Name: "action", Description: "Only events of this action", Example: "user.role"},
-		{Name: "actor", Description: "Only events by this user or key: the id, or the address of a user", Example: "ann@acme.example"},
+		{Name: "actor", Description: "Only events by this user, key, connection or set-up link: the id, or the address of a user; `operator`: only those by the operator; a system user such as `root@db1`: only commands that it has run at the operator's terminal. What can be none of these is 422", Example: "ann@acme.example"},
 		{Name: "target", Description: "Only events about the object with this id"},
 		{Name: "from", Description: "Only events at this time or later (RFC 3339)", Example: "2031-05-06T12:00:00Z"},
 		{Name: "to", Description: "Only events before this time (RFC 3339)", Example: "2031-05-07T12:00:00Z"},

@@ -144,6 +144,9 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
+	if slices.ContainsFunc(people, personFilter.IsNobody) {
+		return autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), nil
+	}
 	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(resolved), window)
 	if err == nil {
 		err = h.setBars(ctx, &body.eventTable, c.Caller, auditFilter(resolved), c.Now())

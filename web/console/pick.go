@@ -25,6 +25,9 @@ type personFilter struct {
 // DisplayName is the name or the address of the person.
 func (p personFilter) DisplayName() string { return displayName(p.User) }
 
+// IsNobody reports whether no event can be found: nobody matches, or several people.
+func (p personFilter) IsNobody() bool { return p.User.ID == "" }
+
 // maxFound bounds the people to choose from.
 const maxFound = 8
 
@@ -41,7 +44,8 @@ func (h *console) resolvePeople(ctx context.Context, c *ui.Call, f filters) (fil
 	}
 	for _, field := range []string{"actor", "target"} {
 		text := strings.TrimSpace(f.Get(field))
-		if text == "" || !c.Can(doorward.UserRead) {
+		isOperator := field == "actor" && text == string(doorward.Operator) // as in the API
+		if text == "" || isOperator || !c.Can(doorward.UserRead) {
 			continue
 		}
 		p, err := h.findPerson(ctx, c, field, text)

@@ -22,6 +22,9 @@ func TestTrailOfAPersonByName(t *testing.T) {
 	}
 	owner.get("/console/audit?actor=acme", http.StatusOK, "Several people match “acme”", "?actor="+h.people["ADMIN"].ID, "Nothing matches.")
 	owner.get("/console/audit?actor=nobody", http.StatusOK, "Nobody matches “nobody”", "Nothing matches.")
+	lacks(t, owner.get("/console/audit?actor=operator&action=tenant.create", http.StatusOK), "Nothing matches.")
+	owner.get("/console/audit?actor=operator&action=user.rename", http.StatusOK, "Nothing matches.")
+	owner.get("/console/audit?actor=root@db1", http.StatusUnprocessableEntity, "Nothing matches.")
 }
 
 // An address is found also if it is part of many others.

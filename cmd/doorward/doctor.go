@@ -91,13 +91,17 @@ func checkBaseURL(cfg node.Config) finding {
 
 // checkProxies returns a finding only if something is wrong.
 func checkProxies(s *settings, cfg node.Config) []finding {
-	network, ok := findUniversalNetwork(cfg.Proxies)
-	if !ok {
+	wide, many := findWideNetworks(cfg.Proxies)
+	if wide == nil {
 		return nil
+	}
+	verb := "match"
+	if len(wide) == 1 {
+		verb = "matches"
 	}
 	return []finding{{
 		check: "proxies", code: exitFailed,
-		wrong:  fmt.Sprintf("%s matches every address: any client can claim any address, which evades the limits and falsifies the audit trail", network),
+		wrong:  fmt.Sprintf("%s %s %s: clients there can claim any address, which evades the limits and falsifies the audit trail", joinNetworks(wide), verb, many),
 		remedy: "Set " + s.origins.place("trusted-proxies") + " to the addresses of the proxies only.",
 	}}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/node"
@@ -35,6 +36,34 @@ func TestMappedNetworksAreThoseOfIPv4(t *testing.T) {
 		prefix := netip.MustParsePrefix(want)
 		if cfg.Proxies[0] != prefix || cfg.Webhooks.Allow[0] != prefix || cfg.Connections.Allow[0] != prefix {
 			t.Errorf("%s is read as %v and %v, want %s", text, cfg.Proxies[0], cfg.Webhooks.Allow[0], want)
+		}
+	}
+}
+
+// TestWideNetworks: networks of proxies that together match every address, or a good part, are found however they are written.
+func TestWideNetworks(t *testing.T) {
+	for proxies, want := range map[string]string{
+		"":                                "",
+		"10.0.0.0/8,192.168.0.0/16":       "",
+		"fc00::/7,::1/128,fe80::/10":      "",
+		"2606:4700::/32,104.16.0.0/13":    "",
+		"10.0.0.0/8,0.0.0.0/0":            "0.0.0.0/0 every address",
+		"::/0":                            "::/0 every address",
+		"2000::/3":                        "2000::/3 every address",
+		"0.0.0.0/1,128.0.0.0/1":           "0.0.0.0/1,128.0.0.0/1 every address",
+		"::/1,8000::/1":                   "::/1 every address",
+		"2000::/4,3000::/5,3800::/5":      "2000::/4,3000::/5,3800::/5 every address",
+		"0.0.0.0/1,128.0.0.0/2,0.0.0.0/1": "0.0.0.0/1,128.0.0.0/2 75% of all addresses",
+		"64.0.0.0/2":                      "64.0.0.0/2 25% of all addresses",
+		"64.0.0.0/3,64.0.0.0/4":           "",
+	} {
+		var all []netip.Prefix
+		for _, text := range strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' }) {
+			all = append(all, netip.MustParsePrefix(text))
+		}
+		wide, many := findWideNetworks(all)
+		if got := strings.TrimSpace(joinNetworks(wide) + " " + many); got != want {
+			t.Errorf("%s: %q, want %q", proxies, got, want)
 		}
 	}
 }

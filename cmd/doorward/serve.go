@@ -75,8 +75,8 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if s.raw.ACMEDir == "" && (s.raw.ACMEEmail != "" || s.raw.ACMEURL != tlscert.LetsEncrypt) {
 		all = append(all, warning{text: "acme-email and acme-url do nothing without acme-dir; set --acme-dir to order a certificate"})
 	}
-	if network, ok := findUniversalNetwork(cfg.Proxies); ok {
-		all = append(all, warning{"trusted-proxies match every address, so any client can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", network.String()})
+	if wide, many := findWideNetworks(cfg.Proxies); wide != nil {
+		all = append(all, warning{"trusted-proxies match " + many + ", so clients there can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", joinNetworks(wide)})
 	}
 	if cfg.Attempts.PerAccount == 0 {
 		all = append(all, warning{text: "limit-login-account is 0: nothing slows down guesses of a person's password from many addresses; leave it out"})

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -447,14 +449,44 @@ func (s *settings) readWebhookProxy(cfg *node.Config) error {
 	return nil
 }
 
-// findUniversalNetwork returns the first network that has every IPv4 or every IPv6 address;
-// false if none has.
-func findUniversalNetwork(proxies []netip.Prefix) (netip.Prefix, bool) {
-	i := slices.IndexFunc(proxies, func(p netip.Prefix) bool { return p.Bits() == 0 })
-	if i < 0 {
-		return netip.Prefix{}, false
+// wideShare is the part of all clients' addresses from which on trusted proxies are surely a mistake: the largest
+// networks of proxies for rent are far below a hundredth.
+const wideShare = 0.25
+
+// allClients are the addresses that clients on the internet have: all of IPv4, and IPv6's global unicast (RFC 3587,
+// section 3; IANA has assigned no other).
+var allClients = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("2000::/3")}
+
+// findWideNetworks returns the networks that together have at least wideShare of all clients' addresses of IPv4 or
+// of IPv6, and says how many, such as "every address"; none if there are no such networks.
+func findWideNetworks(proxies []netip.Prefix) (wide []netip.Prefix, many string) {
+	byWidth := slices.SortedStableFunc(slices.Values(proxies), func(a, b netip.Prefix) int { return cmp.Compare(a.Bits(), b.Bits()) })
+	for _, all := range allClients {
+		var separate []netip.Prefix // networks are nested or have no address in common
+		share := 0.0
+		for _, p := range byWidth {
+			if p.Overlaps(all) && !slices.ContainsFunc(separate, p.Overlaps) {
+				separate = append(separate, p)
+				share += math.Exp2(float64(min(0, all.Bits()-p.Bits())))
+			}
+		}
+		switch {
+		case share >= 1:
+			return separate, "every address"
+		case share >= wideShare:
+			return separate, fmt.Sprintf("%.0f%% of all addresses", 100*share)
+		}
 	}
-	return proxies[i], true
+	return nil, ""
+}
+
+// joinNetworks returns the networks as --trusted-proxies takes them.
+func joinNetworks(all []netip.Prefix) string {
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, p.String())
+	}
+	return strings.Join(texts, ",")
 }
 
 // readReturnTo refuses plain http for other machines, unless Doorward has plain http as well:

@@ -165,6 +165,12 @@ const (
 	FieldBlankedEvent      = "blankedEvent"
 )
 
+// Fields of key.replace_master events in the trail of a tenant: ids of what must be set again.
+const (
+	FieldWebhookLost    = "webhookLost"
+	FieldConnectionLost = "connectionLost"
+)
+
 // Fields of account.erase events that name, by ids, what the person has left at work in the tenant.
 const (
 	FieldWebhookLeft   = "webhookLeft"   // a webhook that goes on

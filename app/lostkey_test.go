@@ -154,6 +154,8 @@ func TestLostSecrets(t *testing.T) {
 		f.NoError(apptest.ErrorOf(f.Node(0).Webhooks.Create(f.Context(), owner.Caller, webhook.Draft{URL: &url, Events: &events})))
 		provider := f.Provider()
 		con := f.Active(owner, provider)
+		admin := f.Join(owner, doorward.RoleAdmin)
+		_, other := f.Tenant() // who has nothing to set again
 		next, lost := replaceKey(f)
 		if len(lost.Tables["webhooks"]) != 2 || // each with a secret and a key
 			len(lost.Tables["connection_secrets"]) != 1 {
@@ -169,8 +171,26 @@ func TestLostSecrets(t *testing.T) {
 		if got := recorded(f, acme.ID, doorward.WebhookDisable, hook.ID); !strings.Contains(got, "reason=key_lost operatorReason=disk died systemUser=root@db1") {
 			t.Errorf("the trail says %q", got)
 		}
-		if subjects := f.Subjects(owner.User.Email); !slices.Contains(subjects, "A webhook of Acme was disabled") && !strings.Contains(strings.Join(subjects, "\n"), "webhook") {
-			t.Errorf("the OWNER got %q", subjects)
+		all := "masterKey=" + next.ID().String() + " webhookLost=" + lost.Tables["webhooks"][0] + " webhookLost=" + lost.Tables["webhooks"][1] + " connectionLost=" + con.ID +
+			" operatorReason=disk died systemUser=root@db1"
+		if got := recorded(f, acme.ID, doorward.MasterKeyReplace, acme.ID); got != all {
+			t.Errorf("the trail says of the tenant %q, want %q", got, all)
+		}
+		isOfLoss := func(subject string) bool {
+			return strings.Contains(subject, "were lost") || strings.Contains(subject, "was disabled")
+		}
+		for _, c := range []struct {
+			to   doorward.User
+			want []string
+		}{
+			{owner.User, []string{"Secrets of " + acme.Name + " were lost, and must be set again"}},
+			{admin.User, []string{"A webhook of " + acme.Name + " was disabled", "A webhook of " + acme.Name + " was disabled"}},
+			{other.User, nil},
+		} {
+			got := slices.DeleteFunc(f.Subjects(c.to.Email), func(subject string) bool { return !isOfLoss(subject) })
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s got %q, want %q", c.to.Email, got, c.want)
+			}
 		}
 		enable := func() error {
 			on := true

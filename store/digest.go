@@ -27,7 +27,7 @@ var HeldBack = map[MailKind]doorward.Action{
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
 	MailSCIMSecretExpiring:   doorward.ConnectionSecretChange,
 	MailClientSecretExpiring: doorward.ConnectionSecretChange, MailClientRefused: doorward.ConnectionSecretChange,
-	MailDomainLapsed: doorward.DomainLapse, MailDomainTaken: doorward.DomainDelete,
+	MailSecretsLost: doorward.MasterKeyReplace, MailDomainLapsed: doorward.DomainLapse, MailDomainTaken: doorward.DomainDelete,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,
 }
 

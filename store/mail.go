@@ -54,7 +54,8 @@ const (
 	MailDomainLapsed    MailKind = "domain_lapsed"    // to OWNERs: the record of a domain is missing, or the operator has released it
 	MailDomainTaken     MailKind = "domain_taken"     // to OWNERs: another tenant has proved a domain that had lapsed
 
-	MailSSOBypass MailKind = "sso_bypass" // to OWNERs: one of them has signed in without the sign-on that the tenant demands
+	MailSecretsLost MailKind = "secrets_lost" // to OWNERs: secrets of the tenant were lost with the master key
+	MailSSOBypass   MailKind = "sso_bypass"   // to OWNERs: one of them has signed in without the sign-on that the tenant demands
 	// Notices about a connection, to OWNERs; SubjectID is the audit event.
 	MailSCIMSecretExpiring   MailKind = "scim_secret_expiring"   // a secret of a connection's directory ends soon
 	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
@@ -72,7 +73,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailSCIMSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailSCIMSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

@@ -79,6 +79,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 
 	store.MailAccountErased: (*Mail).composeErased,
 	store.MailSSOBypass:     (*Mail).composeBypass,
+	store.MailSecretsLost:   (*Mail).composeLost,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -204,6 +205,53 @@ func (m *Mail) composeErased(ctx context.Context, tx *store.Tx, row store.Mail) 
 		Raised: names(doorward.FieldPersonRaised), Invited: names(doorward.FieldPersonInvited),
 		KeysEnded: e.Change(doorward.FieldAPIKeysRevoked).To, InvitationsEnded: e.Change(doorward.FieldInvitationsRevoked).To,
 	}).withStyle(m.styleOf(tenant)), err
+}
+
+// composeLost makes the notice of secrets that were lost with the master key. It is obsolete once all that they
+// belong to is deleted.
+func (m *Mail) composeLost(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	lost := map[string][]string{}
+	for _, c := range e.Changes {
+		name, err := nameOfLost(ctx, tx, tenant.ID, c)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			lost[c.Field] = append(lost[c.Field], name)
+		}
+	}
+	if len(lost) == 0 {
+		return nil, store.ErrNone
+	}
+	names := func(field string) string { return strings.Join(lost[field], ", ") }
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return m.texts.render(row.Kind, locale, variables{
+		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At),
+		Webhooks: names(doorward.FieldWebhookLost), Connections: names(doorward.FieldConnectionLost),
+	}).withStyle(m.styleOf(tenant)), err
+}
+
+// nameOfLost is nameOfLeft for the fields of a lost master key.
+func nameOfLost(ctx context.Context, tx *store.Tx, tenantID string, c doorward.Change) (string, error) {
+	switch c.Field {
+	case doorward.FieldWebhookLost:
+		return nameOfLeft(ctx, tx, tenantID, doorward.Change{Field: doorward.FieldWebhookLeft, To: c.To})
+	case doorward.FieldConnectionLost:
+		connection, err := tx.Connection(ctx, c.To)
+		if errors.Is(err, store.ErrNone) {
+			return "", nil
+		}
+		return unlinked(connection.Name), err
+	}
+	return "", nil
 }
 
 // nameOfLeft returns how a mail names what a field of an erasure has left; empty for another field,

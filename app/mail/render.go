@@ -56,6 +56,8 @@ type variables struct {
 	Account                         string // its id
 	Webhooks, Keys, Raised, Invited string
 	KeysEnded, InvitationsEnded     string // numbers; empty for none
+
+	Connections string // whose secret was lost with the master key, by names separated by commas; Webhooks has the same of webhooks
 }
 
 // sanitized returns the variables, each safe in one line. Names are no links; Actor and Owner
@@ -68,7 +70,7 @@ func (v variables) sanitized() variables {
 		&v.Name, &v.Tenant, &v.TenantID, &v.Member, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Address, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Domain, &v.Connection, &v.Since, &v.Count, &v.Notice, &v.Waiting,
-		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded,
+		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded, &v.Connections,
 	} {
 		*s = oneLine(*s)
 	}

@@ -2,6 +2,7 @@ package masterkey
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,9 @@ type NotLostError struct{ Path, Key string }
 func (e *NotLostError) Error() string {
 	return fmt.Sprintf("the key %s isn't lost, it is in %s. To replace it without a loss, run \"doorward key rotate-master\"", e.Key, e.Path)
 }
+
+// fieldMasterKey is the field of events with the ids of the former keys and of the new one.
+const fieldMasterKey = "masterKey"
 
 // listBatch is how many values are read at a time.
 const listBatch = 1000
@@ -156,7 +160,7 @@ func (k *Keys) abandon(ctx context.Context, by doorward.Caller, next seal.Key) e
 			tx.SkipEvent() // an earlier call did it
 			return nil
 		}
-		tx.Changed("masterKey", idsOf(rows, id), id)
+		tx.Changed(fieldMasterKey, idsOf(rows, id), id)
 		return tx.AbandonMasterKeys(ctx, id, checkOf(next))
 	})
 	if err == nil {
@@ -197,7 +201,7 @@ func (k *Keys) forgetAll(ctx context.Context, by doorward.Caller, next seal.Key,
 			return all, fmt.Errorf("masterkey: the value of %s was not forgotten", first)
 		}
 		last = first
-		if err := k.forget(ctx, by, table, ids); err != nil {
+		if err := k.forget(ctx, by, next, table, ids); err != nil {
 			return all, fmt.Errorf("%s: %w", table, err)
 		}
 		all.Tables[table] = append(all.Tables[table], ids...)
@@ -205,9 +209,70 @@ func (k *Keys) forgetAll(ctx context.Context, by doorward.Caller, next seal.Key,
 	}
 }
 
-func (k *Keys) forget(ctx context.Context, by doorward.Caller, table string, ids []string) error {
+func (k *Keys) forget(ctx context.Context, by doorward.Caller, next seal.Key, table string, ids []string) error {
 	_, err := k.writer.Do(ctx, by, doorward.MasterKeyReplace, object, func(tx *access.Tx) error {
+		if err := notifyTenants(ctx, tx, next, table, ids); err != nil {
+			return err
+		}
 		return k.forgetters[table](ctx, tx, ids)
 	})
 	return err
+}
+
+// notifyTenants records in the trails of the tenants of the values what must be set again there, and mails their
+// OWNERs. A tenant has one mail, with all that is lost: the first of its values finds all others not forgotten yet.
+func notifyTenants(ctx context.Context, tx *access.Tx, next seal.Key, table string, ids []string) error {
+	done := map[string]bool{"": true, store.RetiredWebhooksTenant: true} // the installation's own: the operator gets a mail for each
+	for _, id := range ids {
+		tenantID, err := tenantOf(ctx, tx, table, id)
+		if errors.Is(err, store.ErrNone) || err == nil && done[tenantID] {
+			continue
+		}
+		if err == nil {
+			err = notifyTenant(ctx, tx, next, tenantID)
+		}
+		if err != nil {
+			return err
+		}
+		done[tenantID] = true
+	}
+	return nil
+}
+
+// tenantOf returns the tenant whose people must set a value again, "" for other values, and ErrNone if it is gone: keys of
+// connections are replaced, and seeds are of people.
+func tenantOf(ctx context.Context, tx *access.Tx, table, id string) (string, error) {
+	switch table {
+	case "webhooks":
+		hook, err := tx.Webhook(ctx, id)
+		return hook.TenantID, err
+	case "connection_secrets":
+		return tx.SecretTenant(ctx, id)
+	}
+	return "", nil
+}
+
+// notifyTenant does nothing if an earlier transaction of the same replacement has done it.
+func notifyTenant(ctx context.Context, tx *access.Tx, next seal.Key, tenantID string) error {
+	earlier, err := tx.EventPage(ctx, tenantID, store.EventFilter{Action: doorward.MasterKeyReplace, Target: tenantID}, doorward.Window{Limit: 1})
+	if err != nil || len(earlier.Items) > 0 && earlier.Items[0].Change(fieldMasterKey).To == next.ID().String() {
+		return err
+	}
+	webhooks, connections, err := tx.LostSecrets(ctx, tenantID, seal.HeaderOf(next.ID()))
+	if err != nil {
+		return err
+	}
+	owners, err := access.EmailsOf(ctx, tx.Reader, tenantID, doorward.RoleOwner)
+	if err != nil {
+		return err
+	}
+	changes := []doorward.Change{{Field: fieldMasterKey, To: next.ID().String()}}
+	for _, id := range webhooks {
+		changes = append(changes, doorward.Change{Field: doorward.FieldWebhookLost, To: id})
+	}
+	for _, id := range connections {
+		changes = append(changes, doorward.Change{Field: doorward.FieldConnectionLost, To: id})
+	}
+	on := doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
+	return tx.NotifyAlso(ctx, store.MailSecretsLost, owners, doorward.MasterKeyReplace, on, changes...)
 }

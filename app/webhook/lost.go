@@ -10,7 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// forgetSecrets disables webhooks whose secrets nothing can open any more, and mails their managers. Their
+// forgetSecrets disables webhooks whose secrets nothing can open any more, and mails ADMINs; OWNERs get one mail with all that
+// their tenant has lost (package masterkey). Their
 // deliveries are dropped. Each has another secret and signing key then, which its receiver doesn't know: it can be
 // enabled when somebody has rotated the secret.
 func (w *Webhooks) forgetSecrets(ctx context.Context, tx *access.Tx, ids []string) error {
@@ -48,7 +49,7 @@ func (w *Webhooks) forget(ctx context.Context, tx *access.Tx, hook doorward.Webh
 	if _, err := tx.DropDeliveries(ctx, hook.ID); err != nil || hook.TenantID == store.RetiredWebhooksTenant {
 		return err
 	}
-	to, err := w.recipients(ctx, tx, hook)
+	to, err := w.recipients(ctx, tx, hook, doorward.RoleAdmin)
 	if err != nil {
 		return err
 	}
@@ -57,10 +58,10 @@ func (w *Webhooks) forget(ctx context.Context, tx *access.Tx, hook doorward.Webh
 		doorward.Change{Field: doorward.FieldReason, To: string(doorward.DisabledKeyLost)})
 }
 
-// recipients returns the addresses that get mails about the webhook.
-func (w *Webhooks) recipients(ctx context.Context, tx *access.Tx, hook doorward.Webhook) ([]string, error) {
+// recipients returns the addresses that get mails about the webhook: of members with one of the roles, or of the operator.
+func (w *Webhooks) recipients(ctx context.Context, tx *access.Tx, hook doorward.Webhook, roles ...doorward.Role) ([]string, error) {
 	if hook.TenantID != "" {
-		return access.EmailsOf(ctx, tx.Reader, hook.TenantID, access.Managers...)
+		return access.EmailsOf(ctx, tx.Reader, hook.TenantID, roles...)
 	}
 	if w.mailTo == "" {
 		return nil, nil

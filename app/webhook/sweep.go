@@ -87,7 +87,7 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, reason do
 }
 
 func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhook, kind store.MailKind) error {
-	to, err := w.recipients(ctx, tx, hook)
+	to, err := w.recipients(ctx, tx, hook, access.Managers...)
 	for _, email := range to {
 		err = errors.Join(err, tx.Notify(ctx, kind, email))
 	}

@@ -30,9 +30,10 @@ can't be read any more. The command lists it first, and then forgets it:
                          alone who needed a second factor. Recovery codes, passkeys and
                          resets of factors remain.
   webhooks               are disabled until their managers, who get a mail, have rotated
-                         the secret
+                         the secret and given it, and the new public key, to the receiver
   connections            sign nobody in until their client secret is entered again; keys of
-                         Doorward's own are replaced
+                         Doorward's own are replaced. OWNERs get a mail that lists the
+                         webhooks and connections of their tenant
   keys of assertions     are replaced
 
 It works with no server running, or beside running ones. Those that still have the lost key

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/internal/waittest"
 )
 
@@ -33,7 +35,8 @@ import (
 //	                               asks the server at $URL, prints status and body;
 //	                               -any sends "If-Match: *"
 //	sees METHOD PATH REGEXP        asks until the answer matches
-//	mail ADDRESS                   waits for a mail to the address in mail/, prints it
+//	mail ADDRESS [TEXT]            waits for a mail to the address, with the text, in mail/, prints it
+//	totp SEED                      prints the present code of an authenticator app
 //	newer-schema                   makes the database's schema newer than the program's
 //	tamper SQL...                  runs statements on the database
 //	private FILE                   fails unless only the owner can read it
@@ -136,7 +139,7 @@ func runScripts(t *testing.T, p testscript.Params, database string, variables ..
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "newer-schema": newerSchema, "tamper": tamper, "private": private, "capture": capture,
+		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "totp": totpCode, "newer-schema": newerSchema, "tamper": tamper, "private": private, "capture": capture,
 	}
 	testscript.Run(t, p)
 }
@@ -232,6 +235,14 @@ func sees(ts *testscript.TestScript, _ bool, args []string) {
 	eventually(ts, args[1]+" with "+args[2], func() bool { return want.MatchString(answer(ts, req)) })
 }
 
+// totpCode prints the present code of an authenticator app with the seed, as Doorward answers it.
+func totpCode(ts *testscript.TestScript, _ bool, args []string) {
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(args[0])
+	ts.Check(err)
+	fmt.Fprintln(ts.Stdout(), totp.Code(seed, totp.Step(time.Now())))
+}
+
+// mail waits for a mail to the address, of those with the text if there is one, and prints it.
 func mail(ts *testscript.TestScript, _ bool, args []string) {
 	to := []byte("\nTo: <" + args[0] + ">\n")
 	eventually(ts, "a mail to "+args[0], func() bool {
@@ -240,7 +251,7 @@ func mail(ts *testscript.TestScript, _ bool, args []string) {
 		for _, name := range names {
 			text, err := os.ReadFile(name)
 			ts.Check(err)
-			if bytes.Contains(text, to) {
+			if bytes.Contains(text, to) && (len(args) == 1 || bytes.Contains(text, []byte(args[1]))) {
 				_, err := ts.Stdout().Write(text)
 				ts.Check(err)
 				return true

@@ -94,7 +94,9 @@ func webhookRotateCommand() *cobra.Command {
 	hours, s := int64(doorward.WebhookGraceHours), withoutMigration()
 	cmd := onWebhook(s, &cobra.Command{
 		Use: "rotate-secret ID", Short: "Give a webhook a new secret and print it, once",
-		Long:    "Rotate-secret replaces the secret. Until the grace is over, messages are signed with both.",
+		Long: `Rotate-secret replaces the secret, which is the last line of the output. Until the grace is over,
+messages are signed with both. The public key in the output stays as it was, except after
+"doorward key replace-master".`,
 		Example: "  doorward webhook rotate-secret whk_5tqm7x3yh4n6rj7wd2c5tpae7k --grace-hours 48",
 	}, func(cmd *cobra.Command, n *node.Node, id string) error {
 		if err := n.App.MasterKey.Load(cmd.Context()); err != nil {
@@ -102,7 +104,7 @@ func webhookRotateCommand() *cobra.Command {
 		}
 		made, err := n.App.Webhooks.Rotate(cmd.Context(), n.Operator(), id, &hours)
 		if err == nil {
-			fmt.Fprintln(cmd.OutOrStdout(), made.Secret.Reveal())
+			fmt.Fprintf(cmd.OutOrStdout(), "Give the receiver the secret below and, if it verifies by public key, %s.\n%s\n", made.Webhook.PublicKey, made.Secret.Reveal())
 		}
 		return err
 	})

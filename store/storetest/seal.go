@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -63,7 +64,18 @@ func lostValues(f *fixture) {
 		noError(f, err)
 	})
 	equal(f, f.value(f.Read().FactorOwner(ctx, app.ID)), ann.ID)
+	own, sealed := f.webhook(acme.ID, "*"), f.webhook(acme.ID, "*")
+	f.write(func(tx *store.Tx) { // with the new key already
+		noError(f, tx.ReplaceWebhookSecrets(ctx, sealed.ID, "whpk_new", store.WebhookSecrets{Secret: []byte("new key 2f"), Private: []byte("new key 2g")}))
+	})
+	equal(f, f.value(f.Read().SecretTenant(ctx, "ccs_1")), acme.ID)
+	_, err := f.Read().SecretTenant(ctx, "none")
+	equal(f, errors.Is(err, store.ErrNone), true)
+	webhooks, connections, err := f.Read().LostSecrets(ctx, acme.ID, []byte("new key 2"))
+	noError(f, err)
+	equal(f, [][]string{webhooks, connections}, [][]string{{own.ID}, {c.ID}})
 	f.write(func(tx *store.Tx) {
+		noError(f, tx.ReplaceWebhookSecrets(ctx, own.ID, "whpk_new", store.WebhookSecrets{Secret: []byte("new key 2h"), Private: []byte("new key 2i")}))
 		f.wantChange(tx.ConfirmFactor(ctx, ann.ID, app.ID, 1))
 		f.wantChange(tx.LoseSeed(ctx, app.ID))
 		f.wantNoChange(tx.LoseSeed(ctx, "mfa_begun"))
@@ -72,6 +84,9 @@ func lostValues(f *fixture) {
 		equal(f, f.value(tx.LoseConnectionKey(ctx, "kid")), store.SecretPlace{ConnectionID: c.ID, TenantID: acme.ID})
 	})
 	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, []byte("new key 2"), store.SealedValue{}, 10)), []store.SealedValue(nil))
+	webhooks, connections, err = f.Read().LostSecrets(ctx, acme.ID, []byte("new key 2"))
+	noError(f, err)
+	equal(f, len(webhooks)+len(connections), 0)
 	factors, err := f.Read().Factors(ctx, ann.ID)
 	noError(f, err)
 	equal(f, []bool{len(factors) == 1, factors[0].IsLost(), factors[0].Usable()}, []bool{true, true, false})

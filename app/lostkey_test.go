@@ -25,7 +25,7 @@ func replaceKey(f *apptest.Fixture) (seal.Key, masterkey.Lost) {
 	f.Helper()
 	f.LoseMasterKey()
 	next := seal.NewKey()
-	lost, err := f.Node(0).MasterKey.Replace(f.Context(), byRoot, next, func(int) {})
+	lost, err := f.Node(0).MasterKey.Replace(f.Context(), byRoot, next)
 	f.NoError(err)
 	return next, lost
 }
@@ -221,7 +221,7 @@ func TestKeyIsNotLost(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		app := f.Enrol(&owner)
-		_, err := f.Node(0).MasterKey.Replace(f.Context(), byRoot, seal.NewKey(), func(int) {})
+		_, err := f.Node(0).MasterKey.Replace(f.Context(), byRoot, seal.NewKey())
 		if notLost := (*masterkey.NotLostError)(nil); !errors.As(err, &notLost) {
 			t.Fatalf("replacing a key that isn't lost: %v", err)
 		}
@@ -229,7 +229,7 @@ func TestKeyIsNotLost(t *testing.T) {
 
 		next, _ := replaceKey(f)
 		f.PutMasterKey(next)
-		lost, err := f.Node(1).MasterKey.Replace(f.Context(), byRoot, next, func(int) {})
+		lost, err := f.Node(1).MasterKey.Replace(f.Context(), byRoot, next)
 		f.NoError(err)
 		if lost.Len() != 0 {
 			t.Errorf("again: %v", lost)

@@ -110,6 +110,19 @@ func (r Reader) SelectedMails(ctx context.Context, f MailFilter, now time.Time, 
 	return list(ctx, r, mailFields, sqlListQueuedMails, append(f.args(now), micros(after.NextAt), after.ID, limit)...)
 }
 
+const (
+	sqlCountQueuedMails = `SELECT count(*) FROM mails WHERE state = 'queued' AND ` + selectedMails
+	sqlCountFailedMails = `SELECT count(*) FROM mails WHERE ` + givenUp + selectedMails
+)
+
+// CountSelectedMails returns how many mails the filter selects.
+func (r Reader) CountSelectedMails(ctx context.Context, f MailFilter, now time.Time) (int64, error) {
+	if f.Failed {
+		return one(ctx, r, int64Column, sqlCountFailedMails, f.args(now)...)
+	}
+	return one(ctx, r, int64Column, sqlCountQueuedMails, f.args(now)...)
+}
+
 // soonDue is longer than a claim of a mail or of a delivery lasts (outbox.MaxTry, claimFor of app/webhook), and
 // than a transaction. What is due later is not being tried now, and can be made due without being sent twice.
 const soonDue = 3 * time.Minute
@@ -183,6 +196,13 @@ ORDER BY d.created_at, d.id LIMIT $6`
 // from the beginning.
 func (r Reader) SelectedDeliveries(ctx context.Context, webhookID string, f DeliveryFilter, now time.Time, after doorward.WebhookDelivery, limit int) ([]doorward.WebhookDelivery, error) {
 	return list(ctx, r, deliveryFields, sqlSelectedDeliveries, webhookID, string(f.State), f.before(now), micros(after.CreatedAt), after.ID, limit)
+}
+
+const sqlCountSelectedDeliveries = `SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND state = $2 AND created_at < $3`
+
+// CountSelectedDeliveries returns how many deliveries of a webhook the filter selects.
+func (r Reader) CountSelectedDeliveries(ctx context.Context, webhookID string, f DeliveryFilter, now time.Time) (int64, error) {
+	return one(ctx, r, int64Column, sqlCountSelectedDeliveries, webhookID, string(f.State), f.before(now))
 }
 
 const (

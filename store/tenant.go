@@ -191,6 +191,13 @@ func (tx *Tx) LockTenant(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlLockTenant, id)
 }
 
+const sqlCountTenants = `SELECT count(*) FROM tenants`
+
+// CountTenants returns how many tenants there are, of any status.
+func (r Reader) CountTenants(ctx context.Context) (int, error) {
+	return one(ctx, r, countColumn, sqlCountTenants)
+}
+
 const sqlTenantsAfter = `SELECT id FROM tenants WHERE id > $1 ORDER BY id LIMIT $2`
 
 // TenantsAfter returns the ids of up to limit tenants, in order, that are greater than after.

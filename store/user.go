@@ -72,30 +72,6 @@ func (tx *Tx) SetPassword(ctx context.Context, id, oldHash, newHash string) (boo
 	return tx.affected(ctx, sqlSetPassword, newHash, id, oldHash)
 }
 
-const sqlForgetPassword = `UPDATE users SET password_hash = '', revision = revision + 1 WHERE id = $1 AND password_hash <> ''`
-
-// ForgetPassword removes the password hash, and reports whether there was one. The account doesn't become
-// managed: a reset sets the next password.
-func (tx *Tx) ForgetPassword(ctx context.Context, id string) (bool, error) {
-	tx.announce(ChangeUser, id) // what sessions of the account must prove has changed
-	return tx.affected(ctx, sqlForgetPassword, id)
-}
-
-const (
-	sqlWithPassword   = selectAccount + `WHERE id > $1 AND password_hash <> '' ORDER BY id LIMIT $2`
-	sqlWithPasswordIn = selectAccount + `WHERE id IN (SELECT user_id FROM memberships WHERE tenant_id = $3 AND user_id > $1)
-  AND id > $1 AND password_hash <> '' ORDER BY id LIMIT $2`
-)
-
-// AccountsWithPassword returns up to limit accounts that have a password, in the order of their ids, which are
-// greater than after: those of the members of a tenant, or without one all.
-func (r Reader) AccountsWithPassword(ctx context.Context, tenantID, after string, limit int) ([]doorward.Account, error) {
-	if tenantID == "" {
-		return list(ctx, r, accountFields, sqlWithPassword, after, limit)
-	}
-	return list(ctx, r, accountFields, sqlWithPasswordIn, after, limit, tenantID)
-}
-
 func userFields(u *doorward.User) []any {
 	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, (*words)(&u.SuspendedBy), &u.TenantID, &u.TenantName, &u.TenantStatus,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -31,7 +32,7 @@ func New(writer *access.Writer, db *store.DB, lifetime store.SessionLifetime) *I
 
 const (
 	// tenantBatch is how many tenants one transaction locks.
-	tenantBatch = 50
+	tenantBatch = 500
 	// sessionBatch is how many sessions one transaction deletes.
 	sessionBatch = 2000
 )
@@ -45,35 +46,49 @@ type Sessions struct {
 // signOut is a call of SignOut.
 type signOut struct {
 	*Incidents
-	by       doorward.Caller
-	which    Sessions
-	after    string // the tenants up to this one are done
-	ended    int64
-	progress func(ended int64)
+	act   doorward.Action
+	by    doorward.Caller
+	which Sessions
+	after string // the tenants up to this one are done
+	ended int64
 }
 
 // SignOut ends the sessions, also those that transactions under way are opening. The installation's trail has
-// an event for each transaction, and the trail of each tenant one with the number of its sessions. It calls
-// progress after each transaction with the number of ended sessions so far, and returns it. Errors:
-// not_found, for an unknown tenant.
-func (i *Incidents) SignOut(ctx context.Context, by doorward.Caller, which Sessions, progress func(ended int64)) (int64, error) {
-	s := &signOut{Incidents: i, by: by, which: which, progress: progress}
+// an event for each transaction, and the trail of each tenant one with the number of its sessions. It returns the
+// number of ended sessions, with an error of those so far. Errors: not_found, for an unknown tenant.
+func (i *Incidents) SignOut(ctx context.Context, by doorward.Caller, which Sessions) (int64, error) {
+	return i.endSessions(ctx, by, doorward.IncidentSignOut, which)
+}
+
+// endSessions is SignOut as a part of an action.
+func (i *Incidents) endSessions(ctx context.Context, by doorward.Caller, act doorward.Action, which Sessions) (int64, error) {
+	s := &signOut{Incidents: i, act: act, by: by, which: which}
 	if which.TenantID != "" {
 		if err := i.checkTenant(ctx, which.TenantID); err != nil {
 			return 0, err
 		}
-		return s.ended, s.endIn(ctx, which.TenantID)
+		progress.Step(ctx, endingSessions, 0, nil)
+		err := s.endIn(ctx, which.TenantID)
+		return s.ended, err
 	}
-	for {
-		tenants, err := i.db.Read().TenantsAfter(ctx, s.after, tenantBatch)
-		if err != nil || len(tenants) == 0 {
-			return s.ended, err
+	return s.everywhere(ctx)
+}
+
+const endingSessions = "ending sessions"
+
+// everywhere ends the sessions of all tenants.
+func (s *signOut) everywhere(ctx context.Context) (int64, error) {
+	all, err := s.db.Read().CountTenants(ctx)
+	progress.Step(ctx, endingSessions, int64(all), nil)
+	for err == nil {
+		var tenants []string
+		if tenants, err = s.db.Read().TenantsAfter(ctx, s.after, tenantBatch); err != nil || len(tenants) == 0 {
+			break
 		}
-		if err := s.endIn(ctx, tenants...); err != nil {
-			return s.ended, err
-		}
+		err = s.endIn(ctx, tenants...)
 		s.after = tenants[len(tenants)-1]
 	}
+	return s.ended, err
 }
 
 // checkTenant returns not_found unless there is such a tenant.
@@ -94,7 +109,7 @@ func (s *signOut) endIn(ctx context.Context, tenants ...string) error {
 	for len(tenants) > 0 {
 		var live int64
 		var done int
-		_, err := s.writer.Do(ctx, s.by, doorward.IncidentSignOut, on, func(tx *access.Tx) (err error) {
+		_, err := s.writer.Do(ctx, s.by, s.act, on, func(tx *access.Tx) (err error) {
 			live, done, err = s.endBatch(ctx, tx, tenants)
 			if err == nil {
 				s.record(tx, live)
@@ -106,7 +121,7 @@ func (s *signOut) endIn(ctx context.Context, tenants ...string) error {
 		}
 		tenants = tenants[done:]
 		s.ended += live
-		s.progress(s.ended)
+		progress.Add(ctx, int64(done))
 	}
 	return nil
 }
@@ -118,7 +133,7 @@ func (s *signOut) endBatch(ctx context.Context, tx *access.Tx, tenants []string)
 	for _, id := range tenants {
 		deleted, n, err := s.endTenant(ctx, tx, id, left)
 		if err == nil && n > 0 {
-			err = tx.RecordAlso(ctx, doorward.IncidentSignOut, tenantObject(id), s.changes(n)...)
+			err = tx.RecordAlso(ctx, s.act, tenantObject(id), s.changes(n)...)
 		}
 		if err != nil {
 			return 0, 0, err

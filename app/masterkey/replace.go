@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
@@ -75,6 +76,7 @@ func (k *Keys) Lost(ctx context.Context, next seal.Key) (Lost, error) {
 	return lost, k.checkLost(lost, rows)
 }
 
+// eachLost calls do with each value that is sealed with another key than next.
 func (k *Keys) eachLost(ctx context.Context, next seal.Key, do func(store.SealedValue)) error {
 	for last := (store.SealedValue{}); ; {
 		batch, err := k.db.Read().SealedWithOtherKeys(ctx, seal.HeaderOf(next.ID()), last, listBatch)
@@ -127,22 +129,23 @@ func (k *Keys) checkLost(lost Lost, rows []store.MasterKey) error {
 
 // Replace makes next the only master key, although the present one is lost, and forgets what was sealed with
 // any other. It works while nodes run: those with the lost key in memory use it no more, and read the file with
-// next within a minute after it was put in its place. It calls progress after each transaction with the number
-// of rows so far. Called again, it goes on where it was interrupted. Errors: those of Lost; unavailable.
-func (k *Keys) Replace(ctx context.Context, by doorward.Caller, next seal.Key, progress func(done int)) (Lost, error) {
+// next within a minute after it was put in its place. It returns what is forgotten, also with an error. Called again,
+// it goes on where it was interrupted. Errors: those of Lost; unavailable.
+func (k *Keys) Replace(ctx context.Context, by doorward.Caller, next seal.Key) (Lost, error) {
 	lost, err := k.Lost(ctx, next)
 	if err != nil {
-		return lost, err
+		return Lost{}, err
 	}
 	for table := range lost.Tables {
 		if !k.Forgets(table) {
-			return lost, fmt.Errorf("masterkey: nothing is registered that forgets the sealed values of %s", table)
+			return Lost{}, fmt.Errorf("masterkey: nothing is registered that forgets the sealed values of %s", table)
 		}
 	}
 	if err := k.abandon(ctx, by, next); err != nil {
-		return lost, err
+		return Lost{}, err
 	}
-	return k.forgetAll(ctx, by, next, progress)
+	progress.Step(ctx, "forgetting sealed values", int64(lost.Len()), nil)
+	return k.forgetAll(ctx, by, next)
 }
 
 // abandon makes next the only key, and this process use it.
@@ -182,7 +185,7 @@ func idsOf(rows []store.MasterKey, except string) string {
 }
 
 // forgetAll reads the values again: some have been sealed since Lost, until the key was replaced.
-func (k *Keys) forgetAll(ctx context.Context, by doorward.Caller, next seal.Key, progress func(done int)) (Lost, error) {
+func (k *Keys) forgetAll(ctx context.Context, by doorward.Caller, next seal.Key) (Lost, error) {
 	all := Lost{Tables: map[string][]string{}}
 	for last := ""; ; {
 		values, err := k.db.Read().SealedWithOtherKeys(ctx, seal.HeaderOf(next.ID()), store.SealedValue{}, batchSize)
@@ -205,7 +208,7 @@ func (k *Keys) forgetAll(ctx context.Context, by doorward.Caller, next seal.Key,
 			return all, fmt.Errorf("%s: %w", table, err)
 		}
 		all.Tables[table] = append(all.Tables[table], ids...)
-		progress(all.Len())
+		progress.Add(ctx, int64(len(ids)))
 	}
 }
 

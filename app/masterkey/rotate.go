@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
@@ -95,10 +96,16 @@ func checkCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
 // resealAll goes through all values once: since replace has committed, nothing more is
 // sealed with the old key.
 func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (total int, err error) {
+	var all int64
+	if err := k.eachLost(ctx, next, func(store.SealedValue) { all++ }); err != nil {
+		return 0, err
+	}
+	progress.Step(ctx, "sealing values again", all, nil)
 	var batch []store.SealedValue
 	for last := (store.SealedValue{}); ; last = batch[len(batch)-1] {
 		batch, err = k.resealBatch(ctx, ring, next, last)
 		total += len(batch)
+		progress.Add(ctx, int64(len(batch)))
 		if err != nil || len(batch) == 0 {
 			return total, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -60,26 +61,29 @@ func (q *Queues) eachWebhook(ctx context.Context, f store.DeliveryFilter, fn fun
 
 // RetryDeliveries has deliveries that the filter selects tried again now, as the first time: pending ones, or those
 // that were given up. Pending ones that are due within three minutes stay as they are. The owner's trail has an
-// event for each transaction. It calls progress with the number so far, and returns it. Errors: not_found, for an
-// unknown tenant or webhook.
-func (q *Queues) RetryDeliveries(ctx context.Context, by doorward.Caller, f store.DeliveryFilter, progress func(int64)) (int64, error) {
-	return q.eachDeliveryBatch(ctx, by, doorward.QueueRetry, fieldRetried, f, progress, func(tx *access.Tx, webhookID string) (int64, error) {
+// event for each transaction. It returns how many, with an error those so far. Errors: not_found, for an unknown
+// tenant or webhook.
+func (q *Queues) RetryDeliveries(ctx context.Context, by doorward.Caller, f store.DeliveryFilter) (int64, error) {
+	return q.eachDeliveryBatch(ctx, by, doorward.QueueRetry, fieldRetried, f, func(tx *access.Tx, webhookID string) (int64, error) {
 		return tx.RetryDeliveries(ctx, webhookID, f, rowBatch)
 	})
 }
 
-// DropDeliveries gives up pending deliveries that the filter selects. Trails, progress and errors are as for
+// DropDeliveries gives up pending deliveries that the filter selects. Trails, number and errors are as for
 // RetryDeliveries.
-func (q *Queues) DropDeliveries(ctx context.Context, by doorward.Caller, f store.DeliveryFilter, progress func(int64)) (int64, error) {
-	return q.eachDeliveryBatch(ctx, by, doorward.QueueDrop, fieldDropped, f, progress, func(tx *access.Tx, webhookID string) (int64, error) {
+func (q *Queues) DropDeliveries(ctx context.Context, by doorward.Caller, f store.DeliveryFilter) (int64, error) {
+	return q.eachDeliveryBatch(ctx, by, doorward.QueueDrop, fieldDropped, f, func(tx *access.Tx, webhookID string) (int64, error) {
 		return tx.DropSome(ctx, webhookID, f, rowBatch)
 	})
 }
 
-func (q *Queues) eachDeliveryBatch(ctx context.Context, by doorward.Caller, act doorward.Action, field string, f store.DeliveryFilter, progress func(int64), change func(*access.Tx, string) (int64, error)) (all int64, err error) {
+func (q *Queues) eachDeliveryBatch(ctx context.Context, by doorward.Caller, act doorward.Action, field string, f store.DeliveryFilter, change func(*access.Tx, string) (int64, error)) (all int64, err error) {
+	if err := q.countDeliveries(ctx, f); err != nil {
+		return 0, err
+	}
 	err = q.eachWebhook(ctx, f, func(w store.WebhookName) error {
 		on := doorward.Object{Type: "webhook", ID: w.ID, TenantID: w.TenantID}
-		n, err := q.inBatches(ctx, by, act, on, func(n int64) { progress(all + n) }, func(tx *access.Tx) (int64, error) {
+		n, err := q.inBatches(ctx, by, act, on, func(tx *access.Tx) (int64, error) {
 			return change(tx, w.ID)
 		}, func(tx *access.Tx, n int64) error {
 			record(tx, []doorward.Change{{Field: fieldQueue, To: string(store.WebhookQueue)}, {Field: field, To: strconv.FormatInt(n, 10)}})
@@ -89,4 +93,16 @@ func (q *Queues) eachDeliveryBatch(ctx context.Context, by doorward.Caller, act 
 		return err
 	})
 	return all, err
+}
+
+// countDeliveries begins the step of the progress.
+func (q *Queues) countDeliveries(ctx context.Context, f store.DeliveryFilter) error {
+	var all int64
+	err := q.eachWebhook(ctx, f, func(w store.WebhookName) error {
+		n, err := q.db.Read().CountSelectedDeliveries(ctx, w.ID, f, q.db.Now())
+		all += n
+		return err
+	})
+	progress.Step(ctx, "deliveries", all, nil)
+	return err
 }

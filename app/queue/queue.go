@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -81,30 +82,35 @@ func (q *Queues) checkTenant(ctx context.Context, id string) error {
 }
 
 // RetryMails has mails that the filter selects tried again now: queued ones, or those that were given up within a
-// day. Those that are due within three minutes stay as they are. It calls progress after each transaction with the
-// number so far, and returns it. Errors: not_found, for an unknown tenant.
-func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.MailFilter, progress func(int64)) (int64, error) {
+// day. Those that are due within three minutes stay as they are. It returns how many, with an error those so far.
+// Errors: not_found, for an unknown tenant.
+func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.MailFilter) (int64, error) {
 	began := q.db.Now() // what fails again since then isn't retried again
-	return q.eachMailBatch(ctx, by, doorward.QueueRetry, fieldRetried, f, progress, func(tx *access.Tx) (int64, error) {
+	return q.eachMailBatch(ctx, by, doorward.QueueRetry, fieldRetried, f, func(tx *access.Tx) (int64, error) {
 		return tx.RetryMails(ctx, f, began, rowBatch)
 	})
 }
 
-// DropMails gives up queued mails that the filter selects; for a day they can be retried. progress and errors are
-// as for RetryMails.
-func (q *Queues) DropMails(ctx context.Context, by doorward.Caller, f store.MailFilter, progress func(int64)) (int64, error) {
-	return q.eachMailBatch(ctx, by, doorward.QueueDrop, fieldDropped, f, progress, func(tx *access.Tx) (int64, error) {
+// DropMails gives up queued mails that the filter selects; for a day they can be retried. Number and errors are as for
+// RetryMails.
+func (q *Queues) DropMails(ctx context.Context, by doorward.Caller, f store.MailFilter) (int64, error) {
+	return q.eachMailBatch(ctx, by, doorward.QueueDrop, fieldDropped, f, func(tx *access.Tx) (int64, error) {
 		return tx.DropMails(ctx, f, whyDropped, rowBatch)
 	})
 }
 
 // eachMailBatch runs change until it changes fewer rows than a batch has. The trail of the installation has an
 // event for each transaction, and so has that of the tenant, if the filter names one.
-func (q *Queues) eachMailBatch(ctx context.Context, by doorward.Caller, act doorward.Action, field string, f store.MailFilter, progress func(int64), change func(*access.Tx) (int64, error)) (int64, error) {
+func (q *Queues) eachMailBatch(ctx context.Context, by doorward.Caller, act doorward.Action, field string, f store.MailFilter, change func(*access.Tx) (int64, error)) (int64, error) {
 	if err := q.checkTenant(ctx, f.TenantID); err != nil {
 		return 0, err
 	}
-	return q.inBatches(ctx, by, act, installation, progress, change, func(tx *access.Tx, n int64) error {
+	all, err := q.db.Read().CountSelectedMails(ctx, f, q.db.Now())
+	if err != nil {
+		return 0, err
+	}
+	progress.Step(ctx, "mails", all, nil)
+	return q.inBatches(ctx, by, act, installation, change, func(tx *access.Tx, n int64) error {
 		changes := []doorward.Change{{Field: fieldQueue, To: string(store.MailQueue)}, {Field: field, To: strconv.FormatInt(n, 10)}}
 		if f.Kind != "" {
 			changes = append(changes, doorward.Change{Field: fieldKind, To: string(f.Kind)})
@@ -125,7 +131,7 @@ func record(tx *access.Tx, changes []doorward.Change) {
 
 // inBatches runs change in a transaction each until it changes fewer rows than a batch has, and returns how many it
 // has changed in all. A transaction that changes none is not recorded.
-func (q *Queues) inBatches(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, progress func(int64), change func(*access.Tx) (int64, error), note func(*access.Tx, int64) error) (all int64, err error) {
+func (q *Queues) inBatches(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, change func(*access.Tx) (int64, error), note func(*access.Tx, int64) error) (all int64, err error) {
 	for n := int64(rowBatch); n == rowBatch; {
 		_, err := q.writer.Do(ctx, by, act, on, func(tx *access.Tx) (err error) {
 			if n, err = change(tx); err != nil {
@@ -141,7 +147,7 @@ func (q *Queues) inBatches(ctx context.Context, by doorward.Caller, act doorward
 			return all, err
 		}
 		all += n
-		progress(all)
+		progress.Add(ctx, n)
 	}
 	return all, nil
 }

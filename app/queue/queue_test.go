@@ -17,8 +17,6 @@ import (
 // byRoot is the operator at a terminal.
 var byRoot = doorward.OperatorAtTerminal(doorward.Terminal{SystemUser: "root@db1", Reason: "ticket 4711"})
 
-func noProgress(int64) {}
-
 // wantEvents checks the events of the action in the trail of the tenant, each as its target and changes.
 func wantEvents(f *apptest.Fixture, tenantID string, action doorward.Action, want ...string) {
 	f.Helper()
@@ -59,7 +57,7 @@ func TestMails(t *testing.T) {
 		}
 		wantEvents(f, "", doorward.QueuePause, "installation queue=mail pause=on")
 
-		dropped, err := queues.DropMails(f.Context(), byRoot, store.MailFilter{TenantID: acme.ID, Kind: store.MailInvitation}, noProgress)
+		dropped, err := queues.DropMails(f.Context(), byRoot, store.MailFilter{TenantID: acme.ID, Kind: store.MailInvitation})
 		f.NoError(err)
 		ended, err := queues.Resume(f.Context(), byRoot, store.MailQueue, "")
 		f.NoError(err)
@@ -75,14 +73,14 @@ func TestMails(t *testing.T) {
 			wantEvents(f, trail, doorward.QueueDrop, target+" queue=mail dropped=1 mailKind=invitation")
 		}
 
-		retried, err := queues.RetryMails(f.Context(), byRoot, store.MailFilter{To: "@acme.example", Failed: true}, noProgress)
+		retried, err := queues.RetryMails(f.Context(), byRoot, store.MailFilter{To: "@acme.example", Failed: true})
 		f.NoError(err)
 		f.NoError(f.Node(1).Mail.Deliver(f.Context()))
 		if retried != 1 || len(f.Subjects("ann@acme.example")) != 1 {
 			f.Errorf("%d mails retried, and sent: %v", retried, f.Subjects("ann@acme.example"))
 		}
 		wantEvents(f, "", doorward.QueueRetry, "installation queue=mail retried=1")
-		if _, err := queues.DropMails(f.Context(), byRoot, store.MailFilter{TenantID: "tnt_none"}, noProgress); apptest.Code(err) != doorward.CodeNotFound {
+		if _, err := queues.DropMails(f.Context(), byRoot, store.MailFilter{TenantID: "tnt_none"}); apptest.Code(err) != doorward.CodeNotFound {
 			f.Errorf("of an unknown tenant: %v", err)
 		}
 	})
@@ -116,7 +114,7 @@ func TestDeliveries(t *testing.T) {
 			f.Errorf("%d deliveries were made while one tenant was paused", got.Load())
 		}
 		all := store.DeliveryFilter{State: doorward.DeliveryPending, AllTenants: true}
-		dropped, err := queues.DropDeliveries(f.Context(), byRoot, all, noProgress)
+		dropped, err := queues.DropDeliveries(f.Context(), byRoot, all)
 		f.NoError(err)
 		_, err = queues.Resume(f.Context(), byRoot, store.WebhookQueue, acme.ID)
 		f.NoError(err)

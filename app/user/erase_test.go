@@ -117,6 +117,7 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	f.NoError(f.Node(0).Passwords.Forgot(ctx, apptest.Anonymous(0), second, ""))
 	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, third, false)) // and doesn't confirm it
 	f.NoError(f.Node(0).Access.Decisions().Flush(ctx))
+	f.Exec(`INSERT INTO forgotten_passwords (user_id) VALUES ('` + p.User.ID + `')`)
 	_, err = f.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", OwnBucket: "account:" + second, WiderBucket: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
 			return err
@@ -221,6 +222,7 @@ var exported = map[string]string{
 var notExported = map[string]string{
 	"attempts": "passwords that are being tried", "throttles": "counters of attempts", "changes": "ids of what changed in the last minutes",
 	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
+	"forgotten_passwords": "for seconds, ids of people who get a mail",
 	"directory_effects":   "what directories of tenants have changed, for 30 days, so that it can be taken back",
 	"connection_attempts": "what administrators of a tenant see of attempts at its provider, for 30 days",
 	"policies":            "texts of tenants, with the id of who wrote them",

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 )
 
 func incidentCommand() *cobra.Command {
-	return group("incident", "End the sessions or the passwords of many people, after a theft", recording(incidentSignOutCommand()), recording(incidentForceResetCommand()))
+	return group("incident", "End the sessions or the passwords of many people, after a theft", recording(showingProgress(incidentSignOutCommand())), recording(showingProgress(incidentForceResetCommand())))
 }
 
 func incidentSignOutCommand() *cobra.Command {
@@ -39,7 +38,7 @@ docs/incidents.md says what else to do.`,
   doorward incident sign-out --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --since 2025-03-02T09:00:00Z`, Args: noArgs,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		ended, err := n.App.Incidents.SignOut(cmd.Context(), n.Operator(), which, reportEach(cmd.ErrOrStderr(), func(ended int64) string { return fmt.Sprintf("%d sessions ended", ended) }))
+		ended, err := n.App.Incidents.SignOut(cmd.Context(), n.Operator(), which)
 		if err != nil {
 			return interrupted(err, ended > 0)
 		}
@@ -65,22 +64,23 @@ func incidentForceResetCommand() *cobra.Command {
 		Long: `Force-reset removes the hashes of passwords, imported ones too, so that nobody can use
 passwords that were stolen or are being guessed. Sessions and known browsers of these
 people end, and each gets a mail with a link, valid for 24 hours, that sets a new password.
-Later they get one by "Forgot password?". People without a password are passed over;
-second factors, passkeys and tenants' own sign-on stay. Servers keep running, and send
-the mails.
+Later they get one by "Forgot password?". Second factors, passkeys and tenants' own sign-on
+stay. Servers keep running, and send the mails.
 
-If it is interrupted, run it again: it goes on with those who still have a password. At a
-terminal it asks first, unless --yes is given.`,
+With --tenant or --all the sessions end first, all of them, also those of people who have no
+password; they sign in again as before. Then the passwords go, and the mails are queued
+last. If it is interrupted, run it again: it goes on with those who still have a password
+or were not mailed. At a terminal it asks first, unless --yes is given.`,
 		Example: `  doorward incident force-reset --user ann@acme.example
   doorward incident force-reset --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --reason 'ticket 4711'
   doorward incident force-reset --all --yes`, Args: noArgs,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		done, err := n.App.Incidents.ForceReset(cmd.Context(), n.Operator(), whose, reportEach(cmd.ErrOrStderr(), func(r incident.Reset) string { return fmt.Sprintf("%d passwords removed", r.People) }))
+		done, err := n.App.Incidents.ForceReset(cmd.Context(), n.Operator(), whose)
 		if err != nil {
-			return interrupted(err, done.People > 0)
+			return interrupted(err, done.IsBegun())
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Passwords removed, and resets mailed: %d. Sessions ended: %d.\n", done.People, done.Sessions)
+		fmt.Fprintf(cmd.OutOrStdout(), "Passwords removed: %d. Mails queued: %d. Sessions ended: %d.\n", done.People, done.Mails, done.Sessions)
 		return nil
 	})
 	cmd.Flags().StringVar(&whose.Email, "user", "", "`address` of the only person")
@@ -127,21 +127,6 @@ func parseSince(text string) (time.Time, error) {
 		return at, usageError("--since: %s is in the future.", text)
 	}
 	return at, nil
-}
-
-// progressEvery is the time between two lines about the progress of a command.
-const progressEvery = 5 * time.Second
-
-// reportEach returns a function that writes a line about the progress from time to time, the first one
-// after progressEvery: a command that is quick writes none.
-func reportEach[T any](to io.Writer, line func(T) string) func(T) {
-	last := time.Now()
-	return func(done T) {
-		if time.Since(last) >= progressEvery {
-			last = time.Now()
-			fmt.Fprintln(to, line(done)+" so far")
-		}
-	}
 }
 
 // interrupted says of an error that a part is done.

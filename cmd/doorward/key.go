@@ -18,7 +18,7 @@ import (
 func keyCommand() *cobra.Command {
 	return group("key", "Create, list, revoke and replace keys", recording(keyCreateOperatorCommand()), keyListOperatorsCommand(), recording(keyRevokeOperatorCommand()),
 		recording(keyCreateServiceCommand()), keyListServicesCommand(), recording(keyRevokeServiceCommand()), recording(keyEnableServiceCommand()),
-		keyCreateMasterCommand(), recording(keyRotateMasterCommand()), recording(keyReplaceMasterCommand()), recording(keyRotateSigningCommand()))
+		keyCreateMasterCommand(), recording(showingProgress(keyRotateMasterCommand())), recording(showingProgress(keyReplaceMasterCommand())), recording(keyRotateSigningCommand()))
 }
 
 func keyCreateOperatorCommand() *cobra.Command {

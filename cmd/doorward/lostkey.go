@@ -78,15 +78,14 @@ func replaceMaster(cmd *cobra.Command, n *node.Node, file string, yes bool) erro
 			return notDone("%s.", plain(err))
 		}
 	}
-	rows := 0
-	_, err = n.App.MasterKey.Replace(ctx, n.Operator(), next, func(done int) { rows = done })
+	forgotten, err := n.App.MasterKey.Replace(ctx, n.Operator(), next)
 	if err != nil {
 		if notLost := (*masterkey.NotLostError)(nil); isNew && errors.As(err, &notLost) {
 			_ = os.Remove(file) // an unused key, which somebody might take for the right one
 		}
-		return replaceError(err, rows)
+		return replaceError(err, forgotten.Len())
 	}
-	fmt.Fprintf(out, "The key %s is the master key now. Forgotten: %d. The trails say whose: key.replace_master, webhook.disable, connection.secret.\nServers need %s as their --master-key-file.\n", next.ID(), rows, file)
+	fmt.Fprintf(out, "The key %s is the master key now. Forgotten: %d. The trails say whose: key.replace_master, webhook.disable, connection.secret.\nServers need %s as their --master-key-file.\n", next.ID(), forgotten.Len(), file)
 	return nil
 }
 

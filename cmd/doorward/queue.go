@@ -23,13 +23,13 @@ import (
 func mailCommand() *cobra.Command {
 	return group("mail", "See, retry, drop and pause the mails that wait",
 		group("queue", "See, retry, drop and pause the mails that wait",
-			mailQueueListCommand(), recording(mailQueueRetryCommand()), recording(mailQueueDropCommand()),
+			mailQueueListCommand(), recording(showingProgress(mailQueueRetryCommand())), recording(showingProgress(mailQueueDropCommand())),
 			recording(queuePauseCommand(store.MailQueue)), recording(queueResumeCommand(store.MailQueue))))
 }
 
 func webhookQueueCommand() *cobra.Command {
 	return group("queue", "See, retry, drop and pause the deliveries that wait, of all tenants",
-		webhookQueueListCommand(), recording(webhookQueueRetryCommand()), recording(webhookQueueDropCommand()),
+		webhookQueueListCommand(), recording(showingProgress(webhookQueueRetryCommand())), recording(showingProgress(webhookQueueDropCommand())),
 		recording(queuePauseCommand(store.WebhookQueue)), recording(queueResumeCommand(store.WebhookQueue)))
 }
 
@@ -272,7 +272,7 @@ given up; for a day that is possible.`,
 		if err != nil {
 			return err
 		}
-		done, err := n.App.Queues.RetryMails(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d mails", n) }))
+		done, err := n.App.Queues.RetryMails(cmd.Context(), n.Operator(), f)
 		if err != nil {
 			return interrupted(err, done > 0)
 		}
@@ -304,7 +304,7 @@ mails back. At a terminal it asks first, unless --yes is given.`,
 		if err != nil {
 			return err
 		}
-		done, err := n.App.Queues.DropMails(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d mails", n) }))
+		done, err := n.App.Queues.DropMails(cmd.Context(), n.Operator(), f)
 		if err != nil {
 			return interrupted(err, done > 0)
 		}
@@ -419,7 +419,7 @@ schedule of retries again. Those that are due within three minutes stay as they 
 		if err != nil {
 			return err
 		}
-		done, err := n.App.Queues.RetryDeliveries(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d deliveries", n) }))
+		done, err := n.App.Queues.RetryDeliveries(cmd.Context(), n.Operator(), f)
 		if err != nil {
 			return interrupted(err, done > 0)
 		}
@@ -451,7 +451,7 @@ the events again while they are kept. At a terminal it asks first, unless --yes 
 		if err != nil {
 			return err
 		}
-		done, err := n.App.Queues.DropDeliveries(cmd.Context(), n.Operator(), f, reportEach(cmd.ErrOrStderr(), func(n int64) string { return fmt.Sprintf("%d deliveries", n) }))
+		done, err := n.App.Queues.DropDeliveries(cmd.Context(), n.Operator(), f)
 		if err != nil {
 			return interrupted(err, done > 0)
 		}

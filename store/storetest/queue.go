@@ -13,6 +13,7 @@ func (f *fixture) selected(filter store.MailFilter) (to []string) {
 	for _, m := range f.value(f.Read().SelectedMails(f.Context(), filter, f.clock.read(), store.Mail{}, 10)).([]store.Mail) {
 		to = append(to, m.Recipient)
 	}
+	equal(f, f.value(f.Read().CountSelectedMails(f.Context(), filter, f.clock.read())), int64(len(to)))
 	return to
 }
 
@@ -178,6 +179,7 @@ func selectedDeliveries(f *fixture) {
 	equal(f, hooksOf(store.DeliveryFilter{TenantID: zeta.ID, Before: noon.Add(time.Minute)}), []string(nil))
 
 	pending := store.DeliveryFilter{State: doorward.DeliveryPending, AllTenants: true}
+	equal(f, f.value(f.Read().CountSelectedDeliveries(ctx, own.ID, pending, f.clock.read())), int64(2))
 	all := f.value(f.Read().SelectedDeliveries(ctx, own.ID, pending, f.clock.read(), doorward.WebhookDelivery{}, 10)).([]doorward.WebhookDelivery)
 	equal(f, len(all), 2)
 	equal(f, f.value(f.Read().SelectedDeliveries(ctx, own.ID, pending, f.clock.read(), all[0], 10)), all[1:])

@@ -243,8 +243,13 @@ func (w *work) mapGroup(g doorward.DirectoryGroup, changed []string) error {
 	return nil
 }
 
-// mapRoles gives each of the Users the role of their groups, and records that as changes of the people.
+// mapRoles gives each of the Users the role of their groups, and records that as changes of the people. Of many the roles are
+// due after the transaction.
 func (w *work) mapRoles(ids []string) error {
+	if len(ids) > member.RolesAtOnce {
+		w.isDue = true
+		return w.tx.AddDueRoles(w.ctx, w.con, true, ids)
+	}
 	people, err := w.tx.DirectoryPeople(w.ctx, w.con.TenantID, w.con.ID, ids)
 	if err != nil {
 		return err

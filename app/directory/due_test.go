@@ -1,12 +1,14 @@
 package directory_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/directory"
 	people "github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/store"
@@ -98,5 +100,39 @@ func TestRaceDueRoles(t *testing.T) {
 			}
 		}
 		f.wantBatches()
+	})
+}
+
+// A list holds so many members, and no more: with a group alone, or without members, each group is shown.
+func TestMembersListed(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		large, small := f.group(scim.Group{DisplayName: "Large"}), f.group(scim.Group{DisplayName: "Small"})
+		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+			ids := make([]string, directory.MembersListed)
+			for i := range ids {
+				ids[i] = fmt.Sprintf("usr_%d", i)
+			}
+			_, err := tx.AddPlaces(f.Context(), large, ids)
+			return err
+		})
+		f.NoError(err)
+		list := func(filter scim.Filter, withMembers bool) error {
+			_, err := f.Node(0).Directories.Groups(f.Context(), f.by, filter, 1, 10, withMembers)
+			return err
+		}
+		f.NoError(list(nil, true))
+		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { _, err := tx.AddPlaces(f.Context(), small, []string{"usr_0"}); return err })
+		f.NoError(err)
+		var refused *scim.Error
+		if err := list(nil, true); !errors.As(err, &refused) || refused.Type != scim.TooMany {
+			f.Errorf("a list of more members ends with %v", err)
+		}
+		f.NoError(list(nil, false))
+		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { _, err := tx.AddPlaces(f.Context(), large, []string{"usr_more"}); return err })
+		f.NoError(err)
+		alone, err := scim.ParseFilter(scim.Groups, `displayName eq "Large"`)
+		f.NoError(err)
+		f.NoError(list(alone, true))
 	})
 }

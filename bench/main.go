@@ -31,7 +31,7 @@ type bench struct {
 
 func main() {
 	bare := flag.String("bare", "", "serve the bytes of a check by net/http alone on this `address`; for the benchmark's own use")
-	only := flag.String("only", "", "run only the parts whose name begins with this `prefix`: check, sessions, storm, login, revoke, start, capacity")
+	only := flag.String("only", "", "run only the parts whose name begins with this `prefix`: check, sessions, storm, login, revoke, start, capacity, directory")
 	short := flag.Bool("short", false, "fewer sessions and shorter slices, to see that it works")
 	flag.Parse()
 	if *bare != "" {
@@ -68,7 +68,7 @@ func run(only string, short bool) error {
 		name string
 		run  func() error
 	}{
-		{"check", b.checks}, {"sign-on", b.signOn}, {"sessions", b.sessions}, {"storm", b.storm}, {"login", b.logins}, {"revoke", b.revocations}, {"start", b.starts}, {"capacity", b.capacity},
+		{"check", b.checks}, {"sign-on", b.signOn}, {"sessions", b.sessions}, {"storm", b.storm}, {"login", b.logins}, {"revoke", b.revocations}, {"start", b.starts}, {"capacity", b.capacity}, {"directory", b.directory},
 	} {
 		if !strings.HasPrefix(part.name, only) {
 			continue

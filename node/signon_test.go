@@ -24,6 +24,7 @@ type signOnNodes struct {
 	nodes    []*doorwardtest.Server
 	owner    string // token of the OWNER's session
 	tenantID string
+	tenant   *doorwardtest.Tenant
 	con      string // id of the connection
 	path     string // of the connection
 	provider *oidctest.Provider
@@ -44,10 +45,10 @@ func newSignOnNodes(t *testing.T) *signOnNodes {
 	t.Cleanup(f.provider.Close)
 	f.provider.Change(func(s *oidctest.Settings) {
 		s.Apps = []oidctest.App{{ID: "doorward", Secrets: []string{"a secret of the provider"}}}
-		s.Person = oidctest.Person{Subject: "1", Email: "ann@acme.example", IsVerified: true}
+		s.Person = oidctest.Person{Subject: "1", Email: "ann@acme.example", IsVerified: true, Claims: map[string]any{"sid": "at the provider"}}
 	})
-	acme := f.nodes[0].Tenant("Acme")
-	f.owner, f.tenantID = acme.Owner.Token(), acme.ID
+	f.tenant = f.nodes[0].Tenant("Acme")
+	f.owner, f.tenantID = f.tenant.Owner.Token(), f.tenant.ID
 	made := f.ask(0, "POST /api/v2/sso/connections", map[string]any{
 		"type": "oidc", "name": "Okta", "issuer": f.provider.Issuer(), "clientId": "doorward", "clientAuth": "secret_basic", "jit": "domains",
 	})
@@ -90,13 +91,25 @@ func (a nodeAnswer) member(name string) string {
 	return text
 }
 
-// send sends a request, and again while the node is short of CPU.
+// raw is a body that is sent as it is.
+type raw string
+
+// send sends a request with cookies.
 func (f *signOnNodes) send(i int, route string, body any, cookies string) (a nodeAnswer) {
+	f.Helper()
+	return f.sendWith(i, route, body, http.Header{"Content-Type": {"application/json"}, "If-Match": {"*"}, "Cookie": {cookies}})
+}
+
+// sendWith sends a request, and again while the node is short of CPU.
+func (f *signOnNodes) sendWith(i int, route string, body any, headers http.Header) (a nodeAnswer) {
 	f.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	text, err := json.Marshal(body)
 	if err != nil {
 		f.Fatal(err)
+	}
+	if as, is := body.(raw); is {
+		text = []byte(as)
 	}
 	f.nodes[i].Repeat(func() int {
 		req, err := http.NewRequestWithContext(f.Context(), method, f.nodes[i].URL+path, strings.NewReader(string(text)))
@@ -106,9 +119,7 @@ func (f *signOnNodes) send(i int, route string, body any, cookies string) (a nod
 		if body == nil {
 			req.Body, req.ContentLength = http.NoBody, 0
 		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("If-Match", "*")
-		req.Header.Set("Cookie", cookies)
+		req.Header = headers.Clone()
 		res, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil {
 			f.Fatal(err)

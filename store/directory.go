@@ -151,28 +151,29 @@ type DirectoryEntry struct {
 	CreatedAt time.Time
 }
 
-// directoryPeople are the people of the tenant $2 as the connection $1 sees them: members, and those whom the directory
-// has described who aren't members.
-const directoryPeople = `FROM (
-SELECT m.user_id AS member_id, m.tenant_id AS tenant_id, d.id AS said_id, m.created_at AS made_at, coalesce(d.id, m.user_id) AS sort_id
-FROM memberships m LEFT JOIN directory_users d ON d.connection_id = $1 AND d.tenant_id = m.tenant_id AND d.user_id = m.user_id WHERE m.tenant_id = $2
-UNION ALL
-SELECT NULL, d.tenant_id, d.id, d.created_at, d.id FROM directory_users d WHERE d.connection_id = $1 AND d.tenant_id = $2 AND d.user_id IS NULL
-) p `
-
+// The people of the tenant $2 as the connection $1 sees them: members, and those whom the directory has described who aren't
+// members; in the order of an index of each table, so that a page sorts nothing.
 const (
-	selectDirectoryEntry = `SELECT coalesce(d.id, (SELECT min(o.id) FROM directory_users o WHERE o.tenant_id = p.tenant_id AND o.user_id = p.member_id), m.user_id), p.made_at,
+	directoryMembers = `SELECT m.created_at AS made_at, m.user_id AS sort_id, m.user_id AS member_id, NULL AS said_id FROM memberships m WHERE m.tenant_id = $2`
+	directoryInvited = `SELECT d.created_at, d.id, NULL, d.id FROM directory_users d WHERE d.connection_id = $1 AND d.tenant_id = $2 AND d.user_id IS NULL`
+	directoryPeople  = directoryMembers + ` UNION ALL ` + directoryInvited + ` ORDER BY made_at, sort_id`
+
+	selectDirectoryEntry = `SELECT coalesce(d.id, (SELECT min(o.id) FROM directory_users o WHERE o.tenant_id = $2 AND o.user_id = p.member_id), p.member_id), p.made_at,
   u.id, u.email, m.name, m.role, m.status, m.suspended_by, u.managed_by, ` + directoryUserColumns + `
-` + directoryPeople + `
-LEFT JOIN memberships m ON m.tenant_id = p.tenant_id AND m.user_id = p.member_id LEFT JOIN users u ON u.id = p.member_id
-LEFT JOIN directory_users d ON d.connection_id = $1 AND d.id = p.said_id
+FROM (`
+	// A member has one row of the connection's, unless two of its rows had one address.
+	joinDirectoryEntry = `) p LEFT JOIN memberships m ON m.tenant_id = $2 AND m.user_id = p.member_id LEFT JOIN users u ON u.id = p.member_id
+LEFT JOIN directory_users d ON d.connection_id = $1
+  AND d.id = coalesce(p.said_id, (SELECT min(s.id) FROM directory_users s WHERE s.user_id = p.member_id AND s.tenant_id = $2 AND s.connection_id = $1))
 `
-	sqlDirectoryPage     = selectDirectoryEntry + `ORDER BY p.made_at, p.sort_id LIMIT $3 OFFSET $4`
-	sqlEachDirectoryUser = selectDirectoryEntry + `WHERE $3 = '' OR replace(d.email_keys, $3, '') <> d.email_keys OR d.id IS NULL AND $3 = ' ' || u.email || ' '
-ORDER BY p.made_at, p.sort_id`
-	sqlCountDirectory   = `SELECT count(*) ` + directoryPeople
-	sqlDirectoryMember  = selectDirectoryEntry + `WHERE p.member_id = $3`
-	sqlDirectorySaid    = selectDirectoryEntry + `WHERE p.said_id = $3`
+	orderDirectory       = `ORDER BY p.made_at, p.sort_id`
+	sqlDirectoryPage     = selectDirectoryEntry + directoryPeople + ` LIMIT $3 OFFSET $4` + joinDirectoryEntry + orderDirectory
+	sqlEachDirectoryUser = selectDirectoryEntry + directoryPeople + joinDirectoryEntry + `WHERE $3 = '' OR replace(d.email_keys, $3, '') <> d.email_keys OR d.id IS NULL AND $3 = ' ' || u.email || ' '
+` + orderDirectory
+	sqlCountDirectory  = `SELECT (SELECT count(*) FROM memberships m WHERE m.tenant_id = $2) + (SELECT count(*) FROM directory_users d WHERE d.connection_id = $1 AND d.tenant_id = $2 AND d.user_id IS NULL)`
+	sqlDirectoryMember = selectDirectoryEntry + directoryMembers + ` AND m.user_id = $3` + joinDirectoryEntry
+	sqlDirectorySaid   = selectDirectoryEntry + `SELECT coalesce(m.created_at, d.created_at) AS made_at, d.id AS sort_id, d.user_id AS member_id, d.id AS said_id
+FROM directory_users d LEFT JOIN memberships m ON m.tenant_id = d.tenant_id AND m.user_id = d.user_id WHERE d.connection_id = $1 AND d.tenant_id = $2 AND d.id = $3` + joinDirectoryEntry
 	sqlInsertEffect     = `INSERT INTO directory_effects (id, connection_id, tenant_id, at, kind, subject_id, user_id, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	sqlEffects          = `SELECT id, connection_id, tenant_id, at, kind, subject_id, user_id, before, after FROM directory_effects WHERE connection_id = $1 AND at >= $2 AND at <= $3 ORDER BY at, id LIMIT $4`
 	sqlDeleteEffectsOf  = `DELETE FROM directory_effects WHERE user_id = $1`

@@ -91,14 +91,15 @@ const (
 
 	sqlPlaces      = `SELECT member_id FROM directory_places WHERE group_id = $1 ORDER BY member_id`
 	sqlCountPlaces = `SELECT count(*) FROM directory_places WHERE group_id = $1`
-	sqlPlacesOf    = `SELECT p.member_id, ` + groupColumns + ` FROM directory_groups g JOIN directory_places p ON p.group_id = g.id
-WHERE g.connection_id = $1 AND p.member_id IN (` + fiftyMembers + `) ORDER BY g.created_at, g.id`
+	// SQLite keeps the order of a CROSS JOIN: it would look each member up in all groups of the connection.
+	sqlPlacesOf = `SELECT p.member_id, ` + groupColumns + ` FROM directory_places p CROSS JOIN directory_groups g
+WHERE g.id = p.group_id AND g.connection_id = $1 AND p.member_id IN (` + fiftyMembers + `) ORDER BY g.created_at, g.id`
 	sqlAddPlaces = `INSERT INTO directory_places (group_id, member_id) VALUES
 ($1, $2),($1, $3),($1, $4),($1, $5),($1, $6),($1, $7),($1, $8),($1, $9),($1, $10),($1, $11),($1, $12),($1, $13),($1, $14),($1, $15),($1, $16),($1, $17),($1, $18),($1, $19),($1, $20),($1, $21),($1, $22),($1, $23),($1, $24),($1, $25),($1, $26),($1, $27),($1, $28),($1, $29),($1, $30),($1, $31),($1, $32),($1, $33),($1, $34),($1, $35),($1, $36),($1, $37),($1, $38),($1, $39),($1, $40),($1, $41),($1, $42),($1, $43),($1, $44),($1, $45),($1, $46),($1, $47),($1, $48),($1, $49),($1, $50),($1, $51)
 ON CONFLICT (group_id, member_id) DO NOTHING RETURNING member_id`
 	sqlRemovePlaces   = `DELETE FROM directory_places WHERE group_id = $1 AND member_id IN (` + fiftyMembers + `) RETURNING member_id`
-	sqlRemovePlacesOf = `DELETE FROM directory_places WHERE group_id IN (SELECT id FROM directory_groups WHERE tenant_id = $1) AND member_id IN (` + idsOfMember + `)`
-	sqlLeaveGroups    = `DELETE FROM directory_places WHERE member_id = $2 AND group_id IN (SELECT id FROM directory_groups WHERE connection_id = $1)`
+	sqlRemovePlacesOf = `DELETE FROM directory_places WHERE member_id IN (` + idsOfMember + `) AND EXISTS (SELECT 1 FROM directory_groups g WHERE g.id = group_id AND g.tenant_id = $1)`
+	sqlLeaveGroups    = `DELETE FROM directory_places WHERE member_id = $2 AND EXISTS (SELECT 1 FROM directory_groups g WHERE g.id = group_id AND g.connection_id = $1)`
 	// The ids of the account $2 as a User of the tenant $1.
 	idsOfMember = `SELECT $2 UNION ALL SELECT d.id FROM directory_users d WHERE d.tenant_id = $1 AND d.user_id = $2`
 
@@ -106,13 +107,14 @@ ON CONFLICT (group_id, member_id) DO NOTHING RETURNING member_id`
 ORDER BY g.created_at, g.id`
 
 	fiftyPeople = `$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52`
+	// CROSS JOIN as above: SQLite would read all memberships of the tenant.
 	// The people of the tenant $1 whom the connection $2 sees, by any of their ids: the id that was given, the account,
 	// and the id that the connection's directory knows.
 	sqlDirectoryPeople = `SELECT p.id, p.user_id, coalesce((SELECT d.id FROM directory_users d WHERE d.connection_id = $2 AND d.tenant_id = $1 AND d.user_id = p.user_id),
   (SELECT min(d.id) FROM directory_users d WHERE d.tenant_id = $1 AND d.user_id = p.user_id), p.id) FROM (
 SELECT d.id AS id, coalesce(d.user_id, '') AS user_id, d.created_at AS made_at FROM directory_users d
   WHERE d.tenant_id = $1 AND (d.connection_id = $2 OR d.user_id IS NOT NULL) AND d.id IN (` + fiftyPeople + `)
-UNION ALL SELECT m.user_id, m.user_id, m.created_at FROM memberships m WHERE m.tenant_id = $1 AND m.user_id IN (` + fiftyPeople + `)
+UNION ALL SELECT m.user_id, m.user_id, m.created_at FROM users u CROSS JOIN memberships m WHERE m.tenant_id = $1 AND m.user_id = u.id AND u.id IN (` + fiftyPeople + `)
 ) p ORDER BY p.made_at, p.id`
 )
 
@@ -220,8 +222,8 @@ func (r Reader) DirectoryPeople(ctx context.Context, tenantID, connectionID stri
 const (
 	sqlMatchMapping  = `UPDATE connection_mappings SET group_id = $3 WHERE connection_id = $1 AND group_name = $2`
 	sqlUnmatchGroup  = `UPDATE connection_mappings SET group_id = '' WHERE connection_id = $1 AND group_id = $2`
-	sqlMappedRolesOf = `SELECT DISTINCT m.role FROM directory_places p JOIN directory_groups g ON g.id = p.group_id
-JOIN connection_mappings m ON m.connection_id = g.connection_id AND m.group_id = g.id WHERE g.tenant_id = $1 AND p.member_id IN (` + idsOfMember + `)`
+	sqlMappedRolesOf = `SELECT DISTINCT m.role FROM connections c JOIN connection_mappings m ON m.connection_id = c.id WHERE c.tenant_id = $1
+  AND m.group_id IN (SELECT p.group_id FROM directory_places p WHERE p.member_id IN (` + idsOfMember + `))`
 )
 
 // MatchMapping records that the mapping of a name means the group from now on.

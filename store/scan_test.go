@@ -17,7 +17,7 @@ import (
 
 // smallTables have few rows whatever the size of an installation, or only rows of work under way.
 var smallTables = []string{
-	"attempts", "backups", "challenges", "change_position", "erasures", "feed_state", "feed_trims", "forgotten_passwords", "goose_db_version", "inbox",
+	"attempts", "backups", "challenges", "change_position", "due_roles", "erasures", "feed_state", "feed_trims", "forgotten_passwords", "goose_db_version", "inbox",
 	"maintenance", "master_keys", "models", "nodes", "oldest_binary", "operator_keys", "queue_pauses", "service_keys", "shared_clock", "signing_keys", "turns",
 	"webhooks",
 }

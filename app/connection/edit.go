@@ -110,7 +110,8 @@ type Change struct {
 // Edit changes a connection, completely or not at all, and returns it with what disabling it has ended.
 // What an active connection signs people in by is pending until it has passed a test and is switched; of a
 // draft it is in force at once. Errors: not_found, precondition_failed, connection_not_tested,
-// too_many_attempts, master_key_missing, validation_failed.
+// too_many_attempts, master_key_missing, validation_failed; unavailable also where the connection is changed and some people
+// don't have their new roles yet: a sweep gives them, as does the same call again.
 func (c *Connections) Edit(ctx context.Context, by doorward.Caller, id string, change Change) (after Shown, ended Ended, err error) {
 	found, err := find(ctx, c.db.Read(), by, id)
 	if err != nil {
@@ -130,6 +131,9 @@ func (c *Connections) Edit(ctx context.Context, by doorward.Caller, id string, c
 		return err
 	}
 	ended.Revocation, err = c.perform(ctx, by, change.DryRun, operations...)
+	if err == nil && !change.DryRun {
+		err = member.FinishMappings(ctx, c.db, c.writer, by, found)
+	}
 	return after, ended, err
 }
 

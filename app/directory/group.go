@@ -22,6 +22,10 @@ type Group struct {
 // MembersShown is the greatest number of members that the answer to a POST or a PUT of a group has.
 const MembersShown = 1000
 
+// MembersListed is the greatest number of members that a list of several groups has, of all of them together: their ids and
+// addresses are some 15 MB of JSON.
+const MembersListed = 100_000
+
 // GroupPage is a part of a list of groups.
 type GroupPage struct {
 	Total  int
@@ -29,7 +33,8 @@ type GroupPage struct {
 }
 
 // Groups returns the groups of the directory that the filter selects, from the one with the number start on, counted
-// from 1, in the order in which they were made: count at most. Errors: unavailable.
+// from 1, in the order in which they were made: count at most. Errors: tooMany, where they have more members than MembersListed;
+// unavailable.
 func (d *Directories) Groups(ctx context.Context, by doorward.Caller, filter scim.Filter, start, count int, withMembers bool) (page GroupPage, err error) {
 	f, some := groupFilter(filter)
 	if !some {
@@ -47,15 +52,35 @@ func (d *Directories) Groups(ctx context.Context, by doorward.Caller, filter sci
 		groups, total, err := read.DirectoryGroups(ctx, by.ConnectionID, f, start-1, count)
 		page.Total = total
 		for _, g := range groups {
-			shown := Group{DirectoryGroup: g}
-			if err == nil && withMembers {
-				shown.Members, err = read.Places(ctx, g.ID)
-			}
-			page.Groups = append(page.Groups, shown)
+			page.Groups = append(page.Groups, Group{DirectoryGroup: g})
+		}
+		if err == nil && withMembers {
+			err = page.readMembers(ctx, read)
 		}
 		return err
 	})
 	return page, err
+}
+
+// readMembers reads who is in the groups, if that isn't too much for one answer. A group alone is shown whatever its size.
+func (p *GroupPage) readMembers(ctx context.Context, read store.Reader) error {
+	members := 0
+	for _, g := range p.Groups {
+		n, err := read.CountPlaces(ctx, g.ID)
+		if err != nil {
+			return err
+		}
+		if members += n; members > MembersListed && len(p.Groups) > 1 {
+			return refuse(scim.TooMany, "These groups have too many members for one answer. Ask for fewer groups at once, by count, or for groups without members, by excludedAttributes=members.")
+		}
+	}
+	for i, g := range p.Groups {
+		var err error
+		if p.Groups[i].Members, err = read.Places(ctx, g.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // groupFilter returns the filter as the store has it, and whether any group can meet it: none has two names, nor an empty
@@ -243,8 +268,13 @@ func (w *work) mapGroup(g doorward.DirectoryGroup, changed []string) error {
 	return nil
 }
 
-// mapRoles gives each of the Users the role of their groups, and records that as changes of the people.
+// mapRoles gives each of the Users the role of their groups, and records that as changes of the people. Of many the roles are
+// due after the transaction.
 func (w *work) mapRoles(ids []string) error {
+	if len(ids) > member.RolesAtOnce {
+		w.isDue = true
+		return w.tx.AddDueRoles(w.ctx, w.con, true, ids)
+	}
 	people, err := w.tx.DirectoryPeople(w.ctx, w.con.TenantID, w.con.ID, ids)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ var noticesBefore = []struct {
 	within time.Duration
 }{{3, day}, {2, 7 * day}, {1, 30 * day}}
 
-// Sweep tells OWNERs of secrets that end soon, and deletes old effects. Several nodes may sweep at the same time. Errors:
+// Sweep tells OWNERs of secrets that end soon, gives roles that are due, and deletes old effects. Several nodes may sweep at the same time. Errors:
 // unavailable.
 func (d *Directories) Sweep(ctx context.Context) error {
 	errs := []error{d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
@@ -32,7 +32,16 @@ func (d *Directories) Sweep(ctx context.Context) error {
 			return d.db.Read().ExpiringSCIMSecrets(ctx, now, now.Add(notice.within), notice.number, limit)
 		}, func(s store.ExpiringSecret) error { return d.notifyBefore(ctx, s, notice.number) }))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.sweepRoles(ctx))...)
+}
+
+func (d *Directories) sweepRoles(ctx context.Context) error {
+	due, err := d.db.Read().DueConnections(ctx, true)
+	for _, c := range due {
+		by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.ByDirectory, ID: c.ID, TenantID: c.TenantID, ConnectionID: c.ID}}
+		err = errors.Join(err, d.finishRoles(ctx, by))
+	}
+	return err
 }
 
 func (d *Directories) notifyBefore(ctx context.Context, s store.ExpiringSecret, number int) error {

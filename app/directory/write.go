@@ -22,7 +22,8 @@ type work struct {
 	d      *Directories
 	con    doorward.Connection
 	tenant doorward.Tenant
-	absent int // members to be removed from a group who weren't in it
+	absent int  // members to be removed from a group who weren't in it
+	isDue  bool // roles are due after the transaction
 }
 
 // write runs do in a transaction, under the lock on the tenant: two writes of directories, on any nodes, come one after the
@@ -34,22 +35,54 @@ func (d *Directories) write(ctx context.Context, by doorward.Caller, action door
 		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory may read, but not write. An OWNER enables the connection.")
 	}
 	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
-	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
-		tx.SkipEvent()
-		w := work{ctx: ctx, tx: tx, d: d}
-		var err error
-		if w.con, err = tx.Connection(ctx, by.ConnectionID); err == nil {
-			w.tenant, err = tx.Tenant(ctx, by.TenantID)
-		}
-		if err != nil {
-			return err
-		}
-		return do(&w)
+	isDue := false
+	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) (err error) {
+		isDue, err = d.work(ctx, tx, do)
+		return err
 	})
 	if errors.Is(err, store.ErrTaken) {
 		err = conflict("Another account has this address.")
 	}
+	if err == nil && isDue {
+		err = d.finishRoles(ctx, by)
+	}
 	return notFound(err)
+}
+
+// work runs do as a write of the directory that tx.By names, and reports whether roles are due after the transaction.
+func (d *Directories) work(ctx context.Context, tx *access.Tx, do func(*work) error) (isDue bool, err error) {
+	tx.SkipEvent()
+	w := work{ctx: ctx, tx: tx, d: d}
+	if w.con, err = tx.Connection(ctx, tx.By.ConnectionID); err == nil {
+		w.tenant, err = tx.Tenant(ctx, tx.By.TenantID)
+	}
+	if err == nil {
+		err = do(&w)
+	}
+	return w.isDue, err
+}
+
+// finishRoles gives everybody the role that a change of groups has made due. What a crash leaves, a sweep goes on with.
+// Errors: unavailable.
+func (d *Directories) finishRoles(ctx context.Context, by doorward.Caller) error {
+	on := doorward.Object{Type: "connection", ID: by.ConnectionID, TenantID: by.TenantID}
+	for more := true; more; {
+		_, err := d.writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) error {
+			tx.By = by // who has changed the groups
+			_, err := d.work(ctx, tx, func(w *work) (err error) {
+				more, err = member.MapDueRoles(ctx, tx, w.con, true, func(userID string) error { return w.mapRoles([]string{userID}) })
+				return err
+			})
+			return err
+		})
+		if errors.Is(err, store.ErrNone) {
+			return nil // the connection is gone, with what was due
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // state is what an effect of a write keeps of a person, before and after it: what the undo of a run brings back, and what

@@ -28,8 +28,9 @@ func MatchMappings(ctx context.Context, tx *access.Tx, c doorward.Connection, g 
 	return matched, nil
 }
 
-// ApplyMappings gives the members of groups what the connection's mappings say, after those were edited: was is the
-// connection as it was. Only groups that mean another role than before count.
+// ApplyMappings makes the roles of the members of groups due, after the connection's mappings were edited: was is the
+// connection as it was. Only groups that mean another role than before count. Some get their roles at once, and the others
+// by FinishMappings, after the transaction.
 func ApplyMappings(ctx context.Context, tx *access.Tx, was doorward.Connection) error {
 	groups, _, err := tx.DirectoryGroups(ctx, was.ID, store.GroupFilter{}, 0, groupsMax)
 	if err != nil || len(groups) == 0 {
@@ -47,17 +48,20 @@ func ApplyMappings(ctx context.Context, tx *access.Tx, was doorward.Connection) 
 	if is, err = tx.Connection(ctx, was.ID); err != nil {
 		return err
 	}
-	by := tx.By
-	by.Principal = doorward.Principal{Kind: doorward.ByConnection, ID: is.ID, TenantID: is.TenantID}
 	for _, g := range groups {
 		if slices.Equal(rolesOf(was, g.ID), rolesOf(is, g.ID)) {
 			continue
 		}
-		if err := mapRolesIn(ctx, tx, by, is, g.ID); err != nil {
+		ids, err := tx.Places(ctx, g.ID)
+		if err == nil {
+			err = tx.AddDueRoles(ctx, is, false, ids)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err = mapDueMappings(ctx, tx, tx.By, is)
+	return err
 }
 
 // groupsMax bounds how many groups of a directory are read at once.
@@ -71,25 +75,6 @@ func rolesOf(c doorward.Connection, groupID string) (roles []doorward.Role) {
 		}
 	}
 	return roles
-}
-
-// mapRolesIn is MapRoles for all who are in a group.
-func mapRolesIn(ctx context.Context, tx *access.Tx, by doorward.Caller, c doorward.Connection, groupID string) error {
-	ids, err := tx.Places(ctx, groupID)
-	if err != nil {
-		return err
-	}
-	people, err := tx.DirectoryPeople(ctx, c.TenantID, c.ID, ids)
-	if err != nil {
-		return err
-	}
-	accounts := []string{}
-	for _, id := range ids {
-		if p := people[id]; p.UserID != "" {
-			accounts = append(accounts, p.UserID)
-		}
-	}
-	return MapRoles(ctx, tx, by, c, accounts)
 }
 
 // MapJoined gives a new member the role that holds now by the groups of directories; or by the connection's jitRole,

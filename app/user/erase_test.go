@@ -156,13 +156,13 @@ func populate(f *apptest.Fixture) (apptest.Person, searchTerms) {
 	return p, terms
 }
 
-// leaveInGroup leaves the person's place in a group of a directory.
+// leaveInGroup leaves the person's place in a group of a directory, and that the role of it is due.
 func leaveInGroup(ctx context.Context, tx *store.Tx, c doorward.Connection, userID string) error {
 	if err := tx.InsertDirectoryGroup(ctx, doorward.DirectoryGroup{ID: "grp_1", ConnectionID: c.ID, TenantID: c.TenantID, DisplayName: "Sales", CreatedAt: tx.Now, ChangedAt: tx.Now}); err != nil {
 		return err
 	}
 	_, err := tx.AddPlaces(ctx, "grp_1", []string{userID})
-	return err
+	return errors.Join(err, tx.AddDueRoles(ctx, c, true, []string{userID}))
 }
 
 // ids returns the ids of all rows of a table.
@@ -224,6 +224,7 @@ var notExported = map[string]string{
 	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
 	"forgotten_passwords": "for seconds, ids of people who get a mail",
 	"directory_effects":   "what directories of tenants have changed, for 30 days, so that it can be taken back",
+	"due_roles":           "whose role is about to follow a group",
 	"connection_attempts": "what administrators of a tenant see of attempts at its provider, for 30 days",
 	"policies":            "texts of tenants, with the id of who wrote them",
 }

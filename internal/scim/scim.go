@@ -37,6 +37,7 @@ const (
 	InvalidValue  = "invalidValue"
 	Mutability    = "mutability"
 	NoTarget      = "noTarget"
+	TooMany       = "tooMany"
 	Uniqueness    = "uniqueness"
 )
 

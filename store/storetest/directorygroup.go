@@ -184,3 +184,25 @@ func mappedGroups(f *fixture) {
 	})
 	equal(f, roles("usr_1"), any([]doorward.Role{doorward.RoleViewer}))
 }
+
+func dueRoles(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	con := f.connection(acme, "First")
+	ann, bob, eve := f.member(acme, "ann@acme.example", doorward.RoleUser), f.member(acme, "bob@acme.example", doorward.RoleUser), f.member(f.tenant("Other"), "eve@acme.example", doorward.RoleUser)
+	f.write(func(tx *store.Tx) {
+		said := doorward.DirectoryUser{ID: f.id(doorward.PrefixUser), ConnectionID: con.ID, TenantID: acme.ID, UserID: bob.ID, UserName: "bob", Address: "bob@acme.example", Attributes: "{}", CreatedAt: tx.Now}
+		noError(f, tx.InsertDirectoryUser(ctx, said))
+		noError(f, tx.AddDueRoles(ctx, con, true, []string{ann.ID, said.ID, eve.ID, "usr_none"}))
+		noError(f, tx.AddDueRoles(ctx, con, true, []string{bob.ID})) // again, by another id
+		noError(f, tx.AddDueRoles(ctx, con, false, []string{ann.ID}))
+	})
+	both := []string{ann.ID, bob.ID}
+	slices.Sort(both)
+	equal(f, f.value(f.Read().DueRoles(ctx, con.ID, true, 10)), any(both))
+	equal(f, f.value(f.Read().DueRoles(ctx, con.ID, true, 1)), any(both[:1]))
+	equal(f, f.value(f.Read().DueConnections(ctx, false)), any([]doorward.Connection{{ID: con.ID, TenantID: acme.ID}}))
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDueRole(ctx, con.ID, false, ann.ID)) })
+	equal(f, f.value(f.Read().DueConnections(ctx, false)), any([]doorward.Connection(nil)))
+	equal(f, f.value(f.Read().DueRoles(ctx, con.ID, true, 10)), any(both))
+}

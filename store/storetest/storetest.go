@@ -127,6 +127,7 @@ var cases = []struct {
 	{"sessions ended by a provider", endedByProvider},
 	{"identities", identities},
 	{"groups of directories", directoryGroups},
+	{"due roles", dueRoles},
 	{"places in groups of directories", directoryPlaces},
 	{"places of members in groups of directories", placesOfMembers},
 	{"mappings of groups of directories", mappedGroups},

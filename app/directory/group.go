@@ -32,8 +32,8 @@ type GroupPage struct {
 }
 
 // Groups returns the groups of the directory that the filter selects, from the one with the number start on, counted
-// from 1, in the order in which they were made: count at most. Errors: tooMany, where they have more members than MembersListed;
-// unavailable.
+// from 1, in the order in which they were made: count at most, and fewer where they have more members than MembersListed
+// (RFC 7644, 3.4.2.4: a page may be shorter than count). Errors: unavailable.
 func (d *Directories) Groups(ctx context.Context, by doorward.Caller, filter scim.Filter, start, count int, withMembers bool) (page GroupPage, err error) {
 	f, some := groupFilter(filter)
 	if !some {
@@ -61,21 +61,21 @@ func (d *Directories) Groups(ctx context.Context, by doorward.Caller, filter sci
 	return page, err
 }
 
-// readMembers reads who is in the groups, if that isn't too much for one answer. A group alone is shown whatever its size.
+// readMembers reads who is in the groups, and ends the page before the group with which it would have too many members for
+// one answer. The first group is shown whatever its size.
 func (p *GroupPage) readMembers(ctx context.Context, read store.Reader) error {
 	members := 0
-	for _, g := range p.Groups {
+	for i := range p.Groups {
+		g := &p.Groups[i]
 		n, err := read.CountPlaces(ctx, g.ID)
 		if err != nil {
 			return err
 		}
-		if members += n; members > MembersListed && len(p.Groups) > 1 {
-			return refuse(scim.TooMany, "These groups have too many members for one answer. Ask for fewer groups at once, by count, or for groups without members, by excludedAttributes=members.")
+		if members += n; members > MembersListed && i > 0 {
+			p.Groups = p.Groups[:i]
+			return nil
 		}
-	}
-	for i, g := range p.Groups {
-		var err error
-		if p.Groups[i].Members, err = read.Places(ctx, g.ID); err != nil {
+		if g.Members, err = read.Places(ctx, g.ID); err != nil {
 			return err
 		}
 	}

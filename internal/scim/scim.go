@@ -37,7 +37,6 @@ const (
 	InvalidValue  = "invalidValue"
 	Mutability    = "mutability"
 	NoTarget      = "noTarget"
-	TooMany       = "tooMany"
 	Uniqueness    = "uniqueness"
 )
 

@@ -1,13 +1,19 @@
 package node_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/fulltest"
+	"github.com/doorward/doorward/internal/pgtest"
 )
 
 // memberAccess is somebody of the tenant with what opens access.
@@ -129,5 +135,86 @@ func TestEndedByDirectoryOnEveryNode(t *testing.T) {
 				f.wantAccess(way.name+" and back, "+name, !slices.Contains(way.ends, name), credential[0], credential[1])
 			}
 		}
+	}
+}
+
+// load makes people and groups by several connections of a directory, as fast as they are answered. A write that isn't
+// confirmed because the node was short of CPU is left out.
+func (f *signOnNodes) load(secret string, people, groups int) {
+	f.Helper()
+	made := make([]string, people)
+	each := func(n int, request func(i int) (route string, body any), done func(i int, id string)) {
+		var writers sync.WaitGroup
+		for w := range 4 {
+			writers.Go(func() {
+				for i := w; i < n; i += 4 {
+					route, body := request(i)
+					shortages := countShortages(f.nodes)
+					a := f.once(i%len(f.nodes), route, body, http.Header{"Authorization": {"Bearer " + secret}})
+					if a.StatusCode != http.StatusCreated && (a.StatusCode != http.StatusServiceUnavailable || countShortages(f.nodes) == shortages) {
+						f.Errorf("%s: %s %v", route, a.Status, a.members)
+						return
+					}
+					done(i, a.member("id"))
+				}
+			})
+		}
+		writers.Wait()
+	}
+	each(people, func(i int) (string, any) {
+		return "POST /scim/v2/Users", map[string]any{"userName": fmt.Sprintf("p%d@acme.example", i), "externalId": strconv.Itoa(i), "active": true}
+	}, func(i int, id string) { made[i] = id })
+	each(groups, func(i int) (string, any) {
+		var members []any
+		for k := range people * 2 / groups { // each person is in two groups
+			if id := made[(i*people/groups+k)%people]; id != "" {
+				members = append(members, map[string]any{"value": id})
+			}
+		}
+		return "POST /scim/v2/Groups", map[string]any{"displayName": fmt.Sprintf("Group %d", i), "members": members}
+	}, func(int, string) {})
+}
+
+// While a directory makes people and groups, an access check is refused on no node whose lease holds.
+func TestRaceDirectoryBesideChecks(t *testing.T) {
+	people, groups := 60, 6
+	if fulltest.On() {
+		people, groups = 10_000, 500
+	}
+	for engine, start := range map[string]func(*testing.T, ...doorwardtest.Option) []*doorwardtest.Server{
+		"sqlite": func(t *testing.T, options ...doorwardtest.Option) []*doorwardtest.Server {
+			return []*doorwardtest.Server{doorwardtest.Start(t, options...)}
+		},
+		"postgres": func(t *testing.T, options ...doorwardtest.Option) []*doorwardtest.Server {
+			return doorwardtest.StartNodes(t, 3, pgtest.DSN(t), options...)
+		},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			f := signOnNodesOf(t, start)
+			f.ask(0, "PATCH "+f.path, map[string]any{"mappings": []any{map[string]any{"group": "Group 0", "role": "VIEWER"}}})
+			secret := f.ask(0, "POST "+f.path+"/scim-secrets", nil).member("secret")
+			ann := f.tenant.Join("ann@other.example", "USER")
+			isOver := make(chan struct{})
+			var checkers sync.WaitGroup
+			for i, n := range f.nodes {
+				checkers.Go(func() {
+					for {
+						select {
+						case <-isOver:
+							return
+						case <-time.After(time.Millisecond):
+						}
+						shortages := n.Shortages()
+						if res := checkOnce(t, n, ann.Token()); res.StatusCode != http.StatusOK && (res.StatusCode != http.StatusServiceUnavailable || n.Shortages() == shortages) {
+							t.Errorf("node %d answers a check with %s", i, res.Status)
+						}
+					}
+				})
+			}
+			f.load(secret, people, groups)
+			close(isOver)
+			checkers.Wait()
+		})
 	}
 }

@@ -33,6 +33,15 @@ type signOnNodes struct {
 // newSignOnNodes makes a tenant, and a connection that makes members of the people of the domain acme.example.
 func newSignOnNodes(t *testing.T) *signOnNodes {
 	t.Helper()
+	return signOnNodesOf(t, func(t *testing.T, options ...doorwardtest.Option) []*doorwardtest.Server {
+		t.Helper()
+		return doorwardtest.StartNodes(t, 3, pgtest.DSN(t), options...)
+	})
+}
+
+// signOnNodesOf is newSignOnNodes with nodes of another kind.
+func signOnNodesOf(t *testing.T, start func(t *testing.T, options ...doorwardtest.Option) []*doorwardtest.Server) *signOnNodes {
+	t.Helper()
 	reachProviders := func(c *node.Config) {
 		c.Connections.Allow, c.Connections.Authorities = oidctest.Addresses(), oidctest.Authorities()
 	}
@@ -41,7 +50,7 @@ func newSignOnNodes(t *testing.T) *signOnNodes {
 		t.Fatal(err)
 	}
 	masterKey := func(c *node.Config) { c.MasterKeyFile = key }
-	f := &signOnNodes{T: t, nodes: doorwardtest.StartNodes(t, 3, pgtest.DSN(t), doorwardtest.BaseURL("http://localhost"), reachProviders, masterKey), provider: oidctest.New("")}
+	f := &signOnNodes{T: t, nodes: start(t, doorwardtest.BaseURL("http://localhost"), reachProviders, masterKey), provider: oidctest.New("")}
 	t.Cleanup(f.provider.Close)
 	f.provider.Change(func(s *oidctest.Settings) {
 		s.Apps = []oidctest.App{{ID: "doorward", Secrets: []string{"a secret of the provider"}}}
@@ -103,6 +112,16 @@ func (f *signOnNodes) send(i int, route string, body any, cookies string) (a nod
 // sendWith sends a request, and again while the node is short of CPU.
 func (f *signOnNodes) sendWith(i int, route string, body any, headers http.Header) (a nodeAnswer) {
 	f.Helper()
+	f.nodes[i].Repeat(func() int {
+		a = f.once(i, route, body, headers)
+		return a.StatusCode
+	})
+	return a
+}
+
+// once sends a request.
+func (f *signOnNodes) once(i int, route string, body any, headers http.Header) nodeAnswer {
+	f.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -111,24 +130,21 @@ func (f *signOnNodes) sendWith(i int, route string, body any, headers http.Heade
 	if as, is := body.(raw); is {
 		text = []byte(as)
 	}
-	f.nodes[i].Repeat(func() int {
-		req, err := http.NewRequestWithContext(f.Context(), method, f.nodes[i].URL+path, strings.NewReader(string(text)))
-		if err != nil {
-			f.Fatal(err)
-		}
-		if body == nil {
-			req.Body, req.ContentLength = http.NoBody, 0
-		}
-		req.Header = headers.Clone()
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			f.Fatal(err)
-		}
-		defer res.Body.Close()
-		a = nodeAnswer{Response: res}
-		_ = json.NewDecoder(res.Body).Decode(&a.members)
-		return res.StatusCode
-	})
+	req, err := http.NewRequestWithContext(f.Context(), method, f.nodes[i].URL+path, strings.NewReader(string(text)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if body == nil {
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	req.Header = headers.Clone()
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer res.Body.Close()
+	a := nodeAnswer{Response: res}
+	_ = json.NewDecoder(res.Body).Decode(&a.members)
 	return a
 }
 

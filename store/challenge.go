@@ -94,10 +94,13 @@ const (
 	sqlTokenOfSession = `SELECT token_hash FROM sessions WHERE id = $1`
 	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, provider_amr = $6, proved_at = $7, factor_at = $8, password_at = $9,
   provider_session = CASE WHEN $10 = '' THEN provider_session ELSE $10 END WHERE id = $1 AND token_hash = $11`
+	sqlKeepProviderSession = `INSERT INTO former_provider_sessions (session_id, provider_session)
+SELECT s.id, s.provider_session FROM sessions s WHERE s.id = $1 AND s.provider_session <> '' AND s.provider_session <> $2
+ON CONFLICT (session_id, provider_session) DO NOTHING`
 )
 
 // RenewSession records the proofs of identity in s.Assurance, and the provider's session if that names one, sets the last use to s.LastSeenAt, and
-// replaces the session's token by the one with the hash. It reports whether the session is there, and its
+// replaces the session's token by the one with the hash. EndProviderSession ends it by the earlier sessions of the provider, too. It reports whether the session is there, and its
 // token wasn't replaced at the same time.
 func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
 	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
@@ -109,6 +112,11 @@ func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte)
 	}
 	tx.announce(ChangeSession, SessionSubject(old))
 	a := s.Assurance
+	if a.ProviderSession != "" {
+		if err := tx.run(ctx, sqlKeepProviderSession, s.ID, a.ProviderSession); err != nil {
+			return false, err
+		}
+	}
 	return tx.affected(ctx, sqlRenewSession, s.ID, hash, micros(s.LastSeenAt), a.AAL, strings.Join(a.AMR, " "), strings.Join(a.ProviderAMR, " "),
 		micros(a.ProvedAt), microsOrZero(a.FactorAt), microsOrZero(a.PasswordAt), a.ProviderSession, old)
 }

@@ -41,15 +41,17 @@ func (tx *Tx) ReleaseState(ctx context.Context, hash []byte) error {
 }
 
 const (
-	sqlEndProviderSession = `DELETE FROM sessions WHERE issuer = $5 AND provider_session = $6 AND provider_session <> '' RETURNING user_id, token_hash, NOT ` + expired
+	sqlEndProviderSession = `DELETE FROM sessions WHERE issuer = $5 AND id IN (
+SELECT s.id FROM sessions s WHERE s.issuer = $5 AND s.provider_session = $6 AND s.provider_session <> ''
+UNION SELECT f.session_id FROM former_provider_sessions f WHERE f.provider_session = $6) RETURNING user_id, token_hash, NOT ` + expired
 	sqlEndUnnamedSessions = `DELETE FROM sessions WHERE issuer = $5 AND user_id = $6 AND provider_session = '' RETURNING user_id, token_hash, NOT ` + expired
 )
 
 // announcedMax is how many ended sessions are announced one by one. Beyond it, all of the tenant's are read again.
 const announcedMax = 100
 
-// EndProviderSession ends the sessions that the connection has vouched for with the provider's session, and returns
-// how many of each person had not expired. The one who calls it has locked the tenant of the connection.
+// EndProviderSession ends the sessions that the connection has vouched for with the provider's session, at the sign-in or at a
+// step-up, and returns how many of each person had not expired. The one who calls it has locked the tenant of the connection.
 func (tx *Tx) EndProviderSession(ctx context.Context, life SessionLifetime, c doorward.Connection, providerSession string) (map[string]int64, error) {
 	return tx.endVouched(ctx, life, c, sqlEndProviderSession, providerSession)
 }

@@ -30,9 +30,10 @@ func (s *SignOff) Logout(ctx context.Context, by doorward.Caller, conID, token s
 		return doorward.Revocation{}, err
 	}
 	r.subject = r.token.Subject
-	revocation, err := r.end(ctx, func(tx *access.Tx) error { return r.logOut(ctx, tx) })
+	named := "sub\x00" + r.token.Subject + "\x00sid\x00" + r.token.Session
+	revocation, err := r.end(ctx, named, func(tx *access.Tx) (bool, error) { return true, r.logOut(ctx, tx) })
 	if err == nil {
-		r.record(ctx, doorward.AttemptDone, oidcrp.Fault{})
+		r.done(ctx)
 	}
 	return revocation, err
 }

@@ -93,14 +93,18 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 		return doorward.Revocation{}, err
 	}
 	r.subject, r.address = who.named(), who.address() // of a token that is good: anybody can name somebody
-	revocation, err := r.end(ctx, func(tx *access.Tx) error { return r.revoke(ctx, tx, who) })
+	named := who.Format + "\x00" + who.Issuer + "\x00" + who.Subject + "\x00" + who.Email
+	revocation, err := r.end(ctx, named, func(tx *access.Tx) (bool, error) {
+		err := r.revoke(ctx, tx, who)
+		return r.userID != "", err
+	})
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	if r.userID == "" {
+	if r.userID == "" && !r.isAgain {
 		return revocation, r.nobody(ctx, who)
 	}
-	r.record(ctx, doorward.AttemptDone, oidcrp.Fault{})
+	r.done(ctx)
 	return revocation, nil
 }
 

@@ -5,7 +5,9 @@
 //	revocation, err := signOff.Logout(ctx, by, conID, token)
 //
 // Anybody can send a request, so each proves by a token that the provider has signed it: see internal/oidcrp/endtoken.
-// A token is good once, over all nodes.
+// A token ends something once, over all nodes. The same request again, within the token's life, waits for the first one, ends
+// nothing, and is answered as that was: a provider that has lost the answer must not give up
+// (docs/decisions/0030-a-token-again.md).
 //
 // It guarantees that a provider ends nothing outside its tenant, and that what it ends has ended on every node when that is
 // answered. A sign-in by the connection that has begun before, and waits at the provider, for a second factor or for a
@@ -72,6 +74,7 @@ type request struct {
 	subject    string // whom it names, for the protocol
 	address    string // in subject, canonical; empty: none is there
 	userID     string // of that person, once it is known
+	isAgain    bool   // the same request has been done before
 }
 
 // begin returns the request if the connection is there. Errors: not_found, too_many_attempts, unavailable.
@@ -170,17 +173,26 @@ var (
 )
 
 // end uses the token up and calls write, in one transaction under the lock on the tenant, and returns when that holds on every node.
-// If it can't be confirmed, the token stays good. Errors: the refusal of the kind for a token that was used;
+// If it can't be confirmed, the token stays good. write reports whether the request is answered as done: only then the same
+// one is, too. named is what the request names beside the token. Errors: the refusal of the kind for a token that was used;
 // too_many_attempts, unavailable.
-func (r *request) end(ctx context.Context, write func(*access.Tx) error) (doorward.Revocation, error) {
+func (r *request) end(ctx context.Context, named string, write func(*access.Tx) (isDone bool, err error)) (doorward.Revocation, error) {
 	isUsed := false
-	revocation, err := r.s.writer.Do(ctx, r.by, doorward.SessionEnd, provider.Object(r.connection), func(tx *access.Tx) (err error) {
+	revocation, err := r.s.writer.Do(ctx, r.by, doorward.SessionEnd, provider.Object(r.connection), func(tx *access.Tx) error {
 		isUsed = false
-		if err := r.useUp(ctx, tx); err != nil {
+		if err := r.useUp(ctx, tx, named); err != nil {
 			return err
 		}
+		if r.isAgain {
+			tx.SkipEvent()
+			return nil
+		}
 		isUsed = true
-		return write(tx)
+		isDone, err := write(tx)
+		if err == nil && isDone {
+			_, err = tx.UseState(ctx, r.hash(named), r.token.Until)
+		}
+		return err
 	})
 	switch {
 	case errors.Is(err, errUsed):
@@ -188,14 +200,25 @@ func (r *request) end(ctx context.Context, write func(*access.Tx) error) (doorwa
 	case errors.Is(err, errOver):
 		return revocation, r.refuse(ctx, oidcrp.Fault{Check: oidcrp.CheckState, Seen: "another provider by now"})
 	case err != nil && isUsed:
-		r.release(ctx)
+		r.release(ctx, named)
+	case err == nil && r.isAgain:
+		err = r.s.writer.CountWithin(ctx, r.counters())
 	}
 	return revocation, err
 }
 
-// useUp locks the tenant and the connection as it was when the token was checked, and uses the token up. Errors: errOver, errUsed,
-// too_many_attempts.
-func (r *request) useUp(ctx context.Context, tx *access.Tx) error {
+// done writes the entry of a request that has succeeded.
+func (r *request) done(ctx context.Context) {
+	f := oidcrp.Fault{}
+	if r.isAgain {
+		f = oidcrp.Fault{Check: oidcrp.CheckState, Seen: "a token that was used before: nothing was ended again"}
+	}
+	r.record(ctx, doorward.AttemptDone, f)
+}
+
+// useUp locks the tenant and the connection as it was when the token was checked, and uses the token up, or finds out that the
+// same request has been done. Errors: errOver, errUsed for another request with the token, too_many_attempts.
+func (r *request) useUp(ctx context.Context, tx *access.Tx, named string) error {
 	if err := tx.LockTenant(ctx, r.connection.TenantID); err != nil {
 		return err
 	}
@@ -207,27 +230,40 @@ func (r *request) useUp(ctx context.Context, tx *access.Tx) error {
 	if err != nil || current.Status != doorward.ConnectionActive || was.Issuer != is.Issuer || was.ClientID != is.ClientID {
 		return errOver
 	}
-	r.connection = current
-	if _, err := access.HitCounters(ctx, tx.Tx, []access.Counter{{Bucket: "ends:" + current.ID, Limit: maxAccepted, Window: limitWindow}}); err != nil {
+	r.connection, r.isAgain = current, false
+	isFirst, err := tx.UseState(ctx, r.hash(""), r.token.Until)
+	if err != nil {
 		return err
 	}
-	isFirst, err := tx.UseState(ctx, r.hash(), r.token.Until)
-	if err == nil && !isFirst {
+	if isFirst {
+		_, err = access.HitCounters(ctx, tx.Tx, []access.Counter{{Bucket: "ends:" + current.ID, Limit: maxAccepted, Window: limitWindow}})
+		return err
+	}
+	isOther, err := tx.UseState(ctx, r.hash(named), r.token.Until) // rolled back, if it is
+	if err == nil && isOther {
 		err = errUsed
 	}
+	r.isAgain = err == nil
 	return err
 }
 
-// hash is what used_states has of the token. Kinds are apart: a provider may count its tokens of each.
-func (r *request) hash() []byte {
-	sum := sha256.Sum256([]byte("end\x00" + string(r.kind) + "\x00" + r.connection.ID + "\x00" + r.connection.InForce.Issuer + "\x00" + r.token.ID))
+// hash is what used_states has of the token, or of a request that was done, which has also named somebody. Kinds are apart: a
+// provider may count its tokens of each.
+func (r *request) hash(named string) []byte {
+	text := "end\x00" + string(r.kind) + "\x00" + r.connection.ID + "\x00" + r.connection.InForce.Issuer + "\x00" + r.token.ID
+	if named != "" {
+		text += "\x00done\x00" + named
+	}
+	sum := sha256.Sum256([]byte(text))
 	return sum[:]
 }
 
 // release makes the token good again, so that the provider can send it once more after a fault.
-func (r *request) release(ctx context.Context) {
+func (r *request) release(ctx context.Context, named string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
 	// An error leaves the token used up: the provider makes another one.
-	_ = r.s.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.ReleaseState(ctx, r.hash()) })
+	_ = r.s.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.ReleaseState(ctx, r.hash("")), tx.ReleaseState(ctx, r.hash(named)))
+	})
 }

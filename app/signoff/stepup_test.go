@@ -38,3 +38,30 @@ func TestStepUpUnderWay(t *testing.T) {
 		})
 	}
 }
+
+// TestStepUpByAnotherSession: a session that the provider has proved again by another session of its own ends with a logout of
+// either one.
+func TestStepUpByAnotherSession(t *testing.T) {
+	for _, sid := range []string{"first", "second", "third"} {
+		t.Run(sid, func(t *testing.T) {
+			onSQLite(t, func(s *site) {
+				s.person("7")
+				in := s.signIn("7", "first")
+				for _, next := range []string{"second", "third"} {
+					s.provider.Change(func(p *oidctest.Settings) { p.Person.Claims["sid"] = next })
+					on := s.Node(0).SignOn
+					start, err := on.Start(s.Context(), in.Caller, s.con.ID, signon.Ask{StepUp: true})
+					s.NoError(err)
+					back, err := s.provider.SignIn(start.URL)
+					s.NoError(err)
+					result, err := on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), start.Tab.Value)
+					s.NoError(err)
+					in.Token = result.Raised.Token
+				}
+				s.wantValid("proved again", true, in)
+				s.NoError(s.logout(1, s.logoutToken(m{"sid": sid})))
+				s.wantValid("logged out of "+sid, false, in)
+			})
+		})
+	}
+}

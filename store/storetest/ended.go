@@ -25,24 +25,28 @@ func endedByProvider(f *fixture) {
 		return s
 	}
 	first, second, named, unnamed, elsewhere := open(ann, c, "s"), open(ann, c, "s"), open(ann, c, "t"), open(ann, c, ""), open(ann, other, "s")
-	own, ofBob := f.session(ann), open(bob, c, "")
-	all := []doorward.Session{first, second, named, unnamed, elsewhere, own, ofBob}
+	own, ofBob, third := f.session(ann), open(bob, c, ""), open(ann, c, "r")
+	all := []doorward.Session{first, second, named, unnamed, elsewhere, own, ofBob, third}
 	f.write(func(tx *store.Tx) {
 		named.ProviderSession = "" // a step-up whose answer named none leaves it
 		f.wantChange(tx.RenewSession(ctx, named, hashOf(named)))
-		second.ProviderSession = "u"
-		f.wantChange(tx.RenewSession(ctx, second, hashOf(second)))
+		for _, by := range []string{"u", "u", "v"} {
+			second.ProviderSession = by
+			f.wantChange(tx.RenewSession(ctx, second, hashOf(second)))
+		}
+		third.ProviderSession = "u"
+		f.wantChange(tx.RenewSession(ctx, third, hashOf(third)))
 	})
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.EndProviderSession(ctx, aDay, c, "none")), map[string]int64{})
-		equal(f, f.value(tx.EndProviderSession(ctx, aDay, c, "s")), map[string]int64{ann.ID: 1})
+		equal(f, f.value(tx.EndProviderSession(ctx, aDay, c, "s")), map[string]int64{ann.ID: 2}) // second's before its step-up, too
 		equal(f, f.value(tx.EndProviderSession(ctx, aDay, c, "t")), map[string]int64{ann.ID: 1})
 	})
-	equal(f, f.live(all...), []string{second.ID, unnamed.ID, elsewhere.ID, own.ID, ofBob.ID})
+	equal(f, f.live(all...), []string{unnamed.ID, elsewhere.ID, own.ID, ofBob.ID, third.ID})
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.EndUnnamedSessions(ctx, aDay, c, ann.ID)), map[string]int64{ann.ID: 1})
 	})
-	equal(f, f.live(all...), []string{second.ID, elsewhere.ID, own.ID, ofBob.ID})
+	equal(f, f.live(all...), []string{elsewhere.ID, own.ID, ofBob.ID, third.ID})
 	f.clock.move(2 * day)
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.EndProviderSession(ctx, aDay, c, "u")), map[string]int64{ann.ID: 0}) // it had expired

@@ -1,6 +1,7 @@
 package samlsp_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"net/url"
 	"strings"
@@ -126,4 +127,18 @@ func TestSignIn(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || got.AssertionID == "" || got.RequestID == "" {
 		t.Errorf("the assertion says (-want +got):\n%s", diff)
 	}
+}
+
+// derOf returns the certificate of a key of ours.
+func derOf(key *samlsp.Key) []byte {
+	der, err := base64.StdEncoding.DecodeString(key.Certificate())
+	if err != nil {
+		panic(err)
+	}
+	return der
+}
+
+func passedOf(err error) []string {
+	f, _ := errors.AsType[*fault.Fault](err)
+	return f.Passed
 }

@@ -28,6 +28,7 @@ type Signing struct {
 	Prefixes   string          // InclusiveNamespaces' PrefixList
 	URI        string          // instead of that of the element
 	Last       bool            // the signature is the last child of the element, not the one after Issuer
+	NoPrefix   bool            // the signature is in the default namespace
 }
 
 // Sign signs the element with the ID in the text, and puts the signature into it. Errors: there is no such element.
@@ -61,6 +62,7 @@ func (p *Provider) Sign(text, id string, how Signing) (string, error) {
 		place = len(el.Child)
 	}
 	el.InsertChildAt(place, signature)
+	document.WriteSettings.CanonicalEndTags = true // as the canonical form has them
 	return document.WriteToString()
 }
 
@@ -92,6 +94,11 @@ func (p *Provider) signature(covered []byte, id string, how Signing, form dsig.C
 		`<ds:SignatureMethod Algorithm="%s"></ds:SignatureMethod><ds:Reference URI="%s"><ds:Transforms><ds:Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"></ds:Transform>`+
 		`<ds:Transform Algorithm="%s">%s</ds:Transform></ds:Transforms><ds:DigestMethod Algorithm="%s"></ds:DigestMethod><ds:DigestValue>%s</ds:DigestValue></ds:Reference></ds:SignedInfo>`,
 		method, uri, form.Algorithm(), prefixes, digestMethod, base64.StdEncoding.EncodeToString(sum(hash, covered)))
+	prefix := func(text string) string { return text }
+	if how.NoPrefix {
+		prefix = strings.NewReplacer("<ds:", "<", "</ds:", "</", "xmlns:ds=", "xmlns=").Replace
+	}
+	info = prefix(info)
 	value, err := p.value(info, how, hash)
 	if err != nil {
 		return nil, err
@@ -104,9 +111,9 @@ func (p *Provider) signature(covered []byte, id string, how Signing, form dsig.C
 		keyInfo = ""
 	}
 	// In SignedInfo, the declaration is the Signature's, as providers write it.
-	info = strings.Replace(info, ` xmlns:ds="http://www.w3.org/2000/09/xmldsig#"`, "", 1)
+	info = strings.Replace(info, prefix(` xmlns:ds="http://www.w3.org/2000/09/xmldsig#"`), "", 1)
 	document := etree.NewDocument()
-	err = document.ReadFromString(`<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#">` + info + `<ds:SignatureValue>` + value + `</ds:SignatureValue>` + keyInfo + `</ds:Signature>`)
+	err = document.ReadFromString(prefix(`<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#">` + info + `<ds:SignatureValue>` + value + `</ds:SignatureValue>` + keyInfo + `</ds:Signature>`))
 	return document.Root(), err
 }
 

@@ -50,7 +50,7 @@ type Certificate struct {
 const (
 	entityMax       = 1024 // bytes of an entityID (saml-metadata 2.2.1), and of an address
 	entitiesMax     = 100  // that a fault lists
-	certificatesMax = 20   // of one provider
+	certificatesMax = 10   // of one provider
 	rsaMin          = 2048 // bits (NIST SP 800-131A)
 )
 
@@ -216,7 +216,7 @@ func certificatesOf(role *etree.Element) (all []Certificate, f *fault.Fault) {
 		}
 	}
 	if len(all) > certificatesMax {
-		return nil, &fault.Fault{Check: fault.CheckOfMetadata, Code: fault.CodeTooLarge, Seen: "more than 20 certificates", Advice: fault.AdviceProvider}
+		return nil, &fault.Fault{Check: fault.CheckOfMetadata, Code: fault.CodeTooLarge, Seen: "more than 10 certificates", Advice: fault.AdviceProvider}
 	}
 	return all, nil
 }

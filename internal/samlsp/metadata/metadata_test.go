@@ -212,11 +212,11 @@ func TestTooManyCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 21 {
+	for range 11 {
 		keys.WriteString(key("signing", certificate(t, private, private.Public())))
 	}
 	if _, err := metadata.Parse([]byte(entity("https://idp.example", role(keys.String(), redirect))), "", now); codeOf(t, err) != fault.CodeTooLarge {
-		t.Errorf("21 certificates: %v", err)
+		t.Errorf("11 certificates: %v", err)
 	}
 }
 

@@ -16,7 +16,7 @@ type Asserted struct {
 	SubjectIsAddress bool   // it can be given to somebody else later
 	Address          string // empty: absent, several, or it can't be an address
 	Groups           Groups
-	Methods          []string  // the authentication contexts, AuthnContextClassRef
+	Methods          []string  // how the person signed in: AuthnContextClassRef, and Microsoft's attribute for it
 	At               time.Time // the latest AuthnInstant
 	SessionUntil     time.Time // the earliest SessionNotOnOrAfter; zero: none
 
@@ -112,18 +112,23 @@ func (j *judge) address(from attributes, nameID string, isEmail bool) string {
 	return values[0]
 }
 
+// methods returns the names of how the person signed in, bounded.
 func (j *judge) methods() (all []string) {
 	for _, statement := range dom.Children(j.assertion, dom.Assertion, "AuthnStatement") {
 		for _, context := range dom.Children(statement, dom.Assertion, "AuthnContext") {
 			for _, class := range dom.Children(context, dom.Assertion, "AuthnContextClassRef") {
-				if name := dom.Text(class); name != "" && len(name) <= subjectMax && len(all) < methodsMax {
-					all = append(all, name)
-				}
+				all = append(all, dom.Text(class))
 			}
 		}
 	}
-	return all
+	all = append(all, j.attributes().values(microsoftMethods)...)
+	all = slices.DeleteFunc(all, func(name string) bool { return name == "" || len(name) > subjectMax })
+	return all[:min(len(all), methodsMax)]
 }
+
+// microsoftMethods is the attribute in which Entra ID and AD FS say that there was a second factor: their
+// AuthnContextClassRef doesn't tell (learn.microsoft.com, "SAML token claims reference").
+const microsoftMethods = "http://schemas.microsoft.com/claims/authnmethodsreferences"
 
 func (j *judge) signedInAt() (latest time.Time) {
 	for _, statement := range dom.Children(j.assertion, dom.Assertion, "AuthnStatement") {

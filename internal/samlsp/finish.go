@@ -242,8 +242,8 @@ func (j *judge) destination() *fault.Fault {
 func (j *judge) inResponseTo() *fault.Fault {
 	isAnswer := func(el *etree.Element) bool { return dom.Attribute(el, "InResponseTo") == j.asked.RequestID }
 	j.bearers = slices.DeleteFunc(j.bearers, func(el *etree.Element) bool { return !isAnswer(el) })
-	began, _, isOurs := j.readID(j.asked.RequestID)
-	if len(j.bearers) > 0 && isAnswer(j.response) && isOurs && !isTooOld(began, j.now) {
+	_, _, isOurs := j.readID(j.asked.RequestID)
+	if len(j.bearers) > 0 && isAnswer(j.response) && isOurs {
 		return nil
 	}
 	return &fault.Fault{Check: fault.CheckInResponseTo, Seen: "an assertion for another request", Wanted: "this request", Advice: fault.AdviceStartAgain}

@@ -1,6 +1,7 @@
 package samlsp_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,9 @@ func TestShapes(t *testing.T) {
 			want := []any{s.subject, s.email, samlsp.Groups{State: samlsp.GroupsList, Names: s.groups}}
 			if diff := cmp.Diff(want, []any{got.Subject, got.Address, got.Groups}); diff != "" {
 				t.Errorf("the assertion says (-want +got):\n%s", diff)
+			}
+			if isMicrosoft := strings.Contains(s.text, "multipleauthn"); slices.Contains(got.Methods, "http://schemas.microsoft.com/claims/multipleauthn") != isMicrosoft || len(got.Methods) == 0 {
+				t.Errorf("the person signed in by %q", got.Methods)
 			}
 			if isAddress := strings.Contains(s.subject, "@"); got.SubjectIsAddress != isAddress {
 				t.Errorf("the subject is an address: %v", got.SubjectIsAddress)

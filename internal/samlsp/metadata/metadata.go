@@ -11,7 +11,6 @@ package metadata
 import (
 	"bytes"
 	"cmp"
-	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
@@ -212,7 +211,7 @@ func certificatesOf(role *etree.Element) (all []Certificate, f *fault.Fault) {
 	if len(all) == 0 {
 		return nil, &fault.Fault{
 			Check: fault.CheckOfMetadata, Code: fault.CodeNoCertificate, Seen: fault.Clip(seen), Advice: fault.AdviceProvider,
-			Wanted: "a certificate for signing, with RSA of at least 2048 bits or ECDSA",
+			Wanted: "a certificate for signing, with RSA of at least 2048 bits",
 		}
 	}
 	if len(all) > certificatesMax {
@@ -243,14 +242,12 @@ func certificateOf(encoded string) (c Certificate, why string) {
 	if err != nil {
 		return c, "a certificate that can't be read: " + err.Error()
 	}
-	switch key := read.PublicKey.(type) {
-	case *rsa.PublicKey:
-		if key.N.BitLen() < rsaMin {
-			return c, "a certificate with RSA of less than 2048 bits"
-		}
-	case *ecdsa.PublicKey:
-	default:
+	key, isRSA := read.PublicKey.(*rsa.PublicKey)
+	if !isRSA {
 		return c, "a certificate with " + read.PublicKeyAlgorithm.String()
+	}
+	if key.N.BitLen() < rsaMin {
+		return c, "a certificate with RSA of less than 2048 bits"
 	}
 	sum := sha256.Sum256(der)
 	return Certificate{DER: der, Fingerprint: hex.EncodeToString(sum[:]), From: read.NotBefore.UTC(), Until: read.NotAfter.UTC()}, ""

@@ -144,10 +144,12 @@ func TestParse(t *testing.T) {
 		"no certificate in it":          {entity(id, role(key("signing", "MIIA"), redirect)), "", fault.CodeNoCertificate, 0},
 		"RSA of 1024 bits":              {entity(id, role(key("signing", weak), redirect)), "", fault.CodeNoCertificate, 0},
 		"RSA of 1024 bits, and another": {entity(id, role(key("signing", weak)+key("signing", first), redirect)), "", "", 1},
-		"ECDSA":                         {entity(id, role(key("signing", certificate(t, curve, curve.Public())), redirect)), "", "", 1},
+		"ECDSA":                         {entity(id, role(key("signing", certificate(t, curve, curve.Public())), redirect)), "", fault.CodeNoCertificate, 0},
 		"Ed25519":                       {entity(id, role(key("signing", certificate(t, edwards, edwards.Public())), redirect)), "", fault.CodeNoCertificate, 0},
-		"a chain": {entity(id, role(strings.Replace(key("signing", first), "</ds:X509Data>", "<ds:X509Certificate>"+second+"</ds:X509Certificate></ds:X509Data>", 1), redirect)),
-			"", "", 1},
+		"a chain": {
+			entity(id, role(strings.Replace(key("signing", first), "</ds:X509Data>", "<ds:X509Certificate>"+second+"</ds:X509Certificate></ds:X509Data>", 1), redirect)),
+			"", "", 1,
+		},
 		"ended":                  {entity(id, good, past), "", fault.CodeExpired, 0},
 		"not ended":              {entity(id, good, later), "", "", 1},
 		"the role ended":         {entity(id, strings.Replace(good, "<md:IDPSSODescriptor ", "<md:IDPSSODescriptor "+past+" ", 1)), "", fault.CodeExpired, 0},
@@ -208,12 +210,13 @@ func TestEntities(t *testing.T) {
 // TestTooManyCertificates bounds what a response may make Doorward try.
 func TestTooManyCertificates(t *testing.T) {
 	var keys strings.Builder
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 11 {
-		keys.WriteString(key("signing", certificate(t, private, private.Public())))
+	for i := range 11 {
+		now := now.Add(time.Duration(i) * time.Second)
+		keys.WriteString(key("signing", base64.StdEncoding.EncodeToString(samltest.CertificateFor(private, now))))
 	}
 	if _, err := metadata.Parse([]byte(entity("https://idp.example", role(keys.String(), redirect))), "", now); codeOf(t, err) != fault.CodeTooLarge {
 		t.Errorf("11 certificates: %v", err)

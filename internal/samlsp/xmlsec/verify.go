@@ -3,7 +3,7 @@
 //	signed, f := xmlsec.Verify(element, certificates) // what the element's own signature covers
 //	plain, f := xmlsec.Decrypt(element, key, isCovered)
 //
-// Signatures are RSA or ECDSA with SHA-2, over the element that they are in and nothing else. Encryption is AES with a
+// Signatures are RSA with SHA-2, over the element that they are in and nothing else. Encryption is AES with a
 // key by RSA-OAEP; AES-CBC only where a verified signature covers the ciphertext.
 package xmlsec
 
@@ -25,14 +25,12 @@ import (
 // RSASHA256 is the algorithm of our own signatures, too.
 const RSASHA256 = dsig.RSASHA256SignatureMethod
 
-// The algorithms that are taken. Canonical forms leave out comments: what they keep of them could be read as
-// something else. HMAC isn't among them, since a certificate is no secret.
+// The algorithms that are taken. HMAC isn't among them, since a certificate is no secret; nor ECDSA, whose values package
+// dsig reads in another encoding than XML Signature has. Canonical forms leave out comments: what they keep of them
+// could be read as something else.
 var (
-	signatureMethods = []string{
-		RSASHA256, dsig.RSASHA384SignatureMethod, dsig.RSASHA512SignatureMethod,
-		dsig.ECDSASHA256SignatureMethod, dsig.ECDSASHA384SignatureMethod, dsig.ECDSASHA512SignatureMethod,
-	}
-	digestMethods = []string{
+	signatureMethods = []string{RSASHA256, dsig.RSASHA384SignatureMethod, dsig.RSASHA512SignatureMethod}
+	digestMethods    = []string{
 		"http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2001/04/xmldsig-more#sha384",
 		"http://www.w3.org/2001/04/xmlenc#sha512",
 	}

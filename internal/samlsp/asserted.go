@@ -99,14 +99,15 @@ func (c Config) addressFrom() string {
 	return c.AddressFrom
 }
 
-// address returns the one value of the attribute, or the NameID: where it is asked for, or is an address by its format
-// and the attribute that is usual isn't there.
+// address returns the one value of the attribute, which may stand under several names; or the NameID: where it is asked
+// for, or is an address by its format and the attribute that is usual isn't there.
 func (j *judge) address(from attributes, nameID string, isEmail bool) string {
 	values := from.values(j.addressFrom())
 	if j.addressFrom() == fromNameID || isEmail && len(values) == 0 && j.addressFrom() == "email" {
 		values = []string{nameID}
 	}
-	if len(values) != 1 || len(values[0]) > addressMax || strings.ContainsFunc(values[0], isControl) {
+	slices.Sort(values)
+	if values = slices.Compact(values); len(values) != 1 || len(values[0]) > addressMax || strings.ContainsFunc(values[0], isControl) {
 		return ""
 	}
 	return values[0]

@@ -1,6 +1,7 @@
 package samlsp_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/internal/samlsp/gate"
+	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/internal/samlsp/samltest"
 )
 
@@ -48,6 +50,14 @@ var attacks = []attack{
 		a.Signing.Key, a.Signing.KeyInfo = otherProvider().Key, "-"
 	}},
 	{"by another key, in the name of ours", fault.CheckSignature, func(_ *world, a *samltest.Answer) { a.Signing.Key = otherProvider().Key }},
+	{"with a name of the key alone", "", func(_ *world, a *samltest.Answer) {
+		a.Signing.KeyInfo = "<ds:KeyInfo><ds:KeyName>a</ds:KeyName></ds:KeyInfo>"
+	}},
+	{"by another key, which stands beside", fault.CheckCertificate, func(_ *world, a *samltest.Answer) {
+		key := otherProvider().Key
+		a.Signing.Key, a.Signing.KeyInfo = key, "<ds:KeyInfo><ds:KeyValue><ds:RSAKeyValue><ds:Modulus>"+base64.StdEncoding.EncodeToString(key.N.Bytes())+
+			"</ds:Modulus><ds:Exponent>AQAB</ds:Exponent></ds:RSAKeyValue></ds:KeyValue></ds:KeyInfo>"
+	}},
 	{"by a certificate that was taken away", fault.CheckCertificate, func(w *world, _ *samltest.Answer) {
 		w.config.Provider.Certificates[0].DER = otherProvider().Certificate
 	}},
@@ -56,6 +66,7 @@ var attacks = []attack{
 	{"SHA-1 of the response", fault.CheckAlg, func(_ *world, a *samltest.Answer) {
 		a.Signing.SHA1, a.SignAssertion, a.SignResponse = true, false, true
 	}},
+	{"SHA-1 of the digest alone", fault.CheckAlg, func(_ *world, a *samltest.Answer) { a.Signing.SHA1Digest = true }},
 	{"HMAC by the certificate", fault.CheckAlg, func(_ *world, a *samltest.Answer) { a.Signing.HMAC = true }},
 	{"HMAC, without the certificate", fault.CheckAlg, func(_ *world, a *samltest.Answer) { a.Signing.HMAC, a.Signing.KeyInfo = true, "-" }},
 	{"another transform", fault.CheckAlg, func(_ *world, a *samltest.Answer) {
@@ -68,8 +79,7 @@ var attacks = []attack{
 		a.Edit = inserted(`<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>`, `</ds:Transforms>`)
 	}},
 	{"of the whole document", fault.CheckSignature, func(_ *world, a *samltest.Answer) {
-		a.SignAssertion, a.SignResponse, a.Signing.URI = false, true, "-"
-		a.Edit = replaced(`URI="-"`, `URI=""`)
+		a.SignAssertion, a.SignResponse, a.Signing.Whole = false, true, true
 	}},
 	{"of another element", fault.CheckSignature, func(_ *world, a *samltest.Answer) { a.Signing.URI = "#_other" }},
 	{"the subject changed", fault.CheckSignature, func(_ *world, a *samltest.Answer) { a.Edit = replaced(">ann-7<", ">bob-8<") }},
@@ -93,11 +103,19 @@ var attacks = []attack{
 			return strings.Replace(text, signature, signature+signature, 1)
 		}
 	}},
+	{"a signature in another place", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
+		a.Edit = func(text string) string {
+			return strings.Replace(text, "<samlp:Status>", "<samlp:Extensions>"+signaturePattern.FindString(text)+"</samlp:Extensions><samlp:Status>", 1)
+		}
+	}},
 	{"two SignedInfos", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
 		a.Edit = func(text string) string {
 			info := regexp.MustCompile(`(?s)<ds:SignedInfo>.*</ds:SignedInfo>`).FindString(text)
 			return strings.Replace(text, info, info+info, 1)
 		}
+	}},
+	{"two SignatureValues", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
+		a.Edit = inserted("<ds:SignatureValue>AAAA</ds:SignatureValue>", "<ds:SignatureValue>")
 	}},
 	{"two references", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
 		a.Edit = func(text string) string {
@@ -147,6 +165,13 @@ var attacks = []attack{
 	{"encrypted to another key", fault.CheckEncryption, func(w *world, a *samltest.Answer) {
 		encrypt(w, a)
 		a.Encrypting.Certificate = otherProvider().Certificate
+	}},
+	{"two EncryptedKeys", fault.CheckEncryption, func(w *world, a *samltest.Answer) {
+		encrypt(w, a)
+		a.Edit = func(text string) string {
+			key := regexp.MustCompile(`(?s)<xenc:EncryptedKey .*</xenc:EncryptedKey>`).FindString(text)
+			return strings.Replace(text, key, key+regexp.MustCompile(` Id="[^"]*"`).ReplaceAllString(key, ""), 1)
+		}
 	}},
 	{"a ciphertext changed in a signed response", fault.CheckSignature, func(w *world, a *samltest.Answer) {
 		encrypt(w, a)
@@ -235,6 +260,12 @@ var attacks = []attack{
 	}},
 	{"an assertion of another version", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
 		a.EditAssertion = replaced(`Version="2.0"`, `Version="1.1"`)
+	}},
+	{"an assertion without an id", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
+		a.SignAssertion, a.SignResponse, a.EditAssertion = false, true, replaced(` ID="`+a.AssertionID+`"`, "")
+	}},
+	{"an assertion without Issuer", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
+		a.EditAssertion = replaced("<saml:Issuer>"+a.Issuer+"</saml:Issuer>", "")
 	}},
 	{"two NameIDs", fault.CheckStructure, func(_ *world, a *samltest.Answer) {
 		a.EditAssertion = inserted("<saml:NameID>bob-8</saml:NameID>", "<saml:NameID ")
@@ -423,7 +454,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// checkFault checks that a fault says what to do, and holds nothing of the assertion.
+// checkFault checks that a fault says what to do, and holds nothing of the assertion; and that this package refuses, not
+// package saml alone.
 func checkFault(t *testing.T, err error) {
 	t.Helper()
 	f, _ := errors.AsType[*fault.Fault](err)
@@ -434,6 +466,9 @@ func checkFault(t *testing.T, err error) {
 		if strings.Contains(f.Error(), secret) {
 			t.Errorf("the fault holds %q: %s", secret, f.Error())
 		}
+	}
+	if strings.Contains(f.Seen, "two readers") {
+		t.Errorf("only the second reader refuses: %v", f)
 	}
 	if f.ReadAgain != (f.Check == fault.CheckCertificate) {
 		t.Errorf("check %s: read again is %v", f.Check, f.ReadAgain)
@@ -556,8 +591,9 @@ func TestWrapping(t *testing.T) {
 				}
 			})
 			if check := checkOf(t, err); check != fault.CheckStructure && check != fault.CheckSignature {
-				t.Errorf("refused by %q: %v, %+v", check, err, got)
+				t.Fatalf("refused by %q: %v, %+v", check, err, got)
 			}
+			checkFault(t, err)
 		})
 	}
 }
@@ -576,6 +612,17 @@ func TestCommentsInNameID(t *testing.T) {
 				t.Errorf("the subject is %q: %v", got.Subject, err)
 			}
 		})
+	}
+}
+
+// TestBlanks cuts the blanks of XML off a NameID, and no others: a provider may have both names.
+func TestBlanks(t *testing.T) {
+	w := newWorld(t)
+	for sent, want := range map[string]string{" ann-7\n\t": "ann-7", "ann-7\u00a0": "ann-7\u00a0", "\u2003ann-7": "\u2003ann-7", "ANN-7": "ANN-7"} {
+		got, err := w.signIn(t, samlsp.Ask{}, func(a *samltest.Answer) { a.NameID = sent })
+		if err != nil || got.Subject != want {
+			t.Errorf("NameID %q is read as %q: %v", sent, got.Subject, err)
+		}
 	}
 }
 
@@ -690,6 +737,11 @@ func TestJudgedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, text := range []string{fmt.Sprint(response), fmt.Sprintf("%+v %#v", response, response)} {
+		if strings.Contains(text, "saml:") || strings.Contains(text, "115 97 109 108") || !strings.Contains(text, response.RequestID) {
+			t.Errorf("a log shows %s", text)
+		}
+	}
 	before := w.config
 	before.Provider.Certificates = nil
 	_, err = samlsp.Finish(before, response, w.now)
@@ -698,6 +750,35 @@ func TestJudgedAgain(t *testing.T) {
 	}
 	if _, err := samlsp.Finish(w.config, response, w.now); err != nil {
 		t.Errorf("with it: %v", err)
+	}
+}
+
+// TestCertificatesPastTheirEnd are good until they are taken away.
+func TestCertificatesPastTheirEnd(t *testing.T) {
+	w := newWorld(t)
+	ended := *w.provider
+	ended.Certificate = samltest.CertificateFor(ended.Key, w.now.AddDate(-1, 0, 0))
+	w.provider, w.config.Provider.Certificates[0].DER = &ended, ended.Certificate
+	for _, keyInfo := range []string{"", "-"} {
+		if _, err := w.signIn(t, samlsp.Ask{}, func(a *samltest.Answer) { a.Signing.KeyInfo = keyInfo }); err != nil {
+			t.Errorf("with KeyInfo %q: %v", keyInfo, err)
+		}
+	}
+}
+
+// TestSeveralCertificates is a provider that is about to change its certificate: either is good, with and without
+// KeyInfo.
+func TestSeveralCertificates(t *testing.T) {
+	w := newWorld(t)
+	second := metadata.Certificate{DER: otherProvider().Certificate}
+	w.config.Provider.Certificates = append(w.config.Provider.Certificates, second)
+	for _, by := range []*samltest.Provider{sharedProvider(), otherProvider()} {
+		for _, keyInfo := range []string{"", "-"} {
+			w.provider = by
+			if _, err := w.signIn(t, samlsp.Ask{}, func(a *samltest.Answer) { a.Signing.KeyInfo = keyInfo }); err != nil {
+				t.Errorf("with KeyInfo %q: %v", keyInfo, err)
+			}
+		}
 	}
 }
 

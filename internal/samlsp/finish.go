@@ -24,7 +24,7 @@ const (
 // for a test to show.
 func Finish(c Config, r Response, now time.Time) (Asserted, error) {
 	j := &judge{Config: c, asked: r, now: now, passed: []string{fault.CheckSize, fault.CheckDoctype}}
-	a, f := j.judge()
+	a, f := j.run()
 	if f != nil {
 		f.Passed = j.passed
 		return a, f
@@ -47,7 +47,8 @@ type judge struct {
 
 func (j *judge) pass(checks ...string) { j.passed = append(j.passed, checks...) }
 
-func (j *judge) judge() (Asserted, *fault.Fault) {
+// run makes all checks. With a fault after certificate it returns what a test shows.
+func (j *judge) run() (Asserted, *fault.Fault) {
 	root, err := dom.Parse(j.asked.text)
 	if err != nil || root == nil {
 		return Asserted{}, fault.Structure("a response that wasn't read")
@@ -63,9 +64,22 @@ func (j *judge) judge() (Asserted, *fault.Fault) {
 	if f := j.authenticate(root); f != nil {
 		return Asserted{}, f
 	}
-	shown := j.read()
-	for _, step := range []struct {
-		check string
+	said := j.read()
+	f := j.checks()
+	if f == nil {
+		f = j.second(said)
+	}
+	if f != nil {
+		return Asserted{Names: said.Names, Values: said.Values}, f
+	}
+	j.pass(fault.CheckStatus)
+	return said, nil
+}
+
+// checks judges an assertion that is authentic.
+func (j *judge) checks() *fault.Fault {
+	for _, check := range []struct {
+		name  string
 		judge func() *fault.Fault
 	}{
 		{fault.CheckIss, j.issuer},
@@ -78,13 +92,12 @@ func (j *judge) judge() (Asserted, *fault.Fault) {
 		{fault.CheckNameID, j.nameID},
 		{fault.CheckSub, j.subject},
 	} {
-		if f := step.judge(); f != nil {
-			return Asserted{Names: shown.Names, Values: shown.Values}, f
+		if f := check.judge(); f != nil {
+			return f
 		}
-		j.pass(step.check)
+		j.pass(check.name)
 	}
-	j.pass(fault.CheckStatus)
-	return shown, j.second(shown)
+	return nil
 }
 
 // status refuses a response that says no. It needs no signature, as many such responses have none.

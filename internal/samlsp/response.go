@@ -26,6 +26,12 @@ type Response struct {
 	text       []byte
 }
 
+// String names the request alone, so that a log doesn't show the assertion.
+func (r Response) String() string { return "SAML response to " + r.RequestID }
+
+// GoString is String, for %#v.
+func (r Response) GoString() string { return r.String() }
+
 // refusedFields are those of other bindings: of artifacts, and of HTTP-POST-SimpleSign.
 var refusedFields = []string{"SAMLart", "SigAlg", "Signature", "SAMLRequest"}
 

@@ -14,8 +14,8 @@
 // It guarantees:
 //
 //   - The assertion is the only one in the response, and is covered by a signature (its own, or the response's) by
-//     one of the connection's certificates, with RSA and SHA-2. Certificates in responses are ignored, and so
-//     are the dates of the connection's: a certificate is good until it is taken away.
+//     one of the connection's certificates, with RSA and SHA-2. One in a response only says which of them is
+//     meant. Their dates are not looked at: a certificate is good until it is taken away.
 //   - It answers a request of this connection: the request's id is sealed by Config.MACKey over connection and time.
 //     That it is this browser's request is the caller's to judge, by Response.RequestID.
 //   - It is for us: Audience, Recipient, Destination; and it is new: IssueInstant within IssuedMax.

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/url"
-	"strings"
 
 	"github.com/crewjam/saml"
 	dsig "github.com/russellhaering/goxmldsig"
@@ -14,8 +13,8 @@ import (
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 )
 
-// Package saml has no other way to say how old an assertion may be; its 90 s are less than people take for a second
-// factor behind some products. It allows for the same skew of clocks as this package: TestLibrary compares.
+// Package saml has no other way to say how old an assertion may be; of itself it allows for 90 s. Its skew of clocks is
+// this package's: TestAttacks has responses at both limits.
 func init() { saml.MaxIssueDelay = IssuedMax }
 
 // second has package saml judge the response, too: an error of this package's own reading then opens nothing. It has to
@@ -42,7 +41,7 @@ func (j *judge) second(a Asserted) *fault.Fault {
 		return disagreement(err)
 	}
 	nameID := dom.Text(dom.Only(dom.Only(j.assertion, dom.Assertion, "Subject"), dom.Assertion, "NameID"))
-	if read.ID != a.AssertionID || read.Subject == nil || read.Subject.NameID == nil || strings.TrimSpace(read.Subject.NameID.Value) != nameID {
+	if read.ID != a.AssertionID || read.Subject == nil || read.Subject.NameID == nil || dom.Trim(read.Subject.NameID.Value) != nameID {
 		return disagreement(errors.New("another subject"))
 	}
 	return nil

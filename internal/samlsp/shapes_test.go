@@ -171,6 +171,8 @@ func TestAttributes(t *testing.T) {
 		"mail for a URI":                   {"mail", "x", "", []samltest.Attribute{{Name: claims + "emailaddress", Values: []string{"a@b.example"}}}, "a@b.example"},
 		"an own name before a common one":  {"", "x", "", []samltest.Attribute{{Name: "mail", Values: []string{"no"}}, {Name: "email", Values: []string{"a@b.example"}}}, "a@b.example"},
 		"two values":                       {"", "x", "", []samltest.Attribute{{Name: "email", Values: []string{"a@b.example", "c@d.example"}}}, ""},
+		"the same value by two names":      {"", "x", "", []samltest.Attribute{{Name: "mail", Values: []string{"a@b.example"}}, {Name: "User.email", Values: []string{"a@b.example"}}}, "a@b.example"},
+		"two values by two names":          {"", "x", "", []samltest.Attribute{{Name: "mail", Values: []string{"a@b.example"}}, {Name: "User.email", Values: []string{"c@d.example"}}}, ""},
 		"no attribute":                     {"", "a@b.example", "", nil, ""},
 		"no attribute, an address":         {"", "a@b.example", samlsp.NameIDEmail, nil, "a@b.example"},
 		"another attribute, an address":    {"login", "a@b.example", samlsp.NameIDEmail, nil, ""},

@@ -72,15 +72,19 @@ func Attribute(el *etree.Element, name string) string {
 	return ""
 }
 
-// Text returns the whole text of an element, around comments and in elements within it, without blanks around it.
+// Text returns the whole text of an element, around comments and in elements within it, without blanks around it:
+// those of XML, so that a name with another kind of blank stays another name.
 func Text(el *etree.Element) string {
 	if el == nil {
 		return ""
 	}
 	var all strings.Builder
 	write(&all, el)
-	return strings.TrimSpace(all.String())
+	return Trim(all.String())
 }
+
+// Trim returns the text without the blanks of XML around it.
+func Trim(text string) string { return strings.Trim(text, " \t\r\n") }
 
 func write(to *strings.Builder, el *etree.Element) {
 	for _, child := range el.Child {

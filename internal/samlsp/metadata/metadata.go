@@ -142,7 +142,7 @@ func choose(found []described, entityID string) (int, *fault.Fault) {
 		f.Code = fault.CodeRequired
 	}
 	for _, d := range found[:min(len(found), entitiesMax)] {
-		if len(d.entityID) <= entityMax && !slices.Contains(f.Entities, d.entityID) {
+		if isEntityID(d.entityID) && !slices.Contains(f.Entities, d.entityID) {
 			f.Entities = append(f.Entities, d.entityID)
 		}
 	}
@@ -152,7 +152,7 @@ func choose(found []described, entityID string) (int, *fault.Fault) {
 // provider returns what the metadata say, or a *fault.Fault.
 func (d described) provider(now time.Time) (Provider, error) {
 	p := Provider{EntityID: d.entityID, WantsSigned: isTrue(dom.Attribute(d.role, "WantAuthnRequestsSigned"))}
-	if p.EntityID == "" || len(p.EntityID) > entityMax || strings.ContainsFunc(p.EntityID, unicode.IsControl) {
+	if !isEntityID(p.EntityID) {
 		return Provider{}, invalidMetadata(d.entityID, "an entityID of 1 to 1024 characters")
 	}
 	if !d.isValid {
@@ -177,6 +177,10 @@ func (d described) provider(now time.Time) (Provider, error) {
 		return Provider{}, f
 	}
 	return p, nil
+}
+
+func isEntityID(text string) bool {
+	return text != "" && len(text) <= entityMax && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 func isTrue(value string) bool { return value == "true" || value == "1" }

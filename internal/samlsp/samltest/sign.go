@@ -22,6 +22,8 @@ import (
 // certificate in KeyInfo.
 type Signing struct {
 	SHA1, HMAC bool
+	SHA1Digest bool            // SHA-1 for what is signed, SHA-256 for the signature
+	Whole      bool            // the reference is to the whole document, by an empty URI
 	Key        *rsa.PrivateKey // nil: the provider's
 	KeyInfo    string          // instead of the certificate's; "-": none
 	Inclusive  bool            // canonical form 1.0 instead of the exclusive one
@@ -79,12 +81,19 @@ func (p *Provider) signature(covered []byte, id string, how Signing, form dsig.C
 	if how.SHA1 {
 		method, digestMethod, hash = dsig.RSASHA1SignatureMethod, "http://www.w3.org/2000/09/xmldsig#sha1", crypto.SHA1
 	}
+	digest := sum(hash, covered)
+	if how.SHA1Digest {
+		digestMethod, digest = "http://www.w3.org/2000/09/xmldsig#sha1", sum(crypto.SHA1, covered)
+	}
 	if how.HMAC {
 		method = "http://www.w3.org/2001/04/xmldsig-more#hmac-sha256"
 	}
 	uri := "#" + id
 	if how.URI != "" {
 		uri = how.URI
+	}
+	if how.Whole {
+		uri = ""
 	}
 	prefixes := ""
 	if how.Prefixes != "" {
@@ -93,7 +102,7 @@ func (p *Provider) signature(covered []byte, id string, how Signing, form dsig.C
 	info := fmt.Sprintf(`<ds:SignedInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:CanonicalizationMethod Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"></ds:CanonicalizationMethod>`+
 		`<ds:SignatureMethod Algorithm="%s"></ds:SignatureMethod><ds:Reference URI="%s"><ds:Transforms><ds:Transform Algorithm="http://www.w3.org/2000/09/xmldsig#enveloped-signature"></ds:Transform>`+
 		`<ds:Transform Algorithm="%s">%s</ds:Transform></ds:Transforms><ds:DigestMethod Algorithm="%s"></ds:DigestMethod><ds:DigestValue>%s</ds:DigestValue></ds:Reference></ds:SignedInfo>`,
-		method, uri, form.Algorithm(), prefixes, digestMethod, base64.StdEncoding.EncodeToString(sum(hash, covered)))
+		method, uri, form.Algorithm(), prefixes, digestMethod, base64.StdEncoding.EncodeToString(digest))
 	prefix := func(text string) string { return text }
 	if how.NoPrefix {
 		prefix = strings.NewReplacer("<ds:", "<", "</ds:", "</", "xmlns:ds=", "xmlns=").Replace

@@ -252,6 +252,15 @@ var archRules = []archRule{
 		violation: file{"app/member/member.go", "package member\n\nimport _ \"github.com/cedar-policy/cedar-go\" // here"},
 	},
 	{
+		name:   "only internal/samlsp imports crewjam/saml and goxmldsig",
+		remedy: "call internal/samlsp, which bounds the XML first, judges it itself, and sets a global of package saml",
+		breaks: func(r reference) bool {
+			isSAML := strings.HasPrefix(r.imports, "github.com/crewjam/saml") || strings.HasPrefix(r.imports, "github.com/russellhaering/")
+			return isSAML && firstTwo(r.from.folder) != "internal/samlsp"
+		},
+		violation: file{"app/member/member.go", "package member\n\nimport _ \"github.com/crewjam/saml\" // here"},
+	},
+	{
 		name:   "only store and internal import database/sql",
 		remedy: "add a method to store.Tx or store.DB",
 		breaks: func(r reference) bool {

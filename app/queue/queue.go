@@ -40,9 +40,6 @@ const (
 	fieldPause   = "pause"
 )
 
-// whyDropped is the error of a dropped mail.
-const whyDropped = "not sent: the operator has dropped it"
-
 var installation = doorward.Object{Type: "installation"}
 
 // EachMail calls fn with the mails that the filter selects, until fn fails: queued ones in the order in which they
@@ -80,7 +77,7 @@ func (q *Queues) checkTenant(ctx context.Context, id string) error {
 	return err
 }
 
-// RetryMails has mails that the filter selects tried again now: queued ones, or those that were given up within a
+// RetryMails has mails that the filter selects tried again now: queued ones, or those that failed or were dropped within a
 // day. Those that are due within three minutes stay as they are. It calls progress after each transaction with the
 // number so far, and returns it. Errors: not_found, for an unknown tenant.
 func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.MailFilter, progress func(int64)) (int64, error) {
@@ -94,7 +91,7 @@ func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.Mai
 // as for RetryMails.
 func (q *Queues) DropMails(ctx context.Context, by doorward.Caller, f store.MailFilter, progress func(int64)) (int64, error) {
 	return q.eachMailBatch(ctx, by, doorward.QueueDrop, fieldDropped, f, progress, func(tx *access.Tx) (int64, error) {
-		return tx.DropMails(ctx, f, whyDropped, rowBatch)
+		return tx.DropMails(ctx, f, rowBatch)
 	})
 }
 

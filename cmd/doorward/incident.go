@@ -80,6 +80,9 @@ terminal it asks first, unless --yes is given.`,
 		if err != nil {
 			return interrupted(err, done.People > 0)
 		}
+		if done.People == 0 && whose.Email != "" {
+			return printUnchanged(cmd, whose.Email+" has no password, as somebody who signs in by a provider or a passkey, or whose password was removed before. \"doorward incident sign-out\" ends sessions")
+		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Passwords removed, and resets mailed: %d. Sessions ended: %d.\n", done.People, done.Sessions)
 		return nil
 	})

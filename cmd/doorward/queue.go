@@ -525,7 +525,7 @@ func queueResumeCommand(q store.Queue) *cobra.Command {
 		case ended:
 			fmt.Fprintln(cmd.OutOrStdout(), "Resumed.")
 		default:
-			fmt.Fprintln(cmd.OutOrStdout(), "That was not paused.")
+			return cmp.Or(printUnchanged(cmd, "That was not paused"), printPauses(cmd, n, q))
 		}
 		return printPauses(cmd, n, q)
 	})

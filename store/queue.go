@@ -87,7 +87,9 @@ type MailFilter struct {
 const droppedMail = "not sent: the operator has dropped it"
 
 // IsDropped reports whether the operator has dropped the mail.
-func (m Mail) IsDropped() bool { return m.State == doorward.DeliveryFailed && m.LastError == droppedMail }
+func (m Mail) IsDropped() bool {
+	return m.State == doorward.DeliveryFailed && m.LastError == droppedMail
+}
 
 // args are $1 to $5 of selectedMails.
 func (f MailFilter) args(now time.Time) []any {

@@ -80,6 +80,15 @@ type MailFilter struct {
 	To       string    // an address, or "@acme.example" for all of a domain; canonical
 	Before   time.Time // queued before; zero: whenever they were
 	Failed   bool      // those that were given up, in place of those that are queued
+	Dropped  bool      // with Failed: those that the operator has dropped, in place of those that failed; with an ID either
+}
+
+// droppedMail is the error of a mail that the operator has dropped.
+const droppedMail = "not sent: the operator has dropped it"
+
+// IsDropped reports whether the operator has dropped the mail.
+func (m Mail) IsDropped() bool {
+	return m.State == doorward.DeliveryFailed && m.LastError == droppedMail
 }
 
 // args are $1 to $5 of selectedMails.
@@ -95,7 +104,7 @@ const (
 	selectedMails = `created_at < $1 AND ($2 = '' OR id = $2) AND ($3 = '' OR kind = $3) AND ($4 = '' OR share = $4)
   AND ($5 = '' OR recipient = $5 OR substr($5, 1, 1) = '@' AND substr(recipient, length(recipient) - length($5) + 1) = $5) `
 	// The index of finished mails has those with a recipient.
-	givenUp = `state <> 'queued' AND recipient <> '' AND state = 'failed' AND `
+	givenUp = `state <> 'queued' AND recipient <> '' AND state = 'failed' AND ($2 <> '' OR (last_error = '` + droppedMail + `') = $9) AND `
 
 	sqlListQueuedMails = selectMail + `WHERE state = 'queued' AND ` + selectedMails + `AND (next_at, id) > ($6, $7) ORDER BY next_at, id LIMIT $8`
 	sqlListFailedMails = selectMail + `WHERE ` + givenUp + selectedMails + `AND (created_at, id) > ($6, $7) ORDER BY created_at, id LIMIT $8`
@@ -105,7 +114,7 @@ const (
 // due, failed ones the oldest first. It continues after a mail; zero: from the beginning.
 func (r Reader) SelectedMails(ctx context.Context, f MailFilter, now time.Time, after Mail, limit int) ([]Mail, error) {
 	if f.Failed {
-		return list(ctx, r, mailFields, sqlListFailedMails, append(f.args(now), micros(after.CreatedAt), after.ID, limit)...)
+		return list(ctx, r, mailFields, sqlListFailedMails, append(f.args(now), micros(after.CreatedAt), after.ID, limit, f.Dropped)...)
 	}
 	return list(ctx, r, mailFields, sqlListQueuedMails, append(f.args(now), micros(after.NextAt), after.ID, limit)...)
 }
@@ -139,8 +148,8 @@ const (
   SELECT id FROM mails WHERE ` + dueLater + `AND ` + selectedMails + `LIMIT $8)`
 	sqlRetryFailedMails = `UPDATE mails SET state = 'queued', next_at = $6, tries = 1 WHERE state = 'failed' AND id IN (
   SELECT id FROM mails WHERE ` + givenUp + selectedMails + `AND next_at <= $7 LIMIT $8)`
-	sqlDropMails = `UPDATE mails SET state = 'failed', last_error = $6 WHERE state = 'queued' AND id IN (
-  SELECT id FROM mails WHERE state = 'queued' AND ` + selectedMails + `LIMIT $7)`
+	sqlDropMails = `UPDATE mails SET state = 'failed', last_error = '` + droppedMail + `' WHERE state = 'queued' AND id IN (
+  SELECT id FROM mails WHERE state = 'queued' AND ` + selectedMails + `LIMIT $6)`
 )
 
 // RetryMails makes mails that the filter selects due now, with the pauses as after the first try. It leaves out
@@ -150,20 +159,20 @@ func (tx *Tx) RetryMails(ctx context.Context, f MailFilter, began time.Time, lim
 	tx.mailQueued = true
 	now := micros(tx.Now)
 	if f.Failed {
-		return tx.exec(ctx, sqlRetryFailedMails, append(f.args(tx.Now), now, micros(began.Add(mailClaim)), limit)...)
+		return tx.exec(ctx, sqlRetryFailedMails, append(f.args(tx.Now), now, micros(began.Add(mailClaim)), limit, f.Dropped)...)
 	}
 	return tx.exec(ctx, sqlRetryQueuedMails, append(f.args(tx.Now), now, micros(tx.Now.Add(soonDue)), limit)...)
 }
 
-// DropMails gives up queued mails that the filter selects, for a reason, and returns how many, at most limit. One
+// DropMails gives up queued mails that the filter selects, and returns how many, at most limit. One
 // that is under way may still be sent, and is then marked as sent.
-func (tx *Tx) DropMails(ctx context.Context, f MailFilter, reason string, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDropMails, append(f.args(tx.Now), reason, limit)...)
+func (tx *Tx) DropMails(ctx context.Context, f MailFilter, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDropMails, append(f.args(tx.Now), limit)...)
 }
 
 // DeliveryFilter selects deliveries in one state.
 type DeliveryFilter struct {
-	State      doorward.DeliveryState // pending or failed
+	State      doorward.DeliveryState // pending, failed or dropped
 	WebhookID  string                 // empty: of all webhooks
 	TenantID   string                 // empty: the installation; read only without AllTenants
 	AllTenants bool
@@ -207,14 +216,15 @@ func (r Reader) CountSelectedDeliveries(ctx context.Context, webhookID string, f
 
 const (
 	sqlRetryDeliveries = `UPDATE webhook_deliveries SET state = 'pending', step = 0, tries = tries + 1, next_at = $4, urgent = FALSE
-WHERE state = $2 AND (state <> 'pending' OR next_at > $5) AND id IN (
+WHERE state = $2 AND (state <> 'pending' OR next_at > $5) AND EXISTS (
+  SELECT 1 FROM webhooks w LEFT JOIN tenants t ON t.id = w.tenant_id WHERE w.id = $1 AND w.enabled AND (w.tenant_id = '' OR t.status = 'active')) AND id IN (
   SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND state = $2 AND created_at < $3 AND (state <> 'pending' OR next_at > $5) LIMIT $6)`
 	sqlDropDeliveries = `UPDATE webhook_deliveries SET state = 'dropped' WHERE state = 'pending' AND id IN (
   SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND state = 'pending' AND created_at < $2 LIMIT $3)`
 )
 
 // RetryDeliveries makes deliveries of a webhook that the filter selects due now, and begins their schedule of
-// retries again. Pending ones that are due within three minutes are left out, as by RetryMails. It returns how many,
+// retries again. Those of a webhook that is disabled, or whose tenant isn't active, are left out, and pending ones that are due within three minutes, as by RetryMails. It returns how many,
 // at most limit; fewer mean that none is left.
 func (tx *Tx) RetryDeliveries(ctx context.Context, webhookID string, f DeliveryFilter, limit int) (int64, error) {
 	tx.deliveryQueued = true

@@ -60,9 +60,9 @@ func (q *Queues) eachWebhook(ctx context.Context, f store.DeliveryFilter, fn fun
 }
 
 // RetryDeliveries has deliveries that the filter selects tried again now, as the first time: pending ones, or those
-// that were given up. Pending ones that are due within three minutes stay as they are. The owner's trail has an
-// event for each transaction. It returns how many, with an error those so far. Errors: not_found, for an unknown
-// tenant or webhook.
+// that failed or were dropped. Those of a webhook that is disabled, or whose tenant isn't active, stay as they
+// are, and so do pending ones that are due within three minutes. The owner's trail has an event for each transaction.
+// It returns how many, with an error those so far. Errors: not_found, for an unknown tenant or webhook.
 func (q *Queues) RetryDeliveries(ctx context.Context, by doorward.Caller, f store.DeliveryFilter) (int64, error) {
 	return q.eachDeliveryBatch(ctx, by, doorward.QueueRetry, fieldRetried, f, func(tx *access.Tx, webhookID string) (int64, error) {
 		return tx.RetryDeliveries(ctx, webhookID, f, rowBatch)

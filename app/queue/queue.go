@@ -41,9 +41,6 @@ const (
 	fieldPause   = "pause"
 )
 
-// whyDropped is the error of a dropped mail.
-const whyDropped = "not sent: the operator has dropped it"
-
 var installation = doorward.Object{Type: "installation"}
 
 // EachMail calls fn with the mails that the filter selects, until fn fails: queued ones in the order in which they
@@ -81,7 +78,7 @@ func (q *Queues) checkTenant(ctx context.Context, id string) error {
 	return err
 }
 
-// RetryMails has mails that the filter selects tried again now: queued ones, or those that were given up within a
+// RetryMails has mails that the filter selects tried again now: queued ones, or those that failed or were dropped within a
 // day. Those that are due within three minutes stay as they are. It returns how many, with an error those so far.
 // Errors: not_found, for an unknown tenant.
 func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.MailFilter) (int64, error) {
@@ -95,7 +92,7 @@ func (q *Queues) RetryMails(ctx context.Context, by doorward.Caller, f store.Mai
 // RetryMails.
 func (q *Queues) DropMails(ctx context.Context, by doorward.Caller, f store.MailFilter) (int64, error) {
 	return q.eachMailBatch(ctx, by, doorward.QueueDrop, fieldDropped, f, func(tx *access.Tx) (int64, error) {
-		return tx.DropMails(ctx, f, whyDropped, rowBatch)
+		return tx.DropMails(ctx, f, rowBatch)
 	})
 }
 

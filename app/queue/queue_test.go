@@ -75,6 +75,11 @@ func TestMails(t *testing.T) {
 
 		retried, err := queues.RetryMails(f.Context(), byRoot, store.MailFilter{To: "@acme.example", Failed: true})
 		f.NoError(err)
+		if retried != 0 {
+			f.Errorf("%d dropped mails are retried with those that failed", retried)
+		}
+		retried, err = queues.RetryMails(f.Context(), byRoot, store.MailFilter{To: "@acme.example", Failed: true, Dropped: true})
+		f.NoError(err)
 		f.NoError(f.Node(1).Mail.Deliver(f.Context()))
 		if retried != 1 || len(f.Subjects("ann@acme.example")) != 1 {
 			f.Errorf("%d mails retried, and sent: %v", retried, f.Subjects("ann@acme.example"))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-
 	"os"
 	"os/exec"
 	"path/filepath"

@@ -67,7 +67,7 @@ func moveError(err error) error {
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database of --from. Stop it, then try again. Nothing is moved.")
 	case errors.Is(err, transfer.ErrNotEmpty):
-		return notDone("--to: %s.\n  Name a new one; nothing is moved.", plain(err))
+		return notDone("--to: %s.\n  If an earlier move has filled it, set --database of the servers to it. Else name a new one; nothing is moved.", plain(err))
 	}
 	return err
 }

@@ -15,6 +15,8 @@ func showingProgress(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r := progress.Start(cmd.ErrOrStderr(), isatty.IsTerminal(os.Stderr.Fd()))
+		cmd.SetOut(r.Before(cmd.OutOrStdout()))
+		cmd.SetErr(r.Before(cmd.ErrOrStderr()))
 		cmd.SetContext(progress.With(cmd.Context(), r))
 		err := run(cmd, args)
 		r.Stop()

@@ -61,16 +61,16 @@ func (q *queueFlags) before() (time.Time, error) {
 // stateOf returns --state, or the default for none.
 func (q *queueFlags) stateOf(waiting string) (string, error) {
 	state := cmp.Or(q.state, waiting)
-	if state != waiting && state != "failed" {
-		return "", usageError("--state: write %s or failed.", waiting)
+	if state != waiting && state != "failed" && state != "dropped" {
+		return "", usageError("--state: write %s, failed or dropped.", waiting)
 	}
 	return state, nil
 }
 
 // addState adds the flag of the commands that work on what was given up, too.
 func (q *queueFlags) addState(cmd *cobra.Command, waiting string) {
-	cmd.Flags().StringVar(&q.state, "state", waiting, waiting+", or failed for those that were given up")
-	completeWith(cmd, "state", waiting, "failed")
+	cmd.Flags().StringVar(&q.state, "state", waiting, waiting+", failed for those whose retries are used up, or dropped")
+	completeWith(cmd, "state", waiting, "failed", "dropped")
 }
 
 func (q *queueFlags) addLimit(cmd *cobra.Command) {
@@ -125,7 +125,7 @@ func (m *mailFlags) filter() (f store.MailFilter, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.Failed = state != string(doorward.DeliveryQueued)
+	f.Failed, f.Dropped = state != string(doorward.DeliveryQueued), state == string(doorward.DeliveryDropped)
 	f.Before, err = m.before()
 	return f, err
 }
@@ -147,13 +147,13 @@ func mailQueueListCommand() *cobra.Command {
 		row: func(m store.Mail) []string {
 			next := second(m.NextAt)
 			if m.State != doorward.DeliveryQueued {
-				next = string(m.State)
+				next = stateOfMail(m)
 			}
 			return []string{m.ID, string(m.Kind), m.Recipient, tenantOfMail(m), strconv.Itoa(m.Tries), second(m.CreatedAt), next, withoutTokens(m.LastError)}
 		},
 		object: func(m store.Mail) any {
 			return map[string]any{
-				"id": m.ID, "kind": m.Kind, "to": m.Recipient, "tenantId": tenantOfMail(m), "state": m.State, "tries": m.Tries,
+				"id": m.ID, "kind": m.Kind, "to": m.Recipient, "tenantId": tenantOfMail(m), "state": stateOfMail(m), "tries": m.Tries,
 				"queuedAt": m.CreatedAt, "nextAt": m.NextAt, "lastError": withoutTokens(m.LastError),
 			}
 		},
@@ -182,6 +182,14 @@ that were given up are kept for a day.`,
 	m.addLimit(cmd)
 	mails.addJSONFlag(cmd)
 	return checkFirst(cmd, func() error { _, err := m.filter(); return err })
+}
+
+// stateOfMail is the state as --state has it.
+func stateOfMail(m store.Mail) string {
+	if m.IsDropped() {
+		return string(doorward.DeliveryDropped)
+	}
+	return string(m.State)
 }
 
 // tenantOfMail is the share of a mail if that is a tenant; a mail that somebody has asked for counts in the share of
@@ -261,11 +269,13 @@ func mailQueueRetryCommand() *cobra.Command {
 		Use: "retry", Short: "Have mails tried again at once",
 		Long: `Retry has the mails that all the flags select tried again at once, with the pauses after
 failures as after the first try. Mails that are due within three minutes stay as they
-are, since they may be under way. With --state failed it queues mails again that were
-given up; for a day that is possible.`,
+are, since they may be under way. With --state failed it queues mails again whose retries are used
+up, with --state dropped those that "doorward mail queue drop" has given up, and with
+--id and one of both either; for a day that is possible.`,
 		Example: `  doorward mail queue retry --all
   doorward mail queue retry --to @acme.example
-  doorward mail queue retry --state failed --older-than 10m`,
+  doorward mail queue retry --state failed --older-than 10m
+  doorward mail queue retry --state dropped --kind invitation`,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		f, err := m.filter()
@@ -293,7 +303,7 @@ func mailQueueDropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "drop", Short: "Give up mails that wait",
 		Long: `Drop gives up the mails that all the flags select: nobody gets them. Invitations go on,
-and can be sent again. For a day "doorward mail queue retry --state failed" brings the
+and can be sent again. For a day "doorward mail queue retry --state dropped" brings the
 mails back. At a terminal it asks first, unless --yes is given.`,
 		Example: `  doorward mail queue drop --kind signed_in --older-than 1h
   doorward mail queue drop --to ann@acme.example --reason 'ticket 4711'
@@ -410,7 +420,9 @@ func webhookQueueRetryCommand() *cobra.Command {
 		Use: "retry", Short: "Have deliveries tried again at once",
 		Long: `Retry has the deliveries that all the flags select tried again at once, and begins their
 schedule of retries again. Those that are due within three minutes stay as they are. With
---state failed it queues deliveries again that were given up.`,
+--state failed it queues deliveries again whose retries are used up, with --state dropped those
+that were given up, by "doorward webhook queue drop" or because the webhook was disabled.
+Those of a webhook that is disabled, or whose tenant is frozen or closing, stay as they are.`,
 		Example: `  doorward webhook queue retry --all
   doorward webhook queue retry --webhook whk_5tqm7x3yh4n6rj7wd2c5tpae7k --state failed`,
 	}
@@ -440,7 +452,8 @@ func webhookQueueDropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "drop", Short: "Give up deliveries that wait",
 		Long: `Drop gives up the pending deliveries that all the flags select. The trail of the
-webhook's owner says so. "doorward webhook replay", or the tenant in the console, can send
+webhook's owner says so. "doorward webhook queue retry --state dropped" brings them back, and
+"doorward webhook replay", or the tenant in the console, can send
 the events again while they are kept. At a terminal it asks first, unless --yes is given.`,
 		Example: `  doorward webhook queue drop --webhook whk_5tqm7x3yh4n6rj7wd2c5tpae7k
   doorward webhook queue drop --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --older-than 1d --reason 'ticket 4711'
@@ -471,9 +484,9 @@ the events again while they are kept. At a terminal it asks first, unless --yes 
 }
 
 // queueOf is what the commands of a queue call it, and what else a pause can be for.
-var queueOf = map[store.Queue]struct{ command, rows string }{
-	store.MailQueue:    {"doorward mail queue", "mails"},
-	store.WebhookQueue: {"doorward webhook queue", "deliveries to webhooks"},
+var queueOf = map[store.Queue]struct{ command, rows, reason string }{
+	store.MailQueue:    {"doorward mail queue", "mails", "the mail server is replaced"},
+	store.WebhookQueue: {"doorward webhook queue", "deliveries to webhooks", "the proxy for webhooks is replaced"},
 }
 
 func queuePauseCommand(q store.Queue) *cobra.Command {
@@ -483,7 +496,7 @@ func queuePauseCommand(q store.Queue) *cobra.Command {
 		Long: `Pause keeps every node from sending ` + name.rows + `, until "` + name.command + ` resume"; a
 restart doesn't end it. What is being sent is finished; what comes is queued. "doorward
 doctor" and the metric doorward_queue_paused show the pause.`,
-		Example: "  " + name.command + " pause --reason 'the mail server is replaced'", Args: noArgs,
+		Example: "  " + name.command + " pause --reason '" + name.reason + "'", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		if err := n.App.Queues.Pause(cmd.Context(), n.Operator(), q, scope); err != nil {
 			return err
@@ -512,7 +525,7 @@ func queueResumeCommand(q store.Queue) *cobra.Command {
 		case ended:
 			fmt.Fprintln(cmd.OutOrStdout(), "Resumed.")
 		default:
-			fmt.Fprintln(cmd.OutOrStdout(), "That was not paused.")
+			return cmp.Or(printUnchanged(cmd, "That was not paused"), printPauses(cmd, n, q))
 		}
 		return printPauses(cmd, n, q)
 	})

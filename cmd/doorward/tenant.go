@@ -157,11 +157,24 @@ hundred rows at a time.`,
 	return refuseEmpty(cmd, "q", "status")
 }
 
+// printUnchanged says that a command had nothing to do, and why.
+func printUnchanged(cmd *cobra.Command, why string) error {
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), why+": nothing is changed.")
+	return err
+}
+
 func tenantFreezeCommand() *cobra.Command {
 	return onDatabase(withoutMigration(), &cobra.Command{
 		Use: "freeze TENANT-ID", Short: "Block all access to a tenant and end its sessions",
 		Example: "  doorward tenant freeze tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		before, err := n.App.Tenants.Get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if before.Status == doorward.TenantFrozen {
+			return printUnchanged(cmd, "It was frozen already")
+		}
 		ended, err := n.App.Tenants.Freeze(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err
@@ -181,8 +194,7 @@ func tenantThawCommand() *cobra.Command {
 			return err
 		}
 		if before.Status == doorward.TenantActive {
-			fmt.Fprintln(cmd.OutOrStdout(), "It isn't frozen: nothing is changed.")
-			return nil
+			return printUnchanged(cmd, "It isn't frozen")
 		}
 		if _, err := n.App.Tenants.Thaw(cmd.Context(), n.Operator(), args[0]); err != nil {
 			return err
@@ -207,6 +219,13 @@ restore", or its OWNER, can restore it. To keep its OWNER out as well, freeze it
 while it is frozen, nothing is destroyed.`,
 		Example: "  doorward tenant close tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		before, err := n.App.Tenants.Get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if before.ClosedAt != nil {
+			return printUnchanged(cmd, "It was closed already, and its data is destroyed at "+n.App.Tenants.DestroyedAt(before).Format(time.RFC3339)+", unless it is restored or frozen")
+		}
 		ended, err := n.App.Tenants.CloseFor(cmd.Context(), n.Operator(), args[0])
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +107,9 @@ func userSuspendCommand() *cobra.Command {
 		Use: "suspend EMAIL", Short: "Keep somebody out of a tenant, and end the sessions there",
 		Example: "  doorward user suspend ann@acme.example",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		if slices.Contains(u.Suspensions(), doorward.ByAdministrator) {
+			return printUnchanged(cmd, u.Email+" was suspended in "+u.TenantName+" already")
+		}
 		ended, err := n.App.Users.Suspend(cmd.Context(), n.Operator(), u)
 		if err != nil {
 			return err
@@ -127,6 +131,9 @@ func userResumeCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&override, "override", false, "lift a suspension by a directory that runs, too")
 	return onMembership(cmd, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		if u.IsActive() {
+			return printUnchanged(cmd, u.Email+" isn't suspended in "+u.TenantName)
+		}
 		status := doorward.UserActive
 		after, _, err := n.App.Users.Edit(cmd.Context(), n.Operator(), u, user.Edit{Status: &status, Override: override})
 		if err != nil {
@@ -163,6 +170,9 @@ func userSetRoleCommand() *cobra.Command {
 		Use: "set-role EMAIL --role ROLE", Short: "Give somebody another role",
 		Example: "  doorward user set-role ann@acme.example --role ADMIN",
 	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		if u.Role == doorward.Role(role) {
+			return printUnchanged(cmd, u.Email+" was "+role+" in "+u.TenantName+" already")
+		}
 		if err := n.App.Users.SetRole(cmd.Context(), n.Operator(), u, doorward.Role(role)); err != nil {
 			return err
 		}

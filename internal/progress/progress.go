@@ -2,6 +2,7 @@
 //
 //	r := progress.Start(os.Stderr, isTerminal)
 //	defer r.Stop()
+//	out := r.Before(os.Stdout) // for what is printed meanwhile
 //	ctx = progress.With(ctx, r)
 //	…
 //	progress.Step(ctx, "copying rows", rows, nil)
@@ -75,6 +76,23 @@ func (r *Reporter) Stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
+}
+
+// Before returns a writer to w, which may be the same terminal: it removes the unfinished line before it writes, so
+// that a result doesn't stand behind it.
+func (r *Reporter) Before(w io.Writer) io.Writer { return clearing{r, w} }
+
+type clearing struct {
+	reporter *Reporter
+	io.Writer
+}
+
+// Write implements io.Writer.
+func (c clearing) Write(p []byte) (int, error) {
+	c.reporter.mu.Lock()
+	defer c.reporter.mu.Unlock()
+	c.reporter.clear()
+	return c.Writer.Write(p)
 }
 
 // begin begins a step.

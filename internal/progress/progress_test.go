@@ -2,6 +2,7 @@ package progress
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,21 @@ func TestTerminal(t *testing.T) {
 	}
 	r.Stop()
 	if want := "doorward: copying: 10 %, about 1m30s left\r\x1b[Kdoorward: copying: 99 %, about 1s left\r\x1b[K"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestResultBehindProgress: what a command prints on the same terminal has a line of its own.
+func TestResultBehindProgress(t *testing.T) {
+	var out strings.Builder
+	r := newReporter(&out, true, start)
+	result := r.Before(&out)
+	r.begin("copying", 100, func() int64 { return 10 }, start)
+	r.show(start.Add(10 * time.Second))
+	fmt.Fprintln(result, "Moved.")
+	fmt.Fprintln(result, "Nothing is lost.")
+	r.Stop()
+	if want := "doorward: copying: 10 %, about 1m30s left\r\x1b[KMoved.\nNothing is lost.\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -69,14 +69,22 @@ func selectedMails(f *fixture) {
 	}
 
 	drop := func(filter store.MailFilter, limit int) (n int64) {
-		f.write(func(tx *store.Tx) { n = f.value(tx.DropMails(ctx, filter, "dropped", limit)).(int64) })
+		f.write(func(tx *store.Tx) { n = f.value(tx.DropMails(ctx, filter, limit)).(int64) })
 		return n
 	}
 	equal(f, drop(store.MailFilter{To: "@acme.example"}, 1), int64(1))
 	equal(f, drop(store.MailFilter{To: "@acme.example"}, 10), int64(1))
-	equal(f, f.selected(store.MailFilter{Failed: true}), []string{"ann@acme.example", "joann@acme.example"})
+	equal(f, f.selected(store.MailFilter{Failed: true, Dropped: true}), []string{"ann@acme.example", "joann@acme.example"})
+	equal(f, f.selected(store.MailFilter{Failed: true}), []string(nil))
+	for _, m := range all {
+		isDropped := m.Recipient == "ann@acme.example" || m.Recipient == "joann@acme.example"
+		if isDropped != (len(f.selected(store.MailFilter{Failed: true, ID: m.ID})) == 1) {
+			f.Errorf("%s is selected by its id: %v", m.Recipient, !isDropped)
+		}
+	}
 	f.clock.move(2 * time.Minute)
-	equal(f, retry(store.MailFilter{Failed: true, To: "ann@acme.example"}), int64(1))
+	equal(f, retry(store.MailFilter{Failed: true}), int64(0))
+	equal(f, retry(store.MailFilter{Failed: true, Dropped: true, To: "ann@acme.example"}), int64(1))
 
 	// What fails again after the retry began is not retried again.
 	again := f.due()[0]
@@ -209,6 +217,20 @@ func selectedDeliveries(f *fixture) {
 		dropped = append(dropped, f.value(tx.DropSome(ctx, own.ID, pending, 1)).(int64))
 	})
 	equal(f, dropped, []int64{1, 1, 0})
+	gone := store.DeliveryFilter{State: doorward.DeliveryDropped, AllTenants: true}
+	equal(f, len(f.value(f.Read().SelectedDeliveries(ctx, own.ID, gone, f.clock.read(), doorward.WebhookDelivery{}, 10)).([]doorward.WebhookDelivery)), 2)
+	enable := func(is bool) {
+		f.write(func(tx *store.Tx) {
+			hook := f.value(tx.Webhook(ctx, own.ID)).(doorward.Webhook)
+			hook.Enabled = is
+			noError(f, tx.UpdateWebhook(ctx, hook, false))
+		})
+	}
+	enable(false)
+	equal(f, retry(own.ID, gone), int64(0))
+	enable(true)
+	equal(f, retry(own.ID, gone), int64(2))
+	f.write(func(tx *store.Tx) { f.value(tx.DropSome(ctx, own.ID, pending, 10)) })
 	for _, d := range due {
 		if d.WebhookID == second.ID {
 			d.State, d.Tries = doorward.DeliveryGivenUp, d.Tries+1

@@ -201,13 +201,35 @@ func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 			return err
 		}
 		if count != t.count || digest != t.digest {
-			return fmt.Errorf("%w: it has %d rows in %s", ErrNotEmpty, count, t.name)
+			return fmt.Errorf("%w: %s", ErrNotEmpty, describeContent(ctx, dst))
 		}
 		if _, err := rows.Exec(ctx, dst, `DELETE FROM `+quoted(t.name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const (
+	countedPeople  = `SELECT count(*), coalesce(min(created_at), 0) FROM users`
+	countedTenants = `SELECT count(*), coalesce(min(created_at), 0) FROM tenants`
+)
+
+// describeContent says what a database has, so that an operator sees whether it is the result of an earlier move. It
+// must have the schema.
+func describeContent(ctx context.Context, db rows.Conn) string {
+	type counted struct{ count, oldest int64 }
+	fields := func(c *counted) []any { return []any{&c.count, &c.oldest} }
+	people, err := rows.One(ctx, db, fields, countedPeople)
+	tenants, tenantsErr := rows.One(ctx, db, fields, countedTenants)
+	if err = errors.Join(err, tenantsErr); err != nil || people.count+tenants.count == 0 {
+		return "it has no people and no tenants, but was in use"
+	}
+	first := people.oldest
+	if people.count == 0 || tenants.count > 0 && tenants.oldest < first {
+		first = tenants.oldest
+	}
+	return fmt.Sprintf("it has %d people and %d tenants, the first since %s", people.count, tenants.count, time.UnixMicro(first).UTC().Format(time.RFC3339))
 }
 
 // move copies one table and compares the rows.

@@ -305,7 +305,7 @@ export interface paths {
         };
         /**
          * List what was done and refused in the tenant
-         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe. With an operator key, of a limited one with `events.read`, the list has the events of all tenants and of the installation, by time and then by id; `actor` then finds an address by the account that has it now.
+         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe. With an operator key, of a limited one with `events.read`, the list has the events of all tenants and of the installation, by time and then by id; `actor` then finds an address by the account that has it now, and one that nobody has and no event is refused.
          */
         get: operations["listAuditEvents"];
         put?: never;
@@ -7822,7 +7822,7 @@ export interface operations {
             query?: {
                 /** @description Only events of this action */
                 action?: string;
-                /** @description Only events by this user or key: the id, or the address of a user */
+                /** @description Only events by this user, key, connection or set-up link: the id, or the address of a user; `operator`: only those by the operator; a system user such as `root@db1`: only commands that it has run at the operator's terminal. What can be none of these is 422 */
                 actor?: string;
                 /** @description Only events about the object with this id */
                 target?: string;
@@ -13645,7 +13645,7 @@ export interface operations {
             query?: {
                 /** @description Only events of this action */
                 action?: string;
-                /** @description Only events by this user or key: the id, or the address of a user */
+                /** @description Only events by this user, key, connection or set-up link: the id, or the address of a user; `operator`: only those by the operator; a system user such as `root@db1`: only commands that it has run at the operator's terminal. What can be none of these is 422 */
                 actor?: string;
                 /** @description Only events about the object with this id */
                 target?: string;

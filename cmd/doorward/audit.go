@@ -19,7 +19,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Verify, search and export the audit trail, or show it in a browser", auditVerifyCommand(), auditExportCommand(), auditSearchCommand(), recording(auditLinkCommand()), recording(auditEndLinksCommand()))
+	return group("audit", "Verify, search and export the audit trail, or show it in a browser", showingProgress(auditVerifyCommand()), showingProgress(auditExportCommand()), auditSearchCommand(), recording(auditLinkCommand()), recording(auditEndLinksCommand()))
 }
 
 func auditVerifyCommand() *cobra.Command {
@@ -73,6 +73,9 @@ func (v *verification) run(tenant, since string) error {
 		if chains, err = v.trail.Chains(v.ctx); err != nil {
 			return err
 		}
+	}
+	if err := v.trail.Begin(v.ctx, audit.Verifying, audit.Scope{TenantID: chains[0], All: tenant == ""}); err != nil {
+		return err
 	}
 	for _, id := range chains {
 		err := v.checkChain(id)

@@ -68,13 +68,14 @@ func (v *verification) run(tenant, since string) error {
 	if err != nil {
 		return err
 	}
-	chains := []string{strings.TrimPrefix(tenant, installation)} // the installation's id is empty
-	if tenant == "" {
+	scope := audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""} // the installation's id is empty
+	chains := []string{scope.TenantID}
+	if scope.All {
 		if chains, err = v.trail.Chains(v.ctx); err != nil {
 			return err
 		}
 	}
-	if err := v.trail.Begin(v.ctx, audit.Verifying, audit.Scope{TenantID: chains[0], All: tenant == ""}); err != nil {
+	if err := v.trail.Begin(v.ctx, audit.Verifying, scope); err != nil {
 		return err
 	}
 	for _, id := range chains {

@@ -120,6 +120,7 @@ in_memory() {
 	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata DOORWARD_TEST_PGRUN=$memory/pgrun
 	# One PostgreSQL for all test binaries: it ends when nothing holds this pipe open any more.
 	mkfifo "$DOORWARD_TEST_PGRUN"
+	# shellcheck disable=SC2034 # the number of the open file isn't needed
 	exec {pgrun}<>"$DOORWARD_TEST_PGRUN"
 }
 

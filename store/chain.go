@@ -262,6 +262,14 @@ func (r Reader) Chain(ctx context.Context, tenantID string) (Chain, error) {
 	return c, err
 }
 
+const sqlCountChained = `SELECT CAST(COALESCE(sum(last - anchor), 0) AS BIGINT) FROM audit_chains WHERE $1 OR tenant_id = $2`
+
+// CountChained returns how many events are kept in the trail of a tenant, or with all in all trails. It trusts the
+// recorded ends of the trails, and reads no event.
+func (r Reader) CountChained(ctx context.Context, all bool, tenantID string) (int64, error) {
+	return one(ctx, r, int64Column, sqlCountChained, all, tenantID)
+}
+
 const sqlChainIDs = `SELECT tenant_id AS id FROM audit_chains UNION SELECT tenant_id FROM events ORDER BY id`
 
 // ChainIDs returns the tenants that have a chain or events, in order; the empty id

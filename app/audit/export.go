@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -34,6 +35,12 @@ var errCursor = errors.New("the place to begin after is not one that \"doorward 
 // cursor. At the end it returns no events. Errors: not_found if there is no such trail;
 // events_gone; unavailable; errCursor if after is not a cursor of this scope.
 func (t *Trail) Export(ctx context.Context, scope Scope, after Cursor) ([]doorward.Event, Cursor, error) {
+	events, next, err := t.export(ctx, scope, after)
+	progress.Add(ctx, int64(len(events)))
+	return events, next, err
+}
+
+func (t *Trail) export(ctx context.Context, scope Scope, after Cursor) ([]doorward.Event, Cursor, error) {
 	if !scope.All {
 		return t.exportTrail(ctx, scope.TenantID, after)
 	}

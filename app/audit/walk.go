@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -54,6 +55,7 @@ func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain)
 				return err
 			}
 		}
+		progress.Add(ctx, int64(len(links)))
 		for _, l := range links {
 			w.at = doorward.Position{At: l.Seq, ID: l.ID}
 			if w.trimmed > 0 && l.Seq <= w.trimmed {

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/internal/progress"
 	"github.com/doorward/doorward/store"
 )
 
@@ -25,6 +26,9 @@ const ExportFormat = 1
 // forbidden, those of w.
 func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
+		if err := beginExport(ctx, read, id, true); err != nil {
+			return err
+		}
 		d := &document{ctx: ctx, read: read, hashes: hashes, w: bufio.NewWriter(w)}
 		d.write(id, t.db.Now())
 		return d.end()
@@ -36,12 +40,16 @@ func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, has
 // forbidden, those of w.
 func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
+		if err := beginExport(ctx, read, id, false); err != nil {
+			return err
+		}
 		out := bufio.NewWriter(w)
 		err := read.EachMember(ctx, id, func(m store.Member) error {
 			p := roster.Person{Email: m.Email, Name: m.Name, Role: m.Role, Status: m.Status}
 			if hashes {
 				p.PasswordHash = m.PasswordHash
 			}
+			progress.Add(ctx, 1)
 			return roster.Write(out, p)
 		})
 		if err != nil {
@@ -49,6 +57,23 @@ func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id strin
 		}
 		return out.Flush()
 	})
+}
+
+// beginExport begins the step of the progress: people, and events if the document has those. The rest is few.
+func beginExport(ctx context.Context, read store.Reader, id string, withEvents bool) error {
+	all, _, err := read.CountPeople(ctx, id, time.Time{})
+	if err != nil {
+		return err
+	}
+	if withEvents {
+		chained, err := read.CountChained(ctx, false, id)
+		if err != nil {
+			return err
+		}
+		all += chained
+	}
+	progress.Step(ctx, "writing people and events", all, nil)
+	return nil
 }
 
 // export records the export, then calls write with a snapshot of the database.
@@ -154,6 +179,7 @@ func items(d *document, name string, each func(add func(any) error) error) {
 		d.text(separator)
 		d.value(item)
 		separator = ",\n"
+		progress.Add(d.ctx, 1)
 		return d.err
 	})
 	if d.err == nil {

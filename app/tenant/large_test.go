@@ -3,6 +3,7 @@ package tenant_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -61,41 +62,40 @@ func TestRaceShutLargeTenant(t *testing.T) {
 	}
 }
 
-// largeTenant adds n sessions of n/10 people to the tenant, and returns tokens of some.
+// largeTenant adds n sessions to the tenant, ten of each person, and returns tokens of a thousand.
 func largeTenant(f *apptest.Fixture, acme doorward.Tenant, n int) (tokens []secret.Token) {
 	f.Helper()
-	const batch, known = 10_000, 1000
-	for from := 0; from < n; from += batch {
-		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
-			for i := from; i < min(from+batch, n); i++ {
-				token := secret.New()
-				if i < known {
-					tokens = append(tokens[:i], token) // the transaction may run again
-				}
-				if err := addSession(f.Context(), tx, acme, i, token); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		f.NoError(err)
+	const known = 1000
+	counted := func(n int, query string) {
+		f.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, n-1) + query)
 	}
+	counted(n/10, `INSERT INTO users (id, email, password_hash, created_at) SELECT 'usr_' || i, i || '@acme.example', '', 0 FROM n`)
+	counted(n/10, `INSERT INTO memberships (tenant_id, user_id, role, status, created_at, name) SELECT '`+acme.ID+`', 'usr_' || i, 'USER', 'active', 0, '' FROM n`)
+	bytes := map[string]string{"sqlite": `CAST('hash ' || i AS BLOB)`, "postgres": `convert_to('hash ' || i, 'UTF8')`}[f.DB.Engine()]
+	now := strconv.FormatInt(f.DB.Now().UnixMicro(), 10)
+	counted(n-known, `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent)
+		SELECT 'ses_' || i, `+bytes+`, 'usr_' || (i / 10), '`+acme.ID+`', `+now+`, `+now+`, '', '' FROM n`)
+	for range known {
+		tokens = append(tokens, secret.New())
+	}
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		for i, token := range tokens {
+			if err := addSession(f.Context(), tx, acme, n-known+i, token); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	f.NoError(err)
 	return tokens
 }
 
-// addSession adds the i-th session, and every tenth time another person.
+// addSession adds the i-th session.
 func addSession(ctx context.Context, tx *store.Tx, acme doorward.Tenant, i int, token secret.Token) error {
-	u := doorward.User{ID: fmt.Sprintf("usr_%d", i/10), TenantID: acme.ID, Role: doorward.RoleUser, Status: doorward.UserActive, CreatedAt: tx.Now}
-	if i%10 == 0 {
-		if _, err := tx.InsertAccount(ctx, doorward.Account{ID: u.ID, Email: u.ID + "@acme.example", CreatedAt: tx.Now}); err != nil {
-			return err
-		}
-		if _, err := tx.InsertMembership(ctx, u); err != nil {
-			return err
-		}
-	}
 	hash := token.Hash()
-	return tx.InsertSession(ctx, doorward.Session{ID: fmt.Sprintf("ses_%d", i), UserID: u.ID, TenantID: acme.ID, CreatedAt: tx.Now, LastSeenAt: tx.Now}, hash[:])
+	return tx.InsertSession(ctx, doorward.Session{
+		ID: fmt.Sprintf("ses_%d", i), UserID: fmt.Sprintf("usr_%d", i/10), TenantID: acme.ID, CreatedAt: tx.Now, LastSeenAt: tx.Now,
+	}, hash[:])
 }
 
 // checkers check sessions on all nodes.

@@ -19,7 +19,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Verify, search and export the audit trail, or show it in a browser", auditVerifyCommand(), auditExportCommand(), auditSearchCommand(), recording(auditLinkCommand()), recording(auditEndLinksCommand()))
+	return group("audit", "Verify, search and export the audit trail, or show it in a browser", showingProgress(auditVerifyCommand()), showingProgress(auditExportCommand()), auditSearchCommand(), recording(auditLinkCommand()), recording(auditEndLinksCommand()))
 }
 
 func auditVerifyCommand() *cobra.Command {
@@ -68,11 +68,15 @@ func (v *verification) run(tenant, since string) error {
 	if err != nil {
 		return err
 	}
-	chains := []string{strings.TrimPrefix(tenant, installation)} // the installation's id is empty
-	if tenant == "" {
+	scope := audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""} // the installation's id is empty
+	chains := []string{scope.TenantID}
+	if scope.All {
 		if chains, err = v.trail.Chains(v.ctx); err != nil {
 			return err
 		}
+	}
+	if err := v.trail.Begin(v.ctx, audit.Verifying, scope); err != nil {
+		return err
 	}
 	for _, id := range chains {
 		err := v.checkChain(id)

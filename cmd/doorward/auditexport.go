@@ -64,6 +64,11 @@ func (e *export) run(ctx context.Context) error {
 	if err := e.begin(); err != nil {
 		return err
 	}
+	if e.place == "" && !e.follow { // else it isn't known how many come
+		if err := e.trail.Begin(ctx, audit.Exporting, e.scope); err != nil {
+			return err
+		}
+	}
 	err := e.loop(ctx)
 	// After an error the place is worth printing only if lines were written.
 	if e.state == "" && e.place != "" && (err == nil || e.place != audit.Cursor(e.after)) {

@@ -57,7 +57,7 @@ func withoutMigration() *settings {
 
 func tenantCommand() *cobra.Command {
 	return group("tenant", "Create, list, export, freeze, close and limit tenants",
-		recording(tenantCreateCommand()), tenantListCommand(), recording(tenantExportCommand()), recording(tenantFreezeCommand()), recording(tenantThawCommand()), recording(tenantCloseCommand()), recording(tenantRestoreCommand()), recording(tenantQuotaCommand()))
+		recording(tenantCreateCommand()), tenantListCommand(), recording(showingProgress(tenantExportCommand())), recording(tenantFreezeCommand()), recording(tenantThawCommand()), recording(tenantCloseCommand()), recording(tenantRestoreCommand()), recording(tenantQuotaCommand()))
 }
 
 func tenantCreateCommand() *cobra.Command {

@@ -186,6 +186,9 @@ func chainsOfEvents(f *fixture) {
 		}
 	})
 	equal(f, f.value(f.Read().ChainIDs(ctx)), []string{"", "tnt_1", "tnt_2"})
+	equal(f, f.value(f.Read().CountChained(ctx, true, "")), int64(7))
+	equal(f, f.value(f.Read().CountChained(ctx, false, "tnt_1")), int64(4))
+	equal(f, f.value(f.Read().CountChained(ctx, false, "tnt_none")), int64(0))
 
 	chain, err := f.Read().Chain(ctx, "tnt_1")
 	noError(f, err)

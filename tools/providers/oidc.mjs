@@ -50,7 +50,7 @@ class Lab {
 			pkce: { required: () => true },
 			claims: { openid: ["sub", "amr"], email: ["email", "email_verified"], profile: ["name"] },
 			conformIdTokenClaims: false, // else the address is at userinfo alone
-			features: { devInteractions: { enabled: false } },
+			features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
 			interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
 			findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email_verified: true, ...people[id] }) }),
 			loadExistingGrant: async ({ oidc }) => {
@@ -106,6 +106,7 @@ export async function test({ doorward, owner, files, load }) {
 			const made = await owner.connect({ issuer: lab.issuer, clientId: clientAuth, clientAuth, jit: "domains", trustProviderFactor: true }, secret);
 			lab.clients.push({
 				client_id: clientAuth, client_secret: secret, redirect_uris: [made.callbackUrl],
+				backchannel_logout_uri: made.backchannelLogoutUrl, backchannel_logout_session_required: true,
 				token_endpoint_auth_method: clientAuth.replace("secret", "client_secret"), ...(!secret && { jwks_uri: made.jwksUrl, token_endpoint_auth_signing_alg: "ES256" }),
 			});
 			connections[clientAuth] = made;
@@ -124,6 +125,7 @@ export async function test({ doorward, owner, files, load }) {
 		await joins(lab, doorward, connection);
 		await needsIss(lab, doorward, owner, connection);
 		await provesAgain(lab, browser, owner, connection);
+		await logsOut(lab, doorward, owner, connection);
 		assert.ok(!lab.paths.some((asked) => asked.startsWith("/me")), "userinfo was asked");
 		console.log("ok userinfo was not asked");
 		await providerRotates(lab, browser, owner, connection);
@@ -196,6 +198,33 @@ async function provesAgain(lab, browser, owner, connection) {
 	lab.person = "1";
 	browser.cookies.delete(new URL(lab.issuer).host);
 	console.log("ok a session is proved again, by prompt=login and max_age=0");
+}
+
+/** logsOut: a logout at the provider ends the session by every way in, and no other one. */
+async function logsOut(lab, doorward, owner, connection) {
+	lab.person = "1";
+	const [browser, other] = [new Browser(doorward), new Browser(doorward)];
+	await browser.signIn(connection);
+	await other.signIn(connection); // in another browser, by another session of the provider
+	const page = await browser.send("GET", `${lab.issuer}/session/end`);
+	const xsrf = page.text.match(/name="xsrf" value="([^"]+)"/)?.[1];
+	assert.ok(xsrf, page.text);
+	await browser.send("POST", `${lab.issuer}/session/end/confirm`, new URLSearchParams({ xsrf, logout: "yes" }));
+	await until("the logout reaches Doorward", async () => {
+		const last = await owner.lastAttempt(connection);
+		assert.deepEqual([last.kind, last.outcome, last.check], ["revoke", "done", undefined]);
+	});
+	for (const [method, where, body] of [
+		["GET", "/api/v2/auth/session"], ["GET", "/api/v2/access/check?action=message.read"], ["POST", "/api/v2/auth/token", { audience: "x" }], ["GET", "/api/v2/auth/memberships"],
+	]) {
+		const refused = await browser.send(method, where, body);
+		assert.equal(refused.status, 401, `${method} ${where}: ${refused.status} ${refused.text}`);
+	}
+	const account = await browser.send("GET", "/account", undefined, { accept: "text/html", "sec-fetch-mode": "navigate" });
+	assert.match(account.location ?? "", /\/login/);
+	await other.call("GET", "/api/v2/auth/session");
+	await browser.signIn(connection);
+	console.log("ok a logout at the provider ends its session here");
 }
 
 /** providerRotates: the provider signs by another key, without a notice. Doorward reads its keys again, at most

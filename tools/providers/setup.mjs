@@ -108,7 +108,7 @@ export class Browser {
 
 	constructor(doorward) { this.doorward = doorward; }
 
-	/** send sends one request. A body is JSON for Doorward, a form for others. */
+	/** send sends one request. A body is JSON, or a form if it is one (URLSearchParams). */
 	async send(method, where, body, headers = {}) {
 		const to = new URL(where, this.doorward.base);
 		const jar = this.cookies.get(to.host) ?? new Map();
@@ -117,14 +117,14 @@ export class Browser {
 		const answer = await new Promise((done, failed) => {
 			const sent = (to.protocol === "https:" ? https : http)(to, {
 				method, ca: readFileSync(this.doorward.cert), headers: {
-					...(body && { "content-type": "application/json" }), cookie: [...jar].map((pair) => pair.join("=")).join("; "), ...headers,
+					...(body && { "content-type": body instanceof URLSearchParams ? "application/x-www-form-urlencoded" : "application/json" }), cookie: [...jar].map((pair) => pair.join("=")).join("; "), ...headers,
 				},
 			}, async (got) => {
 				const parts = [];
 				for await (const part of got) parts.push(part);
 				done({ status: got.statusCode, headers: got.headers, text: Buffer.concat(parts).toString() });
 			});
-			sent.on("error", failed).end(body && JSON.stringify(body));
+			sent.on("error", failed).end(body instanceof URLSearchParams ? body.toString() : body && JSON.stringify(body));
 		});
 		for (const set of answer.headers["set-cookie"] ?? []) {
 			const [, name, value] = set.match(/^([^=]+)=([^;]*)/);

@@ -955,7 +955,7 @@ export interface paths {
         put?: never;
         /**
          * End sessions after a logout at the tenant's own provider
-         * @description OpenID Connect Back-Channel Logout 1.0, for the provider of a connection: a logout token is checked as an ID token is, with the event of a logout, a `jti`, once, and without a `nonce`. Its `sid` ends the sessions that were opened by that session at the provider, and without one its `sub` all of the person's; of this connection alone. 200 when they have ended on every node, also if nobody is found. After 503 the same token is good again. 60 refused requests a minute and client address, then 429; good ones go on.
+         * @description OpenID Connect Back-Channel Logout 1.0, for the provider of a connection: a logout token is checked as an ID token is, with the event of a logout, a `jti`, once, and without a `nonce`. Its `sid` ends the sessions that were opened by that session at the provider, and without one its `sub` all of the person's; of this connection alone. 200 when they have ended on every node, also if nobody is found. After 503 the same token is good again; after success the same request again is answered alike, and ends nothing more. 60 refused or repeated requests a minute and client address, then 429; good ones go on.
          */
         post: operations["logOutByProvider"];
         delete?: never;
@@ -1015,7 +1015,7 @@ export interface paths {
         put?: never;
         /**
          * End a person's sessions, by the tenant's own provider
-         * @description Global Token Revocation (draft-parecki-oauth-global-token-revocation), for the provider of a connection, which sends a JWT of its own as the bearer: `aud` this address, `iss`, `iat`, `exp` at most 5 minutes later, a `jti`, once, and as `typ` global-token-revocation+jwt or none. 204 when nothing of the person that the connection has vouched for is accepted on any node, nor anything else that the connection's `ends` and `endsKeys` name; a member who never came by the connection is 204, too. 404 for nobody of the tenant. After 503 the same token is good again. 60 refused requests a minute and client address, then 429; good ones go on.
+         * @description Global Token Revocation (draft-parecki-oauth-global-token-revocation), for the provider of a connection, which sends a JWT of its own as the bearer: `aud` this address, `iss`, `iat`, `exp` at most 5 minutes later, a `jti`, once, and as `typ` global-token-revocation+jwt or none. 204 when nothing of the person that the connection has vouched for is accepted on any node, nor anything else that the connection's `ends` and `endsKeys` name; a member who never came by the connection is 204, too. 404 for nobody of the tenant. After 503 the same token is good again; after success the same request again is answered alike, and ends nothing more. 60 refused or repeated requests a minute and client address, then 429; good ones go on.
          */
         post: operations["revokeByProvider"];
         delete?: never;

@@ -57,10 +57,7 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 		return err
 	})
 	if err == nil && heldByOthers {
-		d.providers.Record(ctx, doorward.Attempt{
-			ConnectionID: by.ConnectionID, Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptRefused, Check: "suspended",
-			Subject: u.UserName, UserID: u.ID, RequestIDs: []string{by.RequestID},
-		})
+		d.Record(ctx, by, doorward.Attempt{Outcome: doorward.AttemptDone, Check: CheckSuspended, Advice: AdviceReinstate, Subject: u.UserName, UserID: u.ID})
 	}
 	return u, err
 }
@@ -109,11 +106,11 @@ func (w *work) rename(e store.DirectoryEntry, row doorward.DirectoryUser, userNa
 		return address, err
 	}
 	if e.Member.ManagedBy != w.con.TenantID {
-		return "", refuse(scim.Mutability, "The account is the person's own: only they change its address.")
+		return "", refuse(scim.Mutability, AdviceOwn, "The account is the person's own: only they change its address.")
 	}
 	proved, err := w.isProved(address)
 	if err == nil && !proved {
-		err = refuse(scim.InvalidValue, "Send an address in a domain that the tenant has proved.")
+		err = refuse(scim.InvalidValue, AdviceDomain, "Send an address in a domain that the tenant has proved.")
 	}
 	return address, err
 }

@@ -11,6 +11,7 @@
 //	write.go    the one way to write
 //	make.go     POST
 //	change.go   PUT, PATCH, DELETE
+//	record.go   what the protocol has of refused requests
 //
 // Errors are those of doorward, and *scim.Error for what RFC 7644 names.
 package directory
@@ -53,9 +54,9 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, providers *provide
 // URL is where directories write.
 func (d *Directories) URL() string { return d.base + "/scim/v2" }
 
-// refuse returns a 400 of SCIM.
-func refuse(scimType, detail string) error {
-	return &scim.Error{Status: http.StatusBadRequest, Type: scimType, Detail: detail}
+// refuse returns a 400 of SCIM. advice is what the protocol says to do; empty: what it says of the scimType.
+func refuse(scimType, advice, detail string) error {
+	return &scim.Error{Status: http.StatusBadRequest, Type: scimType, Detail: detail, Advice: advice}
 }
 
 // conflict returns the 409 for a value that somebody else has.

@@ -228,7 +228,7 @@ func (d *Directories) load(ctx context.Context, by doorward.Caller, hash secret.
 	case err != nil:
 		return p, err
 	case found.Secret.IsOver(now) || found.Connection.Status == doorward.ConnectionDisabled:
-		return p, doorward.Fail(doorward.CodeUnauthenticated, "")
+		return p, &RefusedSecret{found.Connection.ID, found.Secret.Hint, found.Secret.IsOver(now)}
 	}
 	p = doorward.PrincipalOfDirectory(found.Connection, found.Tenant)
 	d.remember(hash, p, found.Secret, mark)

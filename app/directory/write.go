@@ -204,10 +204,10 @@ func (w *work) recordStatus(action doorward.Action, was doorward.User, more ...d
 func (w *work) checkAddress(userName string) (string, error) {
 	address, err := mailaddr.Parse(userName)
 	if err != nil {
-		return "", refuse(scim.InvalidValue, "Send an e-mail address as userName.")
+		return "", refuse(scim.InvalidValue, AdviceAddress, "Send an e-mail address as userName.")
 	}
 	if domains := w.tenant.Settings.AllowedDomains; len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(address)) {
-		return "", refuse(scim.InvalidValue, "The settings of the tenant don't allow this address.")
+		return "", refuse(scim.InvalidValue, AdviceAllowed, "The settings of the tenant don't allow this address.")
 	}
 	return address, nil
 }
